@@ -1,7 +1,6 @@
 """A report as one list of blocks, which every format sets without knowing what they are about.
 
-The head, pictures as characters, what to do, steps and findings come first, then what pages fold away and paper
-appends. What several runs have in common is said once, with the runs that it holds for.
+What several runs have in common is said once, with the runs that it holds for.
 """
 
 from collections import Counter
@@ -29,7 +28,6 @@ from gpureport.report.wording.words import group_holders, list_labels
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
 _DOUBTS = 5  # doubts about comparisons that Markdown has at most
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-"""Texts that runs have under one name, above which they stand in a table; rows of a table on short paper."""
 # the label of a run or a comparison, and what is said of it
 Said = tuple[str, Sequence[Fact]]
 

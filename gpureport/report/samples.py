@@ -1,8 +1,7 @@
 """The samples behind the timelines, packed into a page for its script: deflated, in base64, and an index of them.
 
-A page that would get too large holds the smallest, mean and largest value of buckets instead, and says so. Times are
-distances, then one code a value; in buckets their smallest, mean and largest values. Codes 0 to 254 stand on a linear
-scale that all devices of a run share for a metric; 255 is no value. The text of a report never comes from these bytes.
+A page that would get too large holds the smallest, mean and largest value of buckets. Times are distances, values
+codes of a scale that the devices of a run share. The text of a report never comes from these bytes.
 """
 
 import json
@@ -10,7 +9,6 @@ import math
 import zlib
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +30,6 @@ _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 _LEAST_BUCKET = 4  # with fewer samples, three values are no smaller
 _ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # GPUs at most, and pixels of each
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
-"""Letters of a name at most, pixels above strips for the numbers of events, and least beside them for names."""
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
 _NO_VALUE, _HIGHEST_CODE = 255, 254
 _OFF_GRID = 0.02  # of the step of the grid, for single precision
@@ -168,7 +165,12 @@ _METRICS = (
 def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> dict[str, Any]:
     unit = metric.unit
     offset, step = scale.offset * unit.factor, scale.step * unit.factor
-    low, high = _round_axis_ends(unit, offset, highest * unit.factor)
+    low, high = min(offset, 0.0) if unit.from_zero else offset, max(highest * unit.factor, unit.full)
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span))
+    round_step = power / 5 if span < 2 * power else power / 2 if span < 5 * power else power
+    low = math.floor(low / round_step + 1e-9) * round_step
+    high = math.ceil(high / round_step - 1e-9) * round_step
     return {
         "title": metric.title,
         "unit": unit.symbol,
@@ -180,17 +182,8 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
         "averaged": metric.averaged,
         "strip": metric.metric == UTILISATION,
         "low": float(f"{low:.6g}"),
-        "high": float(f"{high:.6g}"),
+        "high": float(f"{high if high > low else low + round_step:.6g}"),
     }
-
-
-def _round_axis_ends(unit: DisplayUnit, low: float, high: float) -> tuple[float, float]:
-    low, high = (min(low, 0.0) if unit.from_zero else low), max(high, unit.full)
-    span = high - low or abs(high) or 1.0
-    power = 10.0 ** math.floor(math.log10(span))
-    step = power / 5 if span < 2 * power else power / 2 if span < 5 * power else power
-    floor, ceiling = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    return floor, ceiling if ceiling > floor else floor + step
 
 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
@@ -202,15 +195,9 @@ def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     return 2
 
 
-class SeriesBlob(NamedTuple):
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedSeries:
+class EmbeddedSeries(NamedTuple):
     index: str
-    blobs: list[SeriesBlob]
+    blobs: dict[str, str]
     note: str
 
 
@@ -229,10 +216,10 @@ def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> Embedde
     levels = _LEVELS if detail is None else (detail,)
     for level in levels:
         packed = [_pack_run(place, run, level) for place, run in shown]
-        blobs, room = list[SeriesBlob](), math.inf if level == levels[-1] else _BUDGET
+        blobs, room = dict[str, str](), math.inf if level == levels[-1] else _BUDGET
         for name, content in (entry for run in packed for entry in run.raw.items()):
-            blobs.append(SeriesBlob(name, b64encode(zlib.compress(content)).decode()))
-            room -= len(blobs[-1].text)
+            blobs[name] = b64encode(zlib.compress(content)).decode()
+            room -= len(blobs[name])
             if room < 0:
                 break
         else:
@@ -266,12 +253,9 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     for at, device in enumerate(devices):
         unit = max(round(device.series.interval * 1e6 / 10), 1)
         # times are left out where a device before has the same, up to their rounding
-        alike = (
-            place
-            for place, other in enumerate(devices[:at])
-            if len(device.times) == len(other.times) and np.abs(device.times - other.times).max(initial=0) <= unit
-        )
-        like = next(alike, None)
+        long = [place for place, other in enumerate(devices[:at]) if len(device.times) == len(other.times)]
+        apart = (np.abs(device.times - devices[place].times).max(initial=0) for place in long)
+        like = next((place for place, most in zip(long, apart, strict=True) if most <= unit), None)
         times = encode_times(device.times, unit) if like is None else b""
         codes = [scales[metric].encode(part) for metric, some in device.parts.items() for part in some]
         raw[blob := f"run{place}-series{at}"] = b"".join([times, *codes])

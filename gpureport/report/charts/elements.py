@@ -1,8 +1,7 @@
 """Elements of SVG: across in per cent on a page, so that a figure fits any width; in points on paper and in pictures.
 
-Nothing is stretched: heights, text, lines and hatches are in points either way. No element has a style attribute,
-which a content security policy may forbid, and ids begin with a prefix of their own. Two classes are for the style
-sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-only` the shorter text in its place.
+No element has a style attribute, which a content security policy may forbid; ids begin with a prefix of their own.
+Text of the class `wide-only` fits on a wide page alone, that of `narrow-only` stands in its place.
 """
 
 import math

@@ -1,8 +1,4 @@
-"""Figures in rows, and then one of their axis: bars of GPU time, utilisation with its classes, signals of a GPU.
-
-Each takes the width of a figure in points, or None for that of its surroundings; a `prefix` begins the ids of a figure
-and is unlike that of any other on the page.
-"""
+"""Figures in rows, and then one of their axis: bars of GPU time, utilisation with its classes, signals of a GPU."""
 
 from collections.abc import Iterator
 from html import escape
@@ -14,9 +10,7 @@ _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
-"""Height of a panel on a page, and on paper; the room for labels within it, above curves; and the room below it."""
 _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
-"""Size of the ends of a vertical axis, where text right of them begins, and shares of the width that count as left."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:

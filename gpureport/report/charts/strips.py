@@ -19,12 +19,9 @@ WIDTH = 900.0
 # height of a strip for at most so many GPUs
 _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
-"""Most letters of a GPU's name, points that a letter takes, and points right of the strips for names of findings."""
 _SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
-"""Sizes of text, points above the strips for the numbers of events, and findings named beside a strip."""
 PANEL = 400.0  # width of a figure of steps: two are side by side on a wide page
 _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
-"""Height of the row of a step, room beside it, and where in it its mean and its runs are drawn."""
 _LEVELS = (0.0, 4.0, 8.0)  # how far runs that would hide each other are moved down
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06

@@ -1,7 +1,4 @@
-"""The JSON of `gpureport compare` (schema `gpureport.comparison/1`): it grows, it never renames.
-
-Numbers are in base units; null is what was not recorded, or cannot be told.
-"""
+"""The JSON of `gpureport compare` (schema `gpureport.comparison/1`): it grows, it never renames."""
 
 from collections.abc import Sequence
 from math import fsum

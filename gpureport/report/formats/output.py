@@ -60,7 +60,8 @@ def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
 def check_detail(paths: Sequence[Place], detail: int) -> None:
     formats = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if detail == 0 and not formats & _LONGER:
-        what, hint = "none of the files to write has a longer form", f"write one of {', '.join(sorted(_LONGER))}"
+        what = "none of the files to write has a longer form"
+        hint = f"write one of {', '.join(sorted(_LONGER))}"
         raise RenderError("--detail full", what, hint, code="nothing_to_show")
     if detail and ".html" not in formats:
         what, hint = "none of the files to write holds samples", "write one of .html, or leave it out"

@@ -35,9 +35,7 @@ from gpureport.report.wording import display
 SCALE = 0.68
 """How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
-"""Points between labels and figures of a row, between the margins of a page, and within a box on it."""
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
-"""Width of strips in points, and most of them whose labels can still be read on one page."""
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

@@ -19,7 +19,6 @@ _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
 Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
-"""A heading, lines below it, and its figures, the first ones below some words."""
 
 
 def render(report: Report) -> str:

@@ -127,7 +127,8 @@ class _SharedNames:
         for run in runs:
             named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
             nodes = [node for node in dict.fromkeys(named) if node]
-            machines, people = [*nodes], [name for source in run.sources for name in _HOME.findall(source.locator)]
+            machines = [*nodes]
+            people = [name for source in run.sources for name in _HOME.findall(source.locator)]
             for key, value in run.params_and_tags:
                 if names_machine(key, value):
                     machines += list_machines(value)

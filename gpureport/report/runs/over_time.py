@@ -1,7 +1,4 @@
-"""What is drawn of a run over time: which GPUs and their limits, means and classes in buckets, events of the log.
-
-Of few GPUs all are drawn, of many the troubled and a typical one of each node. Stretches of classes add up to GPU time.
-"""
+"""What is drawn of a run over time: which GPUs and their limits, means and classes in buckets, events of the log."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite

@@ -48,7 +48,8 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
     partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
     counts = {"found": len(found), "clear": len({*asked} - missing - found), "not assessed": len(missing)}
-    checks, named = sum(counts.values()), ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    checks = sum(counts.values())
+    named = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     where = "in some runs" if len(runs) > 1 else "on some GPUs"
     named += f" ({len(partly)} {'more' if missing else 'not assessed'} {where})" if partly else ""
     sentence = f"{display.plural(checks, 'check')}: {named}."
@@ -252,11 +253,10 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
     yield from _list_gap_facts(run)
     yield f"{noun.capitalize()}s", _describe_lines(data, noun)
-    firsts = ["" if each.first_line is None else f" (first: line {each.first_line})" for each in data.rejected]
-    rejected = [
-        f"{display.plural(each.rows, noun)}: {display.clean(each.reason)}{first}"
-        for each, first in zip(data.rejected, firsts, strict=True)
-    ]
+    rejected = []
+    for each in data.rejected:
+        first = "" if each.first_line is None else f" (first: line {each.first_line})"
+        rejected.append(f"{display.plural(each.rows, noun)}: {display.clean(each.reason)}{first}")
     yield "Rejected", display.join_first(rejected, _LISTED, "reason")
     yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
     yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
@@ -312,5 +312,6 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)
-        length, at = display.duration((gap.end - gap.start) / 1e6), display.elapsed(run.since_start(gap.start))
+        length = display.duration((gap.end - gap.start) / 1e6)
+        at = display.elapsed(run.since_start(gap.start))
         yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"

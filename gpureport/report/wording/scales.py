@@ -61,7 +61,6 @@ CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 """Differences of shares: the shares themselves are printed in per cent, with decimals of their own."""
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
-"""Batches of work in thousands, the one to try first first."""
 # least cost of a million, which is the usual batch; costs of others, and energies, are at least 1
 _TEN_CENTS = 0.1
 _MOST = 9_999.5

@@ -1,7 +1,4 @@
-"""What kinds, classes of GPU time, columns and figures are called in every format, and what terms mean.
-
-`terms.toml` has the words that no kind and no metric has.
-"""
+"""What kinds, classes of GPU time, columns and figures are called in every format, and what terms mean."""
 
 import re
 import tomllib

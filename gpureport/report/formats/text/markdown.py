@@ -1,7 +1,4 @@
-"""Blocks as Markdown for a merge request or a job summary: text from logs is escaped, so that it cannot become markup.
-
-Whatever else a report holds is on the page and in JSON.
-"""
+"""Blocks as Markdown for a merge request or a job summary: text from logs is escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -191,7 +191,8 @@ def _list_measurements(
         yield 1, _ask(title, gain, how, "The CPU was not recorded.", RECORD)
     # every run is too short for many checks
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
-    count, longest = min(len({each.kind for each in own}) for own in lacking), max(run.seconds for run in runs)
+    count = min(len({each.kind for each in own}) for own in lacking)
+    longest = max(run.seconds for run in runs)
     if count >= _MANY_CHECKS:
         needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
         said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log holds one moment"

@@ -34,7 +34,8 @@ _COARSE_SECONDS = 2.0
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     """Return findings as cards, of the last step first, by gravity and loss; what follows from one after it."""
     every = words.gather(runs)
-    titles, groups = _name_all(every), [group for found in every for group in sorted(found.groups, key=words.rank)]
+    titles = _name_all(every)
+    groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
     named = {(group.position, group.key): group for group in groups if None in group.roots}
     followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
     roots = {each: root for each, root in followed if root}
@@ -186,14 +187,10 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
     rows = []
     for found in every:
-        marks = [
-            RunMark(
-                run=run.label,
-                step=run.step,
-                outcome="found" if at in found.runs else _OUTCOMES[can_tell(run.analysis, found.finding)],
-            )
-            for at, run in enumerate(runs if found.several else ())
-        ]
+        marks = []
+        for at, run in enumerate(runs if found.several else ()):
+            outcome = "found" if at in found.runs else _OUTCOMES[can_tell(run.analysis, found.finding)]
+            marks.append(RunMark(run=run.label, step=run.step, outcome=outcome))
         is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
         history = build_history(found.run, found.worst.findings, is_cropped=True)
         if history is not None and found.several:

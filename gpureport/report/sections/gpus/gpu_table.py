@@ -16,7 +16,6 @@ from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826  # three robust standard deviations, in medians of absolute deviations
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
-"""GPUs from which one can stand apart, and GPUs that are told of and shown beneath their node."""
 _BY_NODE = (
     "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "
     "free memory; below it the GPUs that differ from all others."
@@ -85,7 +84,8 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
 
 
 def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> GpuTable:
-    gpus, by_device = run.run.gpus, {statistics.device: statistics for statistics in run.analysis.statistics}
+    gpus = run.run.gpus
+    by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
     columns = [*known, *([_COUNTED] if any(each.energy_counter for each in by_device.values()) else [])]
     values = [[column.value(by_device[gpu.id]) if gpu.id in by_device else None for gpu in gpus] for column in columns]
     cells = [list(_build_cells(*each, compared=run.samples > 1)) for each in zip(columns, values, strict=True)]

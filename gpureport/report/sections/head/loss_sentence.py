@@ -32,7 +32,6 @@ LOSSES = {
     "gpu_lost": "lost GPUs",
     "low_use": "low use",
 }
-"""What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
 _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
 
 

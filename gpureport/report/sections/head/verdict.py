@@ -56,7 +56,8 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
     sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
-        of_last, reason = inputs[len(inputs) - len(last.runs) :], losses.explain_unknown_loss(last, findings)
+        of_last = inputs[len(inputs) - len(last.runs) :]
+        reason = losses.explain_unknown_loss(last, findings)
         told = find_worst(of_last) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
         if told is not None:
             sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
@@ -117,10 +118,8 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
-        said, code = (
-            f", but {display.percent(unseen)} of the GPU time holds no utilisation",
-            VerdictCode.PARTLY_OBSERVED,
-        )
+        said = f", but {display.percent(unseen)} of the GPU time holds no utilisation"
+        code = VerdictCode.PARTLY_OBSERVED
     elif findings.missing > findings.judged:
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
         said += f"; {findings.missing} more could not be assessed"
@@ -235,7 +234,8 @@ def _describe_training(comparison: Comparison) -> str:
 
 
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
-    final, runs = comparison.steps[-1].analyses, [each.run for step in comparison.steps for each in step.analyses]
+    final = comparison.steps[-1].analyses
+    runs = [each.run for step in comparison.steps for each in step.analyses]
     yield summary.describe_left_out_runs(comparison)
     yield summary.describe_allowance(comparison)
     if len(comparison.steps) > 1:
@@ -288,7 +288,8 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
         unit, context = (display.raise_first(text) if text == found.gpus else text for text in (unit, context))
         if value:
             yield Tile(label=label, value=value, unit=unit, context=context)
-    kind, panels = found.finding.kind, {panel.quantity: panel for panel in (history.panels if history else ())}
+    kind = found.finding.kind
+    panels = {panel.quantity: panel for panel in (history.panels if history else ())}
     clock = panels.get(CLOCK.label)
     usual, meanwhile = (clock.usual or 0.0, clock.meanwhile) if clock else (0.0, None)
     gpu, fall = history.gpu if history else "", fill_words(found, "{fall}")
@@ -348,7 +349,8 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
         for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
             loss = losses.name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
             parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
-        value, context = display.percent(sum(by_class.values()) / seen), display.raise_first(", ".join(parts))
+        value = display.percent(sum(by_class.values()) / seen)
+        context = display.raise_first(", ".join(parts))
         unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
     return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
 

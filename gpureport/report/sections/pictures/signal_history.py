@@ -161,11 +161,8 @@ def build_history(
 
 def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
     if not findings:
-        peaks = {
-            each.device: summary.max
-            for each in run.analysis.statistics
-            if (summary := each.metric("gpu_temperature_celsius")) is not None
-        }
+        read = ((each.device, each.metric("gpu_temperature_celsius")) for each in run.analysis.statistics)
+        peaks = {device: summary.max for device, summary in read if summary is not None}
         return max(run.run.gpus, key=lambda gpu: peaks.get(gpu.id, float("-inf")), default=None)
     named = {device for found in findings for device in found.devices}
     gpus = [gpu for gpu in run.run.gpus if gpu.id in named] or list(run.run.gpus)
@@ -203,19 +200,14 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
 
 def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel | None:
     # none where the quantity was not recorded within the axis
-    run, devices = view.run, [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
+    run = view.run
+    devices = [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
     read = [(device, samples) for device, samples in found if samples]
     if not read or read[0][0] is not devices[0]:
         return None
-    lines = tuple(
-        SignalLine(
-            label=run.device(device.id),
-            mean=accumulate(*samples)(view.edges) * signal.factor,
-            is_main=device is devices[0],
-        )
-        for device, samples in read
-    )
+    drawn = [(device, accumulate(*samples)(view.edges) * signal.factor) for device, samples in read]
+    lines = tuple(SignalLine(label=run.device(each.id), mean=mean, is_main=each is devices[0]) for each, mean in drawn)
     known = np.concatenate([line.mean[~np.isnan(line.mean)] for line in lines])
     if not len(known):
         return None

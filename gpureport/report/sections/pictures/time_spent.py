@@ -1,7 +1,4 @@
-"""Where the GPU time went, as bars by class: one a step, or one a GPU of a single run; and use over time of each step.
-
-Of many GPUs the worst have bars of their own, and the others share one.
-"""
+"""Where the GPU time went, as bars by class of steps, or of the GPUs of a run; and use over time of each step."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -34,7 +31,6 @@ from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 Causes = Mapping[str, Collection[str]]  # what lies behind the time of classes, by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-"""What was used first, and what slowed it; then pauses, and what was not used at all."""
 # share of the axis below which a segment cannot be seen, so that legend and notes do without it
 _NEGLIGIBLE = 0.002
 # most steps that are drawn, and most GPUs that have a bar each
@@ -162,7 +158,8 @@ def _mean_gpu_seconds(step: Step) -> Mean:
 def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes: Causes, *, is_chain: bool) -> SpentBar:
     place = next(at for at, each in enumerate(comparison.steps) if each.label == step.label)
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
-    mean, classes = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step), _sum_classes(step)
+    mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
+    classes = _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
@@ -206,7 +203,8 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     bars = []
     for group, lost in zip(groups, losses, strict=True):
         classes = {name: amount / len(group) for name, amount in seconds_by_class(group).items()}
-        whole, devices = fsum(time.job_seconds for time in group) / len(group), [time.device for time in group]
+        whole = fsum(time.job_seconds for time in group) / len(group)
+        devices = [time.device for time in group]
         ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in group]
         bar = SpentBar(
             label=_name_gpus(run, devices, is_rest=len(groups) > 1),

@@ -82,9 +82,8 @@ class Figures:
 
     @cached_property
     def in_seconds(self) -> bool:
-        sides = [
-            end for delta in self.comparison.deltas if delta.metric == PER_WORK for end in (delta.before, delta.after)
-        ]
+        deltas = [delta for delta in self.comparison.deltas if delta.metric == PER_WORK]
+        sides = [end for delta in deltas for end in (delta.before, delta.after)]
         known = [each for each in (*self.values(PER_WORK), *sides) if each is not None]
         return bool(known) and max(known) < _BRIEF
 
@@ -215,9 +214,8 @@ def _describe_installed(step: Step, peak: float) -> str:
     if is_shared:
         return f"Of {display.memory(total)}, in MIG instances"
     if kept:
-        left, installed = (
-            display.memory(each).removesuffix(f"{display.GAP}GiB") for each in (max(0.0, total - kept - peak), total)
-        )
+        amounts = max(0.0, total - kept - peak), total
+        left, installed = (display.memory(each).removesuffix(f"{display.GAP}GiB") for each in amounts)
         return f"{left} of {display.memory(total - kept)} usable left; {installed} installed"
     return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
 

@@ -30,7 +30,6 @@ from gpureport.report.wording.differences import FigureFormat
 from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
-"""Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
 _LISTED = 5
 # shown only when they fail
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}

@@ -109,9 +109,8 @@ def _describe_step_change(base: Step, step: Step) -> str:
     words = re.split(r"[-_\s]+", re.sub(r"^[\W\d_]+", "", display.clean(step.label)))
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
-    before, after = (
-        gpu_time.lost_seconds_by_class(side.analyses).get("waiting_for_input", 0.0) for side in (base, step)
-    )
+    losses = [gpu_time.lost_seconds_by_class(side.analyses) for side in (base, step)]
+    before, after = (lost.get("waiting_for_input", 0.0) for lost in losses)
     if "workers" in words and "loader" not in words and after < before / 2:
         words.insert(words.index("workers"), "loader")
     return " ".join(words)
@@ -133,9 +132,8 @@ def describe_certainty(comparison: Comparison) -> str:
         return ""
     if not delta.verdict.is_established and (change := build_change(delta)):
         return say("headline.unsure", size=change.text, verdict=delta.verdict.value, ends=change.interval, runs=runs)
-    least, most = (
-        differences.format_percent_change(1 + size).lstrip("+") for size in sorted((abs(low - 1), abs(high - 1)))
-    )
+    sizes = sorted((abs(low - 1), abs(high - 1)))
+    least, most = (differences.format_percent_change(1 + size).lstrip("+") for size in sizes)
     # an interval that prints as the figure does says nothing more
     least = least.removesuffix("%") if least != most else ""
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
@@ -164,10 +162,8 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         cost = _build_tile(figures, measured.PER_WORK, "No price given")
     else:
         ends, (label, show) = figures.ends(measured.COST_PER_WORK), figures.column(measured.COST_PER_WORK)
-        price, training = (
-            spending.common_price(list_analyses(comparison.steps)),
-            format_training_cost(comparison),
-        )
+        price = spending.common_price(list_analyses(comparison.steps))
+        training = format_training_cost(comparison)
         context = say("tile.price", price=price, training=training, nameless=not figures.currency)
         cost = _set_tile(label, ends, show, _build_change(figures, measured.COST_PER_WORK), context)
     # of a run where the work is not known
@@ -374,9 +370,8 @@ def _format_percent(ratio: float) -> str:
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
     """Yield a panel for each value of the first setting, its bars by the second, a place left where no run is."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
-    ends = [
-        end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()), *(d.value for d in row.runs))
-    ]
+    ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
+    ends += [run.value for row in chart.rows for run in row.runs]
     first, second = (display.clean(factor.name) for factor in study.by)
     for value in study.values[0]:
         panel = []
