@@ -216,9 +216,7 @@ def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
     notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
     for at, card in enumerate(cards):
-        # the heading has the title of the only card of a run
-        is_said = card.repeats or (len(cards) == 1 and not card.run)
-        said = ["" if is_said else card.title, card.run, "" if card.is_open or is_one else card.status]
+        said = ["" if card.repeats else card.title, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
         said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
         rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
