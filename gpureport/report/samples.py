@@ -196,7 +196,7 @@ def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
 
 
 class EmbeddedSeries(NamedTuple):
-    index: str
+    about: str
     blobs: dict[str, str]
     note: str
 

@@ -103,7 +103,7 @@ def render(
     shown += [marks[card] for card in cards if card in marks]
     run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
     # style sheet and script are files, and series escape what they write
-    style, script, index = mark_safe((style, script, samples.index if samples else ""))
+    style, script, index = mark_safe((style, script, samples.about if samples else ""))
     strips = [draw_timeline(run, f"run{at}") if run.strips else "" for at, run in enumerate(report.timeline)]
     return pages.get_template("report.html").render(
         report=report,

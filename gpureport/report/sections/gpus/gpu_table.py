@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from math import fsum, inf
-from operator import attrgetter
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -67,8 +66,15 @@ _COLUMNS = (
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-_COUNTER = attrgetter("energy_counter.total")  # what the driver counted, beside the integral of power
-_COUNTED = _Column("Energy counted", "", lambda gpu: gpu.energy_counter and _COUNTER(gpu), display.energy, inf, fsum)
+# shown where the driver's counter was read, beside the integral of power
+_COUNTED = _Column(
+    "Energy counted",
+    "",
+    lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
+    display.energy,
+    inf,
+    fsum,
+)
 
 
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
