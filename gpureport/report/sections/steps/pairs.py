@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
 from gpureport.comparison import figures as measured
-from gpureport.comparison import gains as worth
+from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, has_params, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
@@ -218,35 +218,35 @@ _COLUMNS = (
 
 
 def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
-    gains = worth.build_gains(comparison, links)
-    columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
+    found = gains.build_gains(comparison, links)
+    columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in found)]
     figures, rows = Figures(comparison), []
     facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
-    for place, gain in enumerate(gains):
+    for place, gain in enumerate(found):
         step, since = gain.step, gain.since_before
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
         # of several steps the last fact says it of all
-        if advice and (len(gains) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
+        if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
-    if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+    if len(found) > 2:  # noqa: PLR2004 - of two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
-        rows.append([head, *(_format(each, gains[-1].since_first) for each in columns)])
-        if any(gain.params_recorded for gain in gains[1:]):
-            names = dict.fromkeys(_name_advice(change)["noun"] for gain in gains for change in gain.advised)
-            n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+        rows.append([head, *(_format(each, found[-1].since_first) for each in columns)])
+        if any(gain.params_recorded for gain in found[1:]):
+            names = dict.fromkeys(_name_advice(change)["noun"] for gain in found for change in gain.advised)
+            n, whole = sum(bool(gain.advised) for gain in found), len(found) - 1
             text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
             facts.append(Fact(name="Advice in all", text=text))
     if not columns:
         return Block(anchor="gains", title="Gains", texts=[WORDS["gains.no_work"]], facts=facts)
     titles = ("Step", *(column.title for column in columns))
-    table = build_table(titles, rows, *_list_gain_notes(figures, gains, columns))
+    table = build_table(titles, rows, *_list_gain_notes(figures, found, columns))
     return Block(anchor="gains", title="Gains", table=table, facts=facts)
 
 
-def _read(column: _Column, since: worth.GainSince | None) -> worth.RelativeChange | None:
+def _read(column: _Column, since: gains.GainSince | None) -> gains.RelativeChange | None:
     return getattr(since, column.field) if since else None
 
 
@@ -261,7 +261,7 @@ def _show(figures: Figures, step: Step, metric: str) -> Cell:
     return Cell(text=f"{text} {shown.per}".rstrip())
 
 
-def _format(column: _Column, since: worth.GainSince | None) -> Cell:
+def _format(column: _Column, since: gains.GainSince | None) -> Cell:
     change = _read(column, since)
     if change is None:
         return Cell(text="not known")
@@ -274,7 +274,7 @@ def _format(column: _Column, since: worth.GainSince | None) -> Cell:
     return Cell(text=show(change.ratio), change=verdict)
 
 
-def _list_gain_notes(figures: Figures, gains: Sequence[worth.StepGain], columns: Sequence[_Column]) -> Iterator[str]:
+def _list_gain_notes(figures: Figures, found: Sequence[gains.StepGain], columns: Sequence[_Column]) -> Iterator[str]:
     metrics, comparison = {column.metric for column in columns}, figures.comparison
     yield WORDS["gains.note"]
     if measured.TRAINING_RATE in metrics:
@@ -285,13 +285,13 @@ def _list_gain_notes(figures: Figures, gains: Sequence[worth.StepGain], columns:
     yield from (WORDS[f"gains.{each.absent}"] for each in _COLUMNS if each.absent and each not in columns)
     if measured.COST_PER_WORK in metrics and not figures.currency:
         yield WORDS["gains.no_currency"]
-    changes = [change for gain in gains for each in columns if (change := _read(each, gain.since_before))]
+    changes = [change for gain in found for each in columns if (change := _read(each, gain.since_before))]
     if any(change.verdict is Verdict.UNCONFIRMED for change in changes):
         yield WORDS["gains.unconfirmed"]
     yield from [reasons.describe_reason(each.reason) for each in changes if reasons.count_family(each.reason)][:1]
 
 
-def _describe_advice(gain: worth.StepGain) -> str:
+def _describe_advice(gain: gains.StepGain) -> str:
     fates = summarize_by_kind(gain.findings)
     advised = [
         say(
@@ -309,7 +309,7 @@ def _describe_advice(gain: worth.StepGain) -> str:
     return " ".join(advised) or nothing
 
 
-def _name_advice(change: worth.AdvisedChange) -> dict[str, str]:
+def _name_advice(change: gains.AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
@@ -317,7 +317,7 @@ def _name_advice(change: worth.AdvisedChange) -> dict[str, str]:
 
 def _describe_potential(comparison: Comparison) -> str:
     last = comparison.steps[-1].analyses
-    found = worth.estimate_potential(comparison.remaining, last)
+    found = gains.estimate_potential(comparison.remaining, last)
     step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)
     if found.lost_ratio is None:
         return say("potential.unseen", step=step)
