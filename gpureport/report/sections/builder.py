@@ -20,7 +20,7 @@ from gpureport.report.model.report_content import ComparisonPart, FindingCard, R
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
-from gpureport.report.sections import reference as referred
+from gpureport.report.sections import reference
 from gpureport.report.sections.findings import actions, cards
 from gpureport.report.sections.findings.found import find_worst
 from gpureport.report.sections.gpus import gpu_table, spending
@@ -60,7 +60,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
     inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
-    judgement = referred.build_judgement(inputs, asked)
+    judgement = reference.build_judgement(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     findings = Findings(
         judged=judgement.checks - judgement.missing,
@@ -102,14 +102,14 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         timeline=tuple(over_time.build_timelines(inputs, found, histories)),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),
-        quality=referred.quality(inputs),
+        quality=reference.quality(inputs),
         judgement=judgement,
-        method=referred.method(inputs, rules, command, version),
+        method=reference.method(inputs, rules, command, version),
         clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=tuple(referred.build_answers(inputs, found)),
-        checklists=tuple(referred.build_checklists(inputs)),
-        policy=referred.build_policy_table(checks),
+        answers=tuple(reference.build_answers(inputs, found)),
+        checklists=tuple(reference.build_checklists(inputs)),
+        policy=reference.build_policy_table(checks),
         actions=next_steps,
         rows=told,
         spent=time_spent.build_time_spent(comparison, inputs, study),
@@ -125,16 +125,16 @@ def _build_comparison_part(
     links, (charts, estimates) = pair_steps(comparison), summary.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
     facts = [*groups.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    reference = [] if study else [pairs.list_gains(comparison, links)]
-    reference.append(Block(anchor="links", title=title, facts=facts))
-    reference += pairs.list_pairs(comparison, links)
+    blocks = [] if study else [pairs.list_gains(comparison, links)]
+    blocks.append(Block(anchor="links", title=title, facts=facts))
+    blocks += pairs.list_pairs(comparison, links)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=WORDS[f"chart.{charts[0].form}"] if charts else "",
         estimates=estimates,
         study=tuple(groups.list_study(study, comparison)) if study else (),
-        reference=tuple(select_blocks(reference, Form.FULL)),
+        reference=tuple(select_blocks(blocks, Form.FULL)),
     )
 
 
