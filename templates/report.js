@@ -5,8 +5,6 @@ const {axis, classes, runs, margin, finest} = JSON.parse($('#series').textConten
 const {abs, ceil, floor, max, min, round} = Math;
 const clamp = (value, low, high) => min(max(value, low), high);
 
-// ---------------------------------------------------------------- samples
-
 const NOT_RECORDED = 255;
 
 async function inflate(id) {
@@ -127,8 +125,6 @@ function columnsOf(series) {
   return series.drawn = Object.assign(columns, {version});
 }
 
-// ---------------------------------------------------------------- words
-
 function clock(seconds, tenths) {
   const [whole, rest] = seconds.toFixed(tenths).split('.');
   const part = size => String(floor(whole / size) % 60).padStart(2, '0');
@@ -142,8 +138,6 @@ function sayValue({metric, device, shift, low, mean, high}, time) {
   const range = low[row] < high[row] ? ` (${text(low[row])} to ${text(high[row])})` : '';
   return `${metric.exact ? '' : '≈ '}${text(mean[row])}${range}${metric.unit === '%' ? '' : '\u00a0'}${metric.unit}`;
 }
-
-// ---------------------------------------------------------------- what is shown
 
 const strips = [];
 const charts = [];
@@ -164,8 +158,6 @@ function seriesOf({device, run}) {
   const host = run.devices.filter(each => each.host && each.node === device.node);
   return [device, ...host].flatMap(({series}) => series).sort((a, b) => a.number - b.number);
 }
-
-// ---------------------------------------------------------------- drawing
 
 // Pixels: right of a chart, above a panel, of a panel, and from one panel to the next.
 const RIGHT = 14, TITLE = 17, PANEL = 52, ROW = 76;
@@ -356,8 +348,6 @@ function redraw() {
   paintSoon();
 }
 
-// ---------------------------------------------------------------- moving about
-
 function zoom(start, end) {
   const size = clamp(end - start, finest, axis), from = clamp(start, 0, axis - size);
   view = [from, from + size];
@@ -492,8 +482,6 @@ function wire(of) {
     },
   });
 }
-
-// ---------------------------------------------------------------- start
 
 for (const run of runs) {
   await unpack(run);

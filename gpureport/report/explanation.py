@@ -18,7 +18,6 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
-from gpureport.findings import Threshold
 from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_field, find_target
 from gpureport.importers.nvidia_smi import ATTRIBUTE_FIELDS as ATTRIBUTES
 from gpureport.metrics import BY_NAME, METRICS, Metric
@@ -45,12 +44,6 @@ _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items()
 
 def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
     """Return what a name stands for, or everything that can be explained without one.
-
-    Args:
-        name: a kind or its title, a family of kinds, a class of GPU time, a metric, what records it, a figure, or
-            `recording`.
-        rules: the rules, with the limits they judge by.
-        brief: of a kind the first page only.
 
     Raises:
         SettingsError: when nothing has the name, with the nearest one that does.
@@ -105,7 +98,12 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
     if rule.limits and not brief:
         which = ["any"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
         where = f"Set {display.join_words(which)} in gpureport.toml under [rules.{rule.name}], in base units."
-        limits = ((key, _describe_limit(limit)) for key, limit in rule.limits.items())
+        limits = []
+        for key, limit in rule.limits.items():
+            unit = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}.get(limit.unit, limit.unit)
+            amount = f" ({100 * limit.value:g}%)" if limit.unit == "1" else f"{display.GAP}{unit}"
+            source = f"{limit.provenance.value}: {display.clean_sentence(limit.source)}"
+            limits.append((key, f"{limit.value:.15g}{amount}; {source}"))
         yield from _section("Thresholds", where, facts=limits)
     yield from _section("Needs", facts=_needs(rule))
     if brief:
@@ -121,13 +119,6 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
         facts += [("Only if", needs), ("For", name_frameworks(step) if step.frameworks else ""), ("Risk", step.risk)]
         facts += [("Check", "" if step.check == USUAL_CHECK else step.check), ("Source", step.source)]
         yield from _section(step.title, facts=facts)
-
-
-def _describe_limit(limit: Threshold) -> str:
-    unit = {"Cel": "°C", "By": "bytes", "By/s": "bytes/s"}.get(limit.unit, limit.unit)
-    amount = f"({100 * limit.value:g}%)" if limit.unit == "1" else unit
-    value = f"{limit.value:.15g}{' ' if limit.unit == '1' else display.GAP}{amount}"
-    return f"{value}; {limit.provenance.value}: {display.clean_sentence(limit.source)}"
 
 
 def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -163,7 +154,6 @@ def name_frameworks(step: Step) -> str:
 
 
 def _find_class(name: str) -> str | None:
-    """Return the class of GPU time of a name, its key or what reports call it; None for others."""
     known = {key: {key, re.sub("[ -]", "_", terms.CLASSES[key].lower())} for key in GPU_TIME_CLASSES}
     return next((key for key, names in known.items() if re.sub("[ -]", "_", name.lower()) in names), None)
 
@@ -181,7 +171,6 @@ def _explain_class(name: str) -> list[Block]:
 
 
 def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
-    """Return what the metrics mean that have a name, or that a field, host command or OpenTelemetry name stands for."""
     field = canonicalize(name)
     metrics = [
         metric
@@ -213,7 +202,6 @@ def _metric_facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[tuple[str, 
 
 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
-    """Return the nearest names: those with the word or a synonym, then those spelled alike."""
     asked = name.lower().replace("isation", "ization")
     known = _list_titles(rules) | _list_names(rules)
     if asked in known:

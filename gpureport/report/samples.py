@@ -1,8 +1,7 @@
 """The samples behind the timelines, packed into a page for its script: deflated, in base64, and an index of them.
 
-A page that would get too large holds the smallest, mean and largest value of buckets instead, and says so. Times are
-distances, then one code a value; in buckets their smallest, mean and largest values. Codes 0 to 254 stand on a linear
-scale that all devices of a run share for a metric; 255 is no value. The text of a report never comes from these bytes.
+A page that would get too large holds the smallest, mean and largest value of buckets. Times are distances, values
+codes of a scale that the devices of a run share. The text of a report never comes from these bytes.
 """
 
 import json
@@ -10,7 +9,6 @@ import math
 import zlib
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +30,7 @@ _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 _LEAST_BUCKET = 4  # with fewer samples, three values are no smaller
 _ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # GPUs at most, and pixels of each
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
-"""Letters of a name at most, pixels above strips for the numbers of events, and least beside them for names."""
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
-"""Names of the style sheet's colours."""
 _NO_VALUE, _HIGHEST_CODE = 255, 254
 _OFF_GRID = 0.02  # of the step of the grid, for single precision
 _EXACT_INTEGERS = 2.0**53  # beyond, doubles skip integers
@@ -49,7 +45,6 @@ class DeviceSamples(NamedTuple):
 
 
 def collect_samples(recording: Recording, device: Device, metrics: Sequence[str], bucket: int) -> DeviceSamples:
-    """Return the series of a device; it need not have all metrics. `bucket` is in seconds, 0 is every sample."""
     series = build_device_series(recording, device)
     parts = {place: [series.values(name)] for place, name in enumerate(metrics) if series.is_recorded(name)}
     if not bucket:
@@ -58,17 +53,14 @@ def collect_samples(recording: Recording, device: Device, metrics: Sequence[str]
     places = (series.times - recording.run.started) // length
     first = np.flatnonzero(np.diff(places, prepend=places[:1] - 1))
     times = recording.run.started + places[first] * length + length // 2
-    return DeviceSamples(series, times, {place: _aggregate(values, first) for place, (values,) in parts.items()})
-
-
-def _aggregate(values: FloatArray, first: IntArray) -> list[FloatArray]:
-    """Return smallest, mean and largest value of buckets that begin at some rows; NaN where one holds no value."""
-    known = ~np.isnan(values)
-    count = np.add.reduceat(known, first, dtype=np.int64)
-    low = np.minimum.reduceat(np.where(known, values, np.inf), first)
-    high = np.maximum.reduceat(np.where(known, values, -np.inf), first)
-    mean = np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(count, 1)
-    return [np.where(count, each, np.nan) for each in (low, mean, high)]
+    for place, (values,) in parts.items():
+        known = ~np.isnan(values)
+        count = np.add.reduceat(known, first, dtype=np.int64)
+        low = np.minimum.reduceat(np.where(known, values, np.inf), first)
+        high = np.maximum.reduceat(np.where(known, values, -np.inf), first)
+        mean = np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(count, 1)
+        parts[place] = [np.where(count, each, np.nan) for each in (low, mean, high)]
+    return DeviceSamples(series, times, parts)
 
 
 class CodeScale(NamedTuple):
@@ -84,11 +76,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return the scale that several series share.
-
-    It is exact where all values are multiples of `grid` and no more than 255 even steps apart, as whole per cents
-    are, and clocks, which move by 15 MHz; otherwise it divides the range. A grid of 0 is none, as means have.
-    """
+    """Return the scale that series share: exact where values are few even steps of a `grid` apart."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -120,8 +108,6 @@ UTILISATION = "gpu_utilization_ratio"
 
 
 class DisplayUnit(NamedTuple):
-    """The unit people use: how many of it one base unit is, the resolution of logs in base units, least upper end."""
-
     symbol: str
     factor: float
     grid: float
@@ -140,10 +126,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric of the timelines; it is left out where the one that it stands `instead_of` was recorded.
-
-    A value that is `averaged` is a mean up to its reading, and so drawn that much earlier.
-    """
+    """A metric of the timelines; an `averaged` value is a mean up to its reading, so drawn that much earlier."""
 
     metric: str
     title: str
@@ -182,7 +165,12 @@ _METRICS = (
 def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> dict[str, Any]:
     unit = metric.unit
     offset, step = scale.offset * unit.factor, scale.step * unit.factor
-    low, high = _round_axis_ends(unit, offset, highest * unit.factor)
+    low, high = min(offset, 0.0) if unit.from_zero else offset, max(highest * unit.factor, unit.full)
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span))
+    round_step = power / 5 if span < 2 * power else power / 2 if span < 5 * power else power
+    low = math.floor(low / round_step + 1e-9) * round_step
+    high = math.ceil(high / round_step - 1e-9) * round_step
     return {
         "title": metric.title,
         "unit": unit.symbol,
@@ -194,21 +182,11 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
         "averaged": metric.averaged,
         "strip": metric.metric == UTILISATION,
         "low": float(f"{low:.6g}"),
-        "high": float(f"{high:.6g}"),
+        "high": float(f"{high if high > low else low + round_step:.6g}"),
     }
 
 
-def _round_axis_ends(unit: DisplayUnit, low: float, high: float) -> tuple[float, float]:
-    low, high = (min(low, 0.0) if unit.from_zero else low), max(high, unit.full)
-    span = high - low or abs(high) or 1.0
-    power = 10.0 ** math.floor(math.log10(span))
-    step = power / 5 if span < 2 * power else power / 2 if span < 5 * power else power
-    floor, ceiling = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    return floor, ceiling if ceiling > floor else floor + step
-
-
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
-    """Return the decimals that show a value: all it has where it is exact, else those that steps can tell apart."""
     for digits, size in enumerate((1, 10)):
         # nearly whole, and half a digit
         is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - as above
@@ -217,20 +195,9 @@ def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     return 2
 
 
-# --- the samples of runs
-
-
-class SeriesBlob(NamedTuple):
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedSeries:
-    """Every sample of a report as a page holds it: JSON of what the blobs hold, the blobs, and the same in words."""
-
-    index: str
-    blobs: list[SeriesBlob]
+class EmbeddedSeries(NamedTuple):
+    about: str
+    blobs: dict[str, str]
     note: str
 
 
@@ -242,29 +209,24 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run, None where there is nothing to look at.
-
-    `detail` is the seconds of the buckets, 0 for every sample; the finest that fit into a page when None.
-    """
+    """Return the samples of every run; `detail` are the seconds of buckets, by size when None."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None
     levels = _LEVELS if detail is None else (detail,)
     for level in levels:
         packed = [_pack_run(place, run, level) for place, run in shown]
-        blobs, room = list[SeriesBlob](), math.inf if level == levels[-1] else _BUDGET
+        blobs, room = dict[str, str](), math.inf if level == levels[-1] else _BUDGET
         for name, content in (entry for run in packed for entry in run.raw.items()):
-            blobs.append(SeriesBlob(name, b64encode(zlib.compress(content)).decode()))
-            room -= len(blobs[-1].text)
+            blobs[name] = b64encode(zlib.compress(content)).decode()
+            room -= len(blobs[name])
             if room < 0:
                 break
         else:
             break
     longest = max(len(display.shorten_middle(strip.label, _LABEL)) for _, run in shown for strip in run.strips)
-    axis, classes = (
-        shown[0][1].axis_seconds,
-        {each.key for _, run in shown for strip in run.strips for each in strip.band},
-    )
+    axis = shown[0][1].axis_seconds
+    classes = {each.key for _, run in shown for strip in run.strips for each in strip.band}
     index = {
         "classes": {key: find_fill(key).colour for key in sorted(classes)},
         "axis": axis,
@@ -291,12 +253,9 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     for at, device in enumerate(devices):
         unit = max(round(device.series.interval * 1e6 / 10), 1)
         # times are left out where a device before has the same, up to their rounding
-        alike = (
-            place
-            for place, other in enumerate(devices[:at])
-            if len(device.times) == len(other.times) and np.abs(device.times - other.times).max(initial=0) <= unit
-        )
-        like = next(alike, None)
+        long = [place for place, other in enumerate(devices[:at]) if len(device.times) == len(other.times)]
+        apart = (np.abs(device.times - devices[place].times).max(initial=0) for place in long)
+        like = next((place for place, most in zip(long, apart, strict=True) if most <= unit), None)
         times = encode_times(device.times, unit) if like is None else b""
         codes = [scales[metric].encode(part) for metric, some in device.parts.items() for part in some]
         raw[blob := f"run{place}-series{at}"] = b"".join([times, *codes])
@@ -330,11 +289,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return who a device is, and when it was read.
-
-    A pace is how far apart samples are, how far for a gap, and of a slow stretch where it is in seconds of the run,
-    wider by what stamps are rounded to. A stretch inside another comes before it.
-    """
+    """Return who a device is, and its paces: how far apart samples are, how far for a gap, and where."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [

@@ -1,8 +1,7 @@
 """Elements of SVG: across in per cent on a page, so that a figure fits any width; in points on paper and in pictures.
 
-Nothing is stretched: heights, text, lines and hatches are in points either way. No element has a style attribute,
-which a content security policy may forbid, and ids begin with a prefix of their own. Two classes are for the style
-sheet of a page: `wide-only` marks text that fits on a wide page alone, `narrow-only` the shorter text in its place.
+No element has a style attribute, which a content security policy may forbid; ids begin with a prefix of their own.
+Text of the class `wide-only` fits on a wide page alone, that of `narrow-only` stands in its place.
 """
 
 import math
@@ -27,7 +26,6 @@ _BOLD, _REGULAR = 0.68, 0.56  # mean width of a letter, as a part of its size
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
-"""Fonts of every figure: those of the page, and on paper the one that is embedded."""
 _TILES = {
     "////": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5", 1.4),
     "//": (8, "M-1 1L1 -1M0 8L8 0M7 9L9 7", 0.8),
@@ -43,7 +41,6 @@ _TILES = {
 """Side of the tile of each hatch, its path, and the thickness of its lines."""
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-"""Round lengths of time."""
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
 """Name of each unit of time, its length, and the length of the axis from which it is used."""
 
@@ -67,7 +64,6 @@ class HorizontalScale:
         return self.position(self.start + value)
 
     def holds_text(self, text: str, length: float, width: float | None = None) -> bool:
-        """Return whether text fits into a length of values, on a page of a width where the figure has none."""
         points = self.share(self.start + length) * (self.width or width or WIDE)
         return measure_text(text) + 6 <= points
 
@@ -79,7 +75,6 @@ class HorizontalScale:
 
 
 def measure_text(words: str) -> float:
-    """Return the width of bold text at most, in points."""
     return len(words) * TEXT * _BOLD
 
 
@@ -93,10 +88,7 @@ def _n(value: float) -> str:
 
 
 def paint(role: str, colour: str) -> str:
-    """Return the attributes that fill (`fill`) or draw (`stroke`) something in a colour of the palette.
-
-    `ink` follows the text around the figure.
-    """
+    """Return the attributes that fill or draw something in a colour of the palette; `ink` is that of the text."""
     return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
@@ -114,7 +106,6 @@ def text(  # noqa: PLR0913 - where, what, how
 
 
 def write_document(body: Iterable[str], *, width: float | None, height: float, label: str) -> str:
-    """Return a figure: as wide as its surroundings where `width` is None; `label` says in words what it shows."""
     size = f'width="100%" height="{height:g}"'
     if width is not None:
         size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
@@ -123,7 +114,6 @@ def write_document(body: Iterable[str], *, width: float | None, height: float, l
 
 
 def map_figures(drawn: Any, do: Callable[[str, str], Any], name: str = "figure") -> Any:
-    """Return what is made of each figure, with a name of its own, in the lists and under the keys that they have."""
     if isinstance(drawn, str):
         return do(name, drawn)
     named = drawn.items() if isinstance(drawn, Mapping) else enumerate(drawn)
@@ -164,7 +154,6 @@ def find_round_step(length: float) -> float:
 
 
 def place_ticks(end: float, unit: str) -> tuple[Tick, ...]:
-    """Return round ticks of an axis that begins at zero; the first one names the unit."""
     if not 0 < end < math.inf:
         return ()
     step = find_round_step(end)
@@ -176,7 +165,6 @@ def place_ticks(end: float, unit: str) -> tuple[Tick, ...]:
 
 
 def place_time_ticks(start: float, end: float) -> tuple[Tick, ...]:
-    """Return ticks at round times of an axis of seconds: `0 s`, `30 s`, `1 h`."""
     if not start < end < math.inf:
         return ()
     days = _SECONDS[-1] * math.ceil((end - start) / _SECONDS[-1] / _MOST_TIMES)
@@ -218,10 +206,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Return shares of a height over equal buckets as the area under steps, or as a line; NaN interrupts both.
-
-    On a page its path is in units of its own, stretched over the share `span` of the width; lines keep their thickness.
-    """
+    """Return shares over equal buckets as an area or a line, `span` of the width long; NaN interrupts both."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line
@@ -248,7 +233,6 @@ def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, Flo
 def draw_band(  # noqa: PLR0913 - what, where, how
     stacked: dict[str, FloatArray], scale: HorizontalScale, prefix: str, top: float, height: float, *, span: float
 ) -> Iterator[str]:
-    """Yield classes stacked to a height over a share of the width; on a page each is one rectangle that a path cuts."""
     for key, shares in stacked.items():
         if scale.width is not None:
             path = _write_area(shares * height, span * scale.width / len(shares), top + height)
@@ -262,7 +246,6 @@ def draw_band(  # noqa: PLR0913 - what, where, how
 
 
 def _write_area(heights: FloatArray, bucket: float, ground: float) -> str:
-    """Return the path of an area under steps. Points are rounded first, so that no error adds up."""
     x = np.rint(np.arange(len(heights) + 1) * bucket * 10)
     y = np.rint(np.nan_to_num(heights) * 10)
     parts = []
@@ -277,7 +260,6 @@ def _write_area(heights: FloatArray, bucket: float, ground: float) -> str:
 
 
 def _write_line(heights: FloatArray, bucket: float, ground: float) -> str:
-    """Return the path of a line through the middles of buckets; a dot where one stands alone."""
     points = [f"{shorten_number((at + 0.5) * bucket)} {_n(ground - height)}" for at, height in enumerate(heights)]
     return "".join(
         f"M{'L'.join(points[first:stop])}{'h.01' if stop - first == 1 else ''}"

@@ -47,7 +47,6 @@ CLASSES = {
     "no_job": ClassFill("#e8ecf1"),
 }
 OTHER_CLASS = ClassFill("#a9b1ba", "//--")
-"""Fill of a class without one of its own."""
 SHARED = COLOURS | {
     "accent": "#005a8e",
     "accent_dark": "#6cbcf0",

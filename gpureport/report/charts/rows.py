@@ -1,8 +1,4 @@
-"""Figures in rows, and then one of their axis: bars of GPU time, utilisation with its classes, signals of a GPU.
-
-Each takes the width of a figure in points, or None for that of its surroundings; a `prefix` begins the ids of a figure
-and is unlike that of any other on the page.
-"""
+"""Figures in rows, and then one of their axis: bars of GPU time, utilisation with its classes, signals of a GPU."""
 
 from collections.abc import Iterator
 from html import escape
@@ -14,9 +10,7 @@ _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
 """Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
-"""Height of a panel on a page, and on paper; the room for labels within it, above curves; and the room below it."""
 _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
-"""Size of the ends of a vertical axis, where text right of them begins, and shares of the width that count as left."""
 
 
 def draw_spent_bars(spent: TimeSpent, prefix: str, width: float | None = None) -> tuple[str, ...]:
@@ -49,7 +43,6 @@ def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> It
 
 
 def _write_texts(part: TimeSegment, start: float, scale: svg.HorizontalScale) -> Iterator[str]:
-    """Yield the text of a segment, with its name if that fits; on a page also a short form."""
     texts, fill = (f"{part.label} {part.text}", part.text) if part.text else (), svg.find_fill(part.key)
     wide, narrow = (
         next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, svg.NARROW)
@@ -148,7 +141,6 @@ def _draw_lines(panel: SignalPanel, scale: svg.HorizontalScale, tall: float) -> 
 def _draw_limit(
     panel: SignalPanel, scale: svg.HorizontalScale, tall: float, shaded: list[tuple[float, float]]
 ) -> tuple[str, str]:
-    """Return the limit as a dashed line, and its name above: at the left, unless what is shaded is named there."""
     if panel.limit is None or not panel.low <= panel.limit <= panel.high:
         return "", ""
     y = _HEAD + (1 - (panel.limit - panel.low) / (panel.high - panel.low or 1.0)) * (tall - _HEAD)

@@ -19,12 +19,9 @@ WIDTH = 900.0
 # height of a strip for at most so many GPUs
 _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
-"""Most letters of a GPU's name, points that a letter takes, and points right of the strips for names of findings."""
 _SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
-"""Sizes of text, points above the strips for the numbers of events, and findings named beside a strip."""
 PANEL = 400.0  # width of a figure of steps: two are side by side on a wide page
 _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
-"""Height of the row of a step, room beside it, and where in it its mean and its runs are drawn."""
 _LEVELS = (0.0, 4.0, 8.0)  # how far runs that would hide each other are moved down
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
@@ -92,7 +89,6 @@ def _draw_marks(
 
 
 def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bottom: float) -> Iterator[str]:
-    """Yield a line and a wedge at each event, and its number where that does not overlap the number before."""
     end = -inf
     for at, name in sorted((event.at, event.id) for event in events if event.at is not None):
         x = at * scale.share(1.0) * (scale.width or WIDTH)
@@ -118,10 +114,8 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
         body.append(svg.text(x, bottom + 15, words, "muted", anchor="middle"))
     first = chart.rows[0].value
     if chart.form == "dots" and first is not None:
-        x, look = (
-            _SIDE + (first - low) * scale,
-            f'{svg.paint("stroke", "muted")} stroke-width=".9" stroke-dasharray="3 3"',
-        )
+        x = _SIDE + (first - low) * scale
+        look = f'{svg.paint("stroke", "muted")} stroke-width=".9" stroke-dasharray="3 3"'
         # beside the dots and not through the names
         body += [svg.line(x, 21 + at * _ROW, x, 47 + at * _ROW, look) for at in range(1, len(chart.rows))]
     for place, row in enumerate(chart.rows):
@@ -165,10 +159,8 @@ def _draw_row(
     if chart.form == "bars":
         yield _draw_box(_SIDE, middle - 7, at - _SIDE, 14, "bar")
     if row.interval:
-        ends, look = (
-            [_SIDE + (end - low) * scale for end in row.interval],
-            f'{svg.paint("stroke", "ink")} stroke-width="1.8"',
-        )
+        ends = [_SIDE + (end - low) * scale for end in row.interval]
+        look = f'{svg.paint("stroke", "ink")} stroke-width="1.8"'
         yield svg.line(ends[0], middle, ends[1], middle, look)
         yield from (svg.line(end, middle - 5, end, middle + 5, look) for end in ends)
     if chart.form == "dots":
@@ -186,18 +178,10 @@ def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> s
     return f'<rect x="{x:g}" y="{y:g}" width="{width:.1f}" height="{height:g}" {svg.paint("fill", colour)}/>'
 
 
-# --- all of a report
-
-
 def draw_report(
     report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
 ) -> dict[str, Any]:
-    """Return figures by the names that templates use: of those in rows one a row or a panel, and then their axis.
-
-    Widths in points are those of a figure in a row, below a heading, and within a box; None is as wide as these are.
-    Only when `full` are there figures of steps and the signals of every row of findings; otherwise those of the first
-    row that has some, which is shown opened. Strips are not among them: some formats divide them.
-    """
+    """Return figures by the names that templates use: of those in rows one a row or a panel, then their axis."""
     row, page, box = widths
     rows = [each for each in report.rows if each.history]
     return {

@@ -64,10 +64,7 @@ def dump(content: Content, made: Made | None = None) -> str:
 
 
 def list_fields(value: Any, without: str = "") -> Content:
-    """Return the fields of a result that its repr shows: beside a verdict its code, a reason in words with its code.
-
-    A figure, or an interval, is null where nothing bounds it.
-    """
+    """Return the fields that the repr of a result shows, with the codes of its verdict and its reason."""
     names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
     said = {name: getattr(value, name) for name in names}
     for name, each in said.items():
@@ -83,12 +80,10 @@ def list_fields(value: Any, without: str = "") -> Content:
 
 
 def take(source: object, keys: str, **made: Any) -> Content:
-    """Return what stands under each key: what was made for it, otherwise the attribute of that name."""
     return {key: made[key] if key in made else getattr(source, key) for key in keys.split()}
 
 
 def iso_time(microseconds: int, timezone: str | None) -> str:
-    """Return a time of a recording as ISO 8601 with milliseconds, in the zone of the log where it is known."""
     time = _EPOCH + timedelta(microseconds=microseconds)
     shown = time.astimezone(ZoneInfo(timezone)) if timezone else time.replace(tzinfo=None)
     return shown.isoformat(timespec="milliseconds")
@@ -194,7 +189,6 @@ def _statistics(statistics: DeviceStatistics) -> Content:
 
 
 def _counter(reading: CounterReading | None, unit: str) -> Content | None:
-    """Return what a counter rose by, with its unit in the names; None where it was not read twice."""
     if reading is None:
         return None
     return {

@@ -18,11 +18,7 @@ _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brand:
-    """The look of pages and PDFs; gpureport's own where nothing is set.
-
-    A logo stands instead of the word gpureport. The accent is that of links and gains on a light ground; on a dark one
-    they are half as far from white. The font is for characters that the DejaVu fonts do not hold.
-    """
+    """The look of pages and PDFs; the font is for characters that the DejaVu fonts do not hold."""
 
     logo: Path | None = None
     accent: str = ""
@@ -43,14 +39,12 @@ class Brand:
 
     @property
     def logo_url(self) -> str:
-        """The logo as a data URL, since a page loads nothing; empty without one."""
         if self.logo is None:
             return ""
         return f"data:image/{_LOGOS[self.logo.suffix.lower()]};base64,{b64encode(self.logo.read_bytes()).decode()}"
 
     @property
     def logo_adapts(self) -> bool:
-        """Whether the logo has colours of its own for a dark page, as only SVG can."""
         return self.logo is not None and b"prefers-color-scheme" in self.logo.read_bytes()
 
 
@@ -58,11 +52,7 @@ PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:
-    """Return what `[report]` sets; its files are found from the folder of the settings.
-
-    Raises:
-        SettingsError: naming the line of a value that cannot be used.
-    """
+    """Return what `[report]` sets; its files are found from the folder of the settings."""
     section = settings.section("report")
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")

@@ -1,7 +1,4 @@
-"""The JSON of `gpureport compare` (schema `gpureport.comparison/1`): it grows, it never renames.
-
-Numbers are in base units; null is what was not recorded, or cannot be told.
-"""
+"""The JSON of `gpureport compare` (schema `gpureport.comparison/1`): it grows, it never renames."""
 
 from collections.abc import Sequence
 from math import fsum
@@ -10,12 +7,7 @@ from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.across import memory_fits
 from gpureport.comparison.chain import Comparison, pair_steps, summarize_steps
-from gpureport.comparison.changes import (
-    ChangeKind,
-    RemainingLoss,
-    measure_remaining_loss,
-    summarize_by_kind,
-)
+from gpureport.comparison.changes import ChangeKind, RemainingLoss, measure_remaining_loss, summarize_by_kind
 from gpureport.comparison.evidence import WholeRecordingFigure
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.figures import TRAINING_RATE, read_run
@@ -35,6 +27,7 @@ _RUN = (
     "id name sources params tags gpu_hour_price currency price_date preallocated measures lost_ratio sample_means "
     "steady"
 )
+_QUALITY, _LOWER = "name before after verdict verdict_code fell", "name group value own verdict verdict_code"
 _CODES = {True: "", None: "not_known"}
 
 
@@ -153,8 +146,8 @@ def _gain(gain: StepGain) -> Content:
     return {
         "step": gain.step.label,
         "changes": [list_fields(change, "base step of_one_run") for change in gain.changes],
-        "quality": [_quality_of_gain(change) for change in gain.quality],
-        "quality_since_first": [_quality_of_gain(change) for change in gain.quality_since_first],
+        "quality": [_describe_quality(change, _QUALITY) for change in gain.quality],
+        "quality_since_first": [_describe_quality(change, _QUALITY) for change in gain.quality_since_first],
         "findings": {
             kind: [{"kind": name, "cause": cause} for (name, cause), change in findings.items() if change is kind]
             for kind in ChangeKind
@@ -162,10 +155,10 @@ def _gain(gain: StepGain) -> Content:
     }
 
 
-def _quality_of_gain(change: QualityChange) -> Content:
-    before, after = change.values
-    made = {"before": before, "after": after, "verdict_code": change.verdict.code}
-    return take(change, "name before after verdict verdict_code fell", **made)
+def _describe_quality(change: QualityChange, keys: str) -> Content:
+    first, last = change.values
+    made = {"before": first, "after": last, "group": change.base, "value": first, "own": last}
+    return take(change, keys, **made, verdict_code=change.verdict.code)
 
 
 def _study(study: Study) -> Content:
@@ -184,12 +177,6 @@ def _study(study: Study) -> Content:
     }
 
 
-def _lower_quality(change: QualityChange) -> Content:
-    value, own = change.values
-    made = {"group": change.base, "value": value, "own": own, "verdict_code": change.verdict.code}
-    return take(change, "name group value own verdict verdict_code", **made)
-
-
 def _delta(delta: Delta) -> Content:
     reason = delta.reason
     general = describe_reason(reason.of_any_run) if reason and reason.run else ""
@@ -198,7 +185,7 @@ def _delta(delta: Delta) -> Content:
 
 _MADE: Made = {
     AdvisedChange: lambda change: {"title": STEPS[change.name].title},
-    BestGroup: lambda best: {"lower_quality": [_lower_quality(change) for change in best.lower_quality]},
+    BestGroup: lambda best: {"lower_quality": [_describe_quality(change, _LOWER) for change in best.lower_quality]},
     Delta: _delta,
     QualityChange: lambda change: {"fell": change.fell},
     RemainingLoss: lambda remaining: {"lost_gpu_seconds": dict(remaining.lost_gpu_seconds)},

@@ -12,8 +12,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from gpureport.places import find_shipped_folder
-from gpureport.report.blocks.opening import LOST_TIME, list_row, list_study
-from gpureport.report.blocks.reference import list_reference
+from gpureport.report.blocks import LOST_TIME, list_reference, list_row, list_study
 from gpureport.report.charts.elements import map_figures
 from gpureport.report.charts.strips import draw_report, draw_timeline
 from gpureport.report.formats.branding import PLAIN, Brand
@@ -67,7 +66,6 @@ def _digest(text: str) -> str:
 
 
 def mark_safe(figures: Any) -> Any:
-    """Return figures, in lists or by names, as a template sets them as they are: they escape what they write."""
     return map_figures(figures, lambda _, svg: Markup(svg))  # noqa: S704 - as said
 
 
@@ -78,11 +76,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page.
-
-    `detail` is that of `output.render`. The report of a night has `back`, the address of the page it belongs to, and
-    `earlier`, its runs against a baseline and against last week.
-    """
+    """Return the report as a page; that of a night has the address of the site, and changes since `earlier`."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),
@@ -91,7 +85,15 @@ def render(
     }
     style = pages.get_template(STYLE).render()
     samples = embed_series(report.timeline, detail=detail)
-    loader, marks = pages.loader, _first_marks(report)
+    marks: dict[str, tuple[int, int]] = {}
+    for place, timeline in enumerate(report.timeline):
+        for position, drawn in enumerate(timeline.strips):
+            marks |= {each.card: (place, position) for each in drawn.marks if each.card not in marks}
+    sections: dict[str, list[Block]] = {}
+    name, loader = "", pages.loader
+    for block in select_blocks(list_reference(report), Form.PAGE):
+        name = block.anchor or name
+        sections.setdefault(name, []).append(block)
     # braces of scripts are their own, so they are no templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
@@ -101,7 +103,7 @@ def render(
     shown += [marks[card] for card in cards if card in marks]
     run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
     # style sheet and script are files, and series escape what they write
-    style, script, index = mark_safe((style, script, samples.index if samples else ""))
+    style, script, index = mark_safe((style, script, samples.about if samples else ""))
     strips = [draw_timeline(run, f"run{at}") if run.strips else "" for at, run in enumerate(report.timeline)]
     return pages.get_template("report.html").render(
         report=report,
@@ -113,7 +115,7 @@ def render(
         lost_time=LOST_TIME,
         study=select_blocks(list_study(report), Form.PAGE),
         row_blocks=[(row, select_blocks(list_row(row, report), Form.PAGE)) for row in report.rows],
-        sections=_group_sections(report),
+        sections=sections,
         style=style,
         script=script,
         samples=samples,
@@ -122,24 +124,6 @@ def render(
         pictures=mark_safe(draw_report(report)),
         timelines=list(zip(report.timeline, mark_safe(strips), strict=True)),
     )
-
-
-def _group_sections(report: Report) -> dict[str, list[Block]]:
-    sections: dict[str, list[Block]] = {}
-    name = ""
-    for block in select_blocks(list_reference(report), Form.PAGE):
-        name = block.anchor or name
-        sections.setdefault(name, []).append(block)
-    return sections
-
-
-def _first_marks(report: Report) -> dict[str, tuple[int, int]]:
-    marks: dict[str, tuple[int, int]] = {}
-    for place, run in enumerate(report.timeline):
-        for position, strip in enumerate(run.strips):
-            for mark in strip.marks:
-                marks.setdefault(mark.card, (place, position))
-    return marks
 
 
 # --- filters: links to findings, and the meaning of a term as the title of an element, shown on hover
@@ -155,7 +139,6 @@ def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
 
 
 def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str]:
-    """Return the filter that gives the meaning of a term, or of a title that begins with one; empty for others."""
     texts = {fact.name.lower(): fact.text for fact in definitions}
 
     @pass_context  # so that no template is compiled with the terms of one page
@@ -169,10 +152,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return the filter that adds a tooltip to the first term of a text, which it escapes; of overlapping the longest.
-
-    A term may be singular or plural, with or without a leading `GPU`.
-    """
+    """Return the filter that adds a tooltip to the longest first term of a text, and escapes it."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

@@ -25,7 +25,6 @@ FORMATS = {
     ".svg": "gpureport.report.formats.picture_svg",
     ".txt": "gpureport.report.formats.text.terminal",
 }
-"""Module that renders each format, by the extension of the file; imported when it is needed."""
 _GONE = {
     ".xml": "gpureport check --junit",
     ".prom": "gpureport check --export openmetrics=",
@@ -38,7 +37,6 @@ _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
 def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
-    """Refuse a path with an unknown extension, or where no file can be written; `-` is standard output."""
     if str(path) == "-":
         return
     kind = path.suffix.lower()
@@ -60,10 +58,10 @@ def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
 
 
 def check_detail(paths: Sequence[Place], detail: int) -> None:
-    """Refuse `--detail`, as `render` takes it, when no requested format depends on it."""
     formats = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if detail == 0 and not formats & _LONGER:
-        what, hint = "none of the files to write has a longer form", f"write one of {', '.join(sorted(_LONGER))}"
+        what = "none of the files to write has a longer form"
+        hint = f"write one of {', '.join(sorted(_LONGER))}"
         raise RenderError("--detail full", what, hint, code="nothing_to_show")
     if detail and ".html" not in formats:
         what, hint = "none of the files to write holds samples", "write one of .html, or leave it out"
@@ -71,11 +69,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
-    """Return the report in the format of an extension (`.html`), text as UTF-8.
-
-    `brand` is for pages and PDFs. `detail` are the seconds of the buckets that charts of a page are drawn from, 0 for
-    every sample and for the long form of text and PDF; by size when None.
-    """
+    """Return the report in a format; `detail` are seconds of a bucket, 0 for all there is, by size when None."""
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}
@@ -86,10 +80,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
-    """Write the report in the format that the extension names; `-` is plain text on standard output.
-
-    Folders are made, the file appears whole or not at all. `brand` and `detail` are as `render` takes them.
-    """
+    """Write the report, whole or not at all; `-` is plain text on standard output."""
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return

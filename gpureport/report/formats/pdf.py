@@ -24,8 +24,7 @@ from matplotlib.ft2font import FT2Font
 from gpureport.errors import RenderError
 from gpureport.places import find_shipped_folder
 from gpureport.recording import Recording
-from gpureport.report.blocks.opening import list_findings, list_study
-from gpureport.report.blocks.reference import list_reference
+from gpureport.report.blocks import list_findings, list_reference, list_study
 from gpureport.report.charts.elements import find_fill, map_figures
 from gpureport.report.charts.strips import draw_report, draw_timeline
 from gpureport.report.formats.branding import PLAIN, Brand
@@ -36,11 +35,8 @@ from gpureport.report.wording import display
 SCALE = 0.68
 """How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
-"""Points between labels and figures of a row, between the margins of a page, and within a box on it."""
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
-"""Width of strips in points, and most of them whose labels can still be read on one page."""
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
-"""An element filled with the hatch of a class."""
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that no font holds: archives forbid the empty boxes that would be drawn."""
@@ -48,13 +44,6 @@ _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
-    """Return the report as a PDF file.
-
-    When `full`, it has what is for reference as well: each finding of each run, timelines, comparisons, terms.
-
-    Raises:
-        RenderError: when fonts are missing or the logo cannot be set.
-    """
     form = Form.PAGE if full else Form.PAPER
 
     def select(blocks: Iterable[Block]) -> object:
@@ -87,13 +76,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
 def set_document(  # noqa: PLR0913 - what a document is made of
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file set from a template, which reads the content as `report`, and figures as SVG.
-
-    Its date is `ended` in seconds since 1970, unless SOURCE_DATE_EPOCH states one.
-
-    Raises:
-        RenderError: when fonts are missing, or the logo cannot be set.
-    """
+    """Return a PDF file set from a template, which reads the content as `report`, and figures as SVG."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -120,7 +103,18 @@ def set_document(  # noqa: PLR0913 - what a document is made of
             (folder / "colours.json").write_text(json.dumps(brand.colours), encoding="utf-8")
             held = replace_missing_characters(f'{{"missing": {missing}, {text[1:]}', paths)
             (folder / "model.json").write_text(held, encoding="utf-8")
-            return _compile(folder, name, date)
+            document: bytes = typst.compile(
+                folder / name,
+                root=folder,
+                font_paths=[folder / "fonts"],
+                ignore_system_fonts=True,
+                # empty: neither this machine's packages nor those that an earlier document fetched
+                package_path=folder / "packages",
+                package_cache_path=folder / "packages",
+                pdf_standards=["a-2a", "ua-1"],
+                timestamp=date,
+            )
+            return document
     except (typst.TypstError, RuntimeError) as error:
         # the only part that is not ours
         where = str(brand.logo or source / name)
@@ -133,13 +127,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
 
 
 def _choose_date(ended: int) -> int:
-    """Return the date of the file in seconds since 1970: SOURCE_DATE_EPOCH, or the end of the last recording.
-
-    The clock of this machine would make the same report different bytes each time.
-
-    Raises:
-        RenderError: when SOURCE_DATE_EPOCH is not a number.
-    """
+    """Return the date of the file, which is never that of this machine's clock."""
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     if stated is None:
         return ended
@@ -147,21 +135,6 @@ def _choose_date(ended: int) -> int:
         hint = "state seconds since 1970, or unset it"
         raise RenderError("SOURCE_DATE_EPOCH", f"{stated!r} is not a whole number", hint, code="not_a_number")
     return int(stated)
-
-
-def _compile(folder: Path, name: str, date: int) -> bytes:
-    content: bytes = typst.compile(
-        folder / name,
-        root=folder,
-        font_paths=[folder / "fonts"],
-        ignore_system_fonts=True,
-        # empty: neither this machine's packages nor those that an earlier document fetched
-        package_path=folder / "packages",
-        package_cache_path=folder / "packages",
-        pdf_standards=["a-2a", "ua-1"],
-        timestamp=date,
-    )
-    return content
 
 
 def _write_figure(folder: Path, name: str, svg: str, fonts: Collection[Path]) -> dict[str, Any] | None:
@@ -177,7 +150,6 @@ def _write_figure(folder: Path, name: str, svg: str, fonts: Collection[Path]) ->
 
 
 def _convert_to_json(value: object) -> Any:
-    """Return a part of the content as JSON holds it; series are left out, as the figures show them."""
     if isinstance(value, tuple | list):
         return [_convert_to_json(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
@@ -192,11 +164,6 @@ def _convert_to_json(value: object) -> Any:
 
 
 def find_shipped_fonts() -> tuple[Path, ...]:
-    """Return the font files that matplotlib carries: plain, bold and of fixed width.
-
-    Raises:
-        RenderError: when one is missing, as in a distribution's package without its fonts.
-    """
     paths = tuple(Path(mpl.get_data_path()) / "fonts" / "ttf" / name for name in _FONTS)
     for path in paths:
         if not path.is_file():
@@ -233,11 +200,6 @@ def _list_characters(font: Path) -> frozenset[int]:
 
 @cache
 def _open_font(path: Path) -> FT2Font:
-    """Return a font, read once.
-
-    Raises:
-        RenderError: when the file is no font.
-    """
     try:
         return FT2Font(str(path))
     except (OSError, RuntimeError) as error:

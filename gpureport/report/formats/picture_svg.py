@@ -19,14 +19,10 @@ _MARGIN, _LINE, _SMALL, _DOT = 12.0, 14.0, 10.0, " · "
 _HEADLINE, _LINE_LETTERS, _NAME, _LISTED = 110, 140, 90, 12
 _ROOM = WIDTH - 2 * _MARGIN
 Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
-"""A heading, lines below it, and its figures, the first ones below some words."""
 
 
 def render(report: Report) -> str:
-    """Return the bars of GPU time, its use, charts of steps and timelines, or why there are none.
-
-    The colours are those of a light page: a slide that a picture is pasted into has no style sheet.
-    """
+    """Return the figures in the colours of a light page: a slide that they are pasted into has no style sheet."""
     top, body = 0.0, []
     for heading, lines, names, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))

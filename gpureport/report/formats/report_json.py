@@ -15,7 +15,6 @@ _DIGITS = 6
 
 
 def render(report: Report) -> str:
-    """Return the report as JSON: null where a value was not recorded, series left out."""
     return dump(plain(report)).replace(GAP, " ")
 
 
@@ -24,10 +23,7 @@ def dump(content: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON has of a value, figures rounded: of a dataclass what its repr shows.
-
-    A block has a place for everything that a page may show, most of which are empty and left out.
-    """
+    """Return what JSON has of a value, figures rounded; what is empty in a block is left out."""
     if isinstance(value, float):
         return round(value, _DIGITS) if math.isfinite(value) else None
     if isinstance(value, tuple | list | np.ndarray):

@@ -1,4 +1,1 @@
-"""What several sections need to know of a run: its label, device names, GPU time, events and readings.
-
-Imports `model` and `wording`.
-"""
+"""What several sections need to know of a run: its label, device names, GPU time, events and readings."""

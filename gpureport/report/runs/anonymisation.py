@@ -20,7 +20,6 @@ from gpureport.recording import Recording, Run, Source
 ADDRESS = "<address>"
 _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for tag in LABEL_TAGS if tag.is_personal)])
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
-"""Keys of params and tags whose values name a person or a machine."""
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
 """Ends of names of machines that are no ends of names of files or of Python's modules."""
@@ -70,7 +69,6 @@ _KERNEL = (
     (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
 )
-"""Patterns of the host and the process in a line of the kernel's log, with their replacements."""
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
 """File extensions to keep; any other could be part of a host's name."""
 _SHORTEST = 3  # letters of a name: a shorter one could be part of a word
@@ -82,7 +80,6 @@ _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 
 
 def hide_addresses(text: str, hide_host: Callable[[str], str]) -> str:
-    """Return a text with `<address>` for addresses, and what `hide_host` returns for hosts that their domain tells."""
     first, second, *others = _SHAPES
     text = second.sub(ADDRESS, first.sub(ADDRESS, text))
     text = _IPV6.sub(_hide_ipv6, text) if ":" in text else text
@@ -118,83 +115,57 @@ def _hide_ipv6(found: re.Match[str]) -> str:
     return found.group()
 
 
-def is_personal(key: str) -> bool:
-    return _PERSONAL.search(key) is not None
+class _SharedNames:
+    """What is shown for the names in all runs of an output: machines, people, and texts that must stay distinct."""
 
-
-def list_own_names(run: Run) -> Iterator[str]:
-    """Yield the name of a run if it merely repeats the name of its file or folder."""
-    paths, last = [PurePath(source.locator) for source in run.sources], PurePath(run.name).parts[-1:]
-    if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
-        yield run.name
-
-
-def list_mentioned_machines(run: Run) -> Iterator[str]:
-    for key, value in run.params_and_tags:
-        if names_machine(key, value):
-            yield from list_machines(value)
-        for match in _NAMED.finditer(value):
-            yield from list_machines(match[2])
-
-
-def list_people(run: Run) -> Iterator[str]:
-    for key, value in run.params_and_tags:
-        if is_personal(key) and not names_machine(key, value):
-            yield from (value, *value.split(", "))
-    for text in (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags)):
-        yield from _HOME.findall(text)
-
-
-class HostNumbers:
-    """Gives each machine a number in the order in which it is met, the same with and without its domain."""
-
-    def __init__(self) -> None:
+    def __init__(self, runs: Iterable[Run]) -> None:
         self._numbers: dict[str, int] = {}
         self._namesakes: dict[str, list[str]] = {}
+        self._shown: dict[tuple[str, str], str] = {}
+        self.taken: set[tuple[str, str]] = set()
+        self.texts: dict[str, str] = {}
+        for run in runs:
+            named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
+            nodes = [node for node in dict.fromkeys(named) if node]
+            machines = [*nodes]
+            people = [name for source in run.sources for name in _HOME.findall(source.locator)]
+            for key, value in run.params_and_tags:
+                if names_machine(key, value):
+                    machines += list_machines(value)
+                elif _PERSONAL.search(key):
+                    people += (value, *value.split(", "))
+                machines += (machine for match in _NAMED.finditer(value) for machine in list_machines(match[2]))
+                people += _HOME.findall(value)
+            for name in dict.fromkeys(machines):
+                for called in (name, name[: len(shorten_node(name))]):
+                    if called in nodes or len(called) >= _SHORTEST:
+                        self.texts[called] = self.hide_host(called)
+            for name in people:
+                if len(name) >= _SHORTEST:
+                    self.texts.setdefault(name, _NAME)
 
-    def hide(self, host: str) -> str:
+    def hide_host(self, host: str) -> str:
         """Return `host-1`, `host-2`, …; a name without a domain is the first machine that is called so."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
             is_known = bool(namesakes) and (name == short or namesakes == [short])
-            self._numbers[name] = (
-                self._numbers[namesakes[0]] if is_known else max(self._numbers.values(), default=0) + 1
-            )
+            new = max(self._numbers.values(), default=0) + 1
+            self._numbers[name] = self._numbers[namesakes[0]] if is_known else new
             namesakes.append(name)
         return f"host-{self._numbers[name]}"
 
-
-class DistinctTexts:
-    def __init__(self) -> None:
-        self._shown: dict[tuple[str, str], str] = {}
-        self._taken: set[tuple[str, str]] = set()
-        self._candidates: dict[tuple[str, str], Iterator[str]] = {}
-
-    def keep(self, what: str, text: str) -> None:
-        self._taken.add((what, text))
-
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
         """Return a text without its names; with a number where another of the same kind (a step, …) looks the same."""
-        if text == hidden:
-            return text
-        if (what, text) not in self._shown:
-            numbered = (f"{hidden} {number}" for number in count(2))
-            candidates = self._candidates.setdefault((what, hidden), chain([hidden], numbered))
-            self._shown[what, text] = next(each for each in candidates if (what, each) not in self._taken)
-            self._taken.add((what, self._shown[what, text]))
-        return self._shown[what, text]
+        if text != hidden and (what, text) not in self._shown:
+            candidates = chain([hidden], (f"{hidden} {number}" for number in count(2)))
+            self._shown[what, text] = next(each for each in candidates if (what, each) not in self.taken)
+            self.taken.add((what, self._shown[what, text]))
+        return text if text == hidden else self._shown[what, text]
 
 
 def anonymise_recordings(recordings: Sequence[Recording]) -> list[Recording]:
-    """Return all runs of an output with the names of nodes, users, sources and GPUs replaced.
-
-    What stays: times, values, GPU models, bus ids, and the names people gave to runs and steps, unless a host or user
-    is part of them. Steps that differ still do, and so do the values of a param or tag.
-    """
-    shared = _SharedNames()
-    for recording in recordings:
-        shared.learn(recording.run)
+    shared = _SharedNames(recording.run for recording in recordings)
     named = [(recording, _Pseudonyms(recording.run, shared)) for recording in recordings]
     for recording, names in named:
         names.keep_plain_texts(recording)
@@ -219,47 +190,31 @@ def _rename(table: pa.Table, name: str, rename: Callable[[str], str]) -> pa.Tabl
     return table.set_column(place, table.schema.field(place), pa.chunked_array(chunks)) if chunks else table
 
 
-class _SharedNames:
-    def __init__(self) -> None:
-        self.hosts = HostNumbers()
-        self.texts: dict[str, str] = {}
-        self.distinct = DistinctTexts()
-
-    def learn(self, run: Run) -> None:
-        named = (*(device.node for device in run.devices), *(stage.node for stage in run.stages))
-        nodes = [node for node in dict.fromkeys(named) if node]
-        for name in dict.fromkeys((*nodes, *list_mentioned_machines(run))):
-            for called in (name, name[: len(shorten_node(name))]):
-                if called in nodes or len(called) >= _SHORTEST:
-                    self.texts[called] = self.hosts.hide(called)
-        for name in list_people(run):
-            if len(name) >= _SHORTEST:
-                self.texts.setdefault(name, _NAME)
-
-
 class _Pseudonyms:
     def __init__(self, run: Run, shared: _SharedNames) -> None:
-        self._hosts, self._distinct = shared.hosts, shared.distinct
+        self._shared = shared
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
-        named = dict.fromkeys(list_own_names(run), f"run-{run.id[:_SHOWN]}")
-        self._texts = {**shared.texts, **files, **self._sources, **named}
+        self._texts = {**shared.texts, **files, **self._sources}
+        paths, last = [PurePath(source.locator) for source in run.sources], PurePath(run.name).parts[-1:]
+        if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
+            # it merely repeats the name of its file or folder
+            self._texts[run.name] = f"run-{run.id[:_SHOWN]}"
         longest_first = sorted(filter(None, self._texts), key=len, reverse=True)
         names = "|".join(map(re.escape, longest_first)) or r"(?!)"
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:
         # a host is marked, as its pseudonym may be the name of another
-        text = hide_addresses(text, lambda host: f"<{_MARK}{self._hosts.hide(host)}>")
+        text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hide_host(host)}>")
         text = _PATH.sub("<path>", text)
         text = self._any.sub(lambda found: self._texts[found.group()], text)
         return _MARKED.sub(r"\1", text)
 
     def metric(self, name: str) -> str:
-        return self._distinct.tell_apart("metric", name, self.text(name))
+        return self._shared.tell_apart("metric", name, self.text(name))
 
     def keep_plain_texts(self, recording: Recording) -> None:
-        """Note the texts that hold no name and stay, so that no hidden one is shown like them."""
         run, training = recording.run, cast("Any", recording.training.column("name"))
         names = [text for chunk in training.chunks for text in chunk.dictionary.to_pylist()]
         texts = [("metric", name, self.text(name)) for name in names]
@@ -268,11 +223,11 @@ class _Pseudonyms:
             texts += [(named, value, hidden) for _, named, value, hidden in self._hide_values(what, pairs)]
         for what, text, hidden in texts:
             if text == hidden:
-                self._distinct.keep(what, text)
+                self._shared.taken.add((what, text))
 
     def device(self, device: str) -> str:
         node, slash, local = device.rpartition("/")
-        return f"{self._hosts.hide(node)}{slash}{local}" if node else device
+        return f"{self._shared.hide_host(node)}{slash}{local}" if node else device
 
     def _at(self, place: _Place) -> _Place:
         return replace(place, device=place.device and self.device(place.device))
@@ -282,20 +237,20 @@ class _Pseudonyms:
         return replace(
             run,
             name=self.text(run.name),
-            step=run.step and self._distinct.tell_apart("step", run.step, self.text(run.step)),
+            step=run.step and self._shared.tell_apart("step", run.step, self.text(run.step)),
             sources=tuple(replace(each, locator=self._sources[each.locator]) for each in run.sources),
             devices=tuple(
                 replace(
                     each,
                     id=self.device(each.id),
-                    node=each.node and self._hosts.hide(each.node),
+                    node=each.node and self._shared.hide_host(each.node),
                     uuid=each.uuid and f"GPU-{_short_hash(each.uuid)}",
                     serial=_short_hash(each.serial),
                 )
                 for each in run.devices
             ),
             stages=tuple(
-                replace(each, name=self.text(each.name), node=each.node and self._hosts.hide(each.node))
+                replace(each, name=self.text(each.name), node=each.node and self._shared.hide_host(each.node))
                 for each in run.stages
             ),
             params=tuple(self._pairs("param", run.params)),
@@ -317,13 +272,14 @@ class _Pseudonyms:
         for key, named, value, hidden in self._hide_values(what, pairs):
             # a param that is one word is a setting, whoever has the same name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
-            machines = dict.fromkeys(map(self._hosts.hide, list_machines(value))) if names_machine(key, value) else ()
-            yield shown, ", ".join(machines) or self._distinct.tell_apart(named, value, hidden)
+            machines = (
+                dict.fromkeys(map(self._shared.hide_host, list_machines(value))) if names_machine(key, value) else ()
+            )
+            yield shown, ", ".join(machines) or self._shared.tell_apart(named, value, hidden)
 
     def _hide_values(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
-        """Yield each key, which texts its value is told apart from, the value, and what is shown instead of it."""
         for key, value in pairs:
-            hides_all = is_personal(key) or names_machine(key, value)
+            hides_all = _PERSONAL.search(key) or names_machine(key, value)
             yield key, f"{what} {key}", value, _NAME if hides_all else self.text(value)
 
 

@@ -6,12 +6,7 @@ from itertools import chain
 
 from gpureport.analysis import results
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, GpuTime, sum_seconds_by_class
-from gpureport.comparison.gains import (
-    MOST_UNSEEN_RATIO,
-    NEGLIGIBLE_RATIO,
-    loses_unknown_time,
-    measure_excessive_short_pauses,
-)
+from gpureport.comparison import gains
 from gpureport.report.model.pictures import ClassShare, TimeBar
 from gpureport.report.model.shapes import Cell, Table, build_table
 from gpureport.report.runs.report_run import ReportRun
@@ -34,9 +29,8 @@ def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
     for time in times:
         for part in time.parts:
             seconds[part.name][part.cause] += part.seconds
-    return {
-        name: dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))) for name, causes in seconds.items()
-    }
+    ranked = ((name, sorted(causes.items(), key=lambda each: (-each[1], each[0]))) for name, causes in seconds.items())
+    return {name: dict(causes) for name, causes in ranked}
 
 
 def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
@@ -49,17 +43,13 @@ def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
 
 
 def name_whole(runs: Iterable[ReportRun]) -> str:
-    """Return what shares of the time of runs are of: all that was recorded, or what jobs held GPUs for."""
     return "the jobs' time" if no_job_gpu_seconds(run.analysis for run in runs) else "the run"
 
 
 def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    return {
-        name: seconds[name]
-        for name in sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
-        if name in seconds
-    }
+    ranked = sorted(LOST_CLASSES, key=lambda each: -seconds.get(each, 0.0))
+    return {name: seconds[name] for name in ranked if name in seconds}
 
 
 def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
@@ -70,7 +60,7 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
 
 def measure_own_seconds(time: GpuTime) -> float:
     """Return the seconds that shares of one GPU's own time are of: where most of it has no data, those with data."""
-    is_partly_seen = 0 < time.seen_seconds < (1 - MOST_UNSEEN_RATIO) * time.job_seconds
+    is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 
 
@@ -79,13 +69,12 @@ def short_pauses_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def excessive_short_pauses(analyses: Iterable[Analysis]) -> float | None:
-    """Return which share of their time some runs spent in short pauses; None where it is no more than usual."""
-    return measure_excessive_short_pauses(seconds_by_class(time for analysis in analyses for time in analysis.gpu_time))
+    seconds = seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    return gains.measure_excessive_short_pauses(seconds)
 
 
 def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
-    """Return whether what is known of the loss is its lower end; otherwise it is its upper one."""
-    unknown = any(loses_unknown_time(analysis.findings) for analysis in analyses)
+    unknown = any(gains.loses_unknown_time(analysis.findings) for analysis in analyses)
     return unknown or excessive_short_pauses(analyses) is not None
 
 
@@ -94,19 +83,20 @@ def format_held(held: float, runs: int) -> str:
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
-    if len(runs) > 1:
-        held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
-        bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
-    else:
+    held = group_holders((run.step, run.analysis.gpu_time) for run in runs)
+    bars = [_bar(step, list(chain(*times)), runs=len(times)) for step, times in held.items()]
+    if len(runs) == 1:
         (run,), times = runs, runs[0].analysis.gpu_time
         several = 1 < len(times) <= _MAX_SINGLE
         bars = [_bar("all GPUs" if len(times) > 1 else run.device(times[0].device), times)] if times else []
         bars += [_bar(run.device(time.device), [time], whole=False) for time in times if several]
-    return tuple(bar for bar in bars if bar is not None)
+    return tuple(filter(None, bars))
 
 
 def build_time_table(bars: Sequence[TimeBar]) -> Table:
-    labels, rows = class_labels(bars), []
+    found, rows = {part.key: part.label for bar in bars for part in bar.parts}, []
+    ordered = (*GPU_TIME_CLASSES, *sorted({*found} - {*GPU_TIME_CLASSES}))
+    labels = {key: found[key] for key in ordered if key in found}
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
     for bar in bars:
         parts, row = {part.key: part for part in bar.parts}, [Cell(text=bar.label), Cell(text=bar.total)]
@@ -119,12 +109,6 @@ def build_time_table(bars: Sequence[TimeBar]) -> Table:
     return build_table(("", "GPU time", *labels.values(), *extra), rows)
 
 
-def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
-    labels = {part.key: part.label for bar in bars for part in bar.parts}
-    ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
-    return {key: labels[key] for key in ordered if key in labels}
-
-
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar | None:
     seconds = {name: amount / runs for name, amount in seconds_by_class(times).items()}
     if not seconds:
@@ -132,7 +116,7 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
     causes = seconds_by_cause(times)
     no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
-    seen = {name: amount for name, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
+    seen = {name: amount for name, amount in seconds.items() if amount >= gains.NEGLIGIBLE_RATIO * total}
     parts = [
         ClassShare(
             key=name,
@@ -151,13 +135,12 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
         total=display.gpu_time(total),
         parts=tuple(parts),
         no_job_seconds=no_job,
-        no_job=display.gpu_time(no_job) if no_job >= NEGLIGIBLE_RATIO * total else "",
+        no_job=display.gpu_time(no_job) if no_job >= gains.NEGLIGIBLE_RATIO * total else "",
     )
 
 
 def _causes(seconds: Mapping[str, float], total: float) -> str:
-    """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
-    seen = {cause: amount / total for cause, amount in seconds.items() if amount >= NEGLIGIBLE_RATIO * total}
+    seen = {cause: amount / total for cause, amount in seconds.items() if amount >= gains.NEGLIGIBLE_RATIO * total}
     if set(seen) <= {"unknown", "outside gaps"}:
         return ""
     named = {cause: terms.TIME_CAUSES.get(cause, cause.replace("_", " ")) for cause in seen}

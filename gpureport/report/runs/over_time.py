@@ -1,10 +1,6 @@
-"""What is drawn of a run over time: which GPUs and their limits, means and classes in buckets, events of the log.
-
-Of few GPUs all are drawn, of many the troubled and a typical one of each node. Stretches of classes add up to GPU time.
-"""
+"""What is drawn of a run over time: which GPUs and their limits, means and classes in buckets, events of the log."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import isfinite
 
 import numpy as np
@@ -13,14 +9,16 @@ from gpureport.analysis import RULES, trace_gpu_time
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rulebook import Rule
 from gpureport.analysis.series.clock_and_power import gather_signals
-from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
+from gpureport.analysis.series.intervals import find_runs, union
 from gpureport.analysis.series.statistics import memory_reserved
 from gpureport.columns import FloatArray
-from gpureport.data_quality import LogEvent
 from gpureport.findings import Severity
 from gpureport.recording import Device
-from gpureport.report.model.pictures import ClassStretch, LogEventLine, MetricLimit
-from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.model import pictures
+from gpureport.report.model.pictures import ClassStretch, FindingMark, LogEventLine, MetricLimit
+from gpureport.report.model.report_content import FindingCard
+from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
 FEW_GPUS = 16  # most GPUs of which each is drawn: nobody reads a page of more
@@ -35,12 +33,16 @@ _NAMES = {
     "no_devices": "no GPU found",
     "driver_message": "message of the driver",
 }
-_MAX_LISTED = 20  # the JSON has them all
+MOST_EVENTS = 20  # the JSON has them all
 _TEXT = 160
+_COLUMNS, _COARSE_COLUMNS = 600, 60
+_WHOLE_RUN = 0.95
+Samples = tuple[FloatArray, FloatArray, FloatArray]
+"""Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
+Average = Callable[[FloatArray], FloatArray]  # returns the means of buckets between edges
 
 
 def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
-    """Return the GPUs of each node, in order; the key is None where no node is named."""
     nodes: dict[str | None, list[Device]] = {}
     for gpu in gpus:
         nodes.setdefault(gpu.node, []).append(gpu)
@@ -95,59 +97,44 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
     return tuple(MetricLimit(metric=name, value=value, text=text) for name, value, text in limits if isfinite(value))
 
 
-# --- buckets
+def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
+    """Return when samples begin and end in seconds of the run, and their values; a mean lies before its stamp."""
+    zero = run.run.started + (series.shift if is_mean else 0)
+    return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CumulativeSums:
-    """Seconds that values stand for, and their sum weighted with them, up to each bound of their stretches."""
-
-    bounds: FloatArray
-    seconds: FloatArray
-    total: FloatArray
-
-    def means(self, edges: FloatArray) -> FloatArray:
-        """Return the mean of each bucket, weighted with the time each value stands for; NaN where none lies in it.
-
-        The rising edges of the buckets cut through values where they must, so that shares stay true and the sampling
-        does not beat against the buckets.
-        """
-        if not len(self.bounds):
-            return np.full(len(edges) - 1, np.nan)
-        covered = np.diff(np.interp(edges, self.bounds, self.seconds))
-        total = np.diff(np.interp(edges, self.bounds, self.total))
-        empty = covered <= SHORTEST * np.diff(edges)
-        means: FloatArray = np.where(empty, np.nan, total / np.where(empty, 1.0, covered))
-        return means
-
-
-def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> CumulativeSums:
-    """Return values added up over time, each over its stretch; these are in order and apart. NaN is no value."""
+def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
+    """Return what gives means of buckets: edges cut through samples, so that sampling does not beat against them."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
     sums = np.zeros((2, 2 * len(seconds)))
     sums[:, 1::2] = np.cumsum([seconds, seconds * values[known]], axis=1)
     sums[:, 2::2] = sums[:, 1:-1:2]
-    return CumulativeSums(bounds=bounds, seconds=sums[0], total=sums[1])
+
+    def average(edges: FloatArray) -> FloatArray:
+        if not len(bounds):
+            return np.full(len(edges) - 1, np.nan)
+        covered, total = (np.diff(np.interp(edges, bounds, each)) for each in sums)
+        empty = covered <= SHORTEST * np.diff(edges)
+        means: FloatArray = np.where(empty, np.nan, total / np.where(empty, 1.0, covered))
+        return means
+
+    return average
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassHistory:
-    """The seconds of each class in equal buckets of a run, by GPU; none where GPU time was not divided.
+    """The seconds of each class in equal buckets of a run, found for a GPU when they are asked for."""
 
-    `trace` finds those of a GPU when it is asked for, since most of many GPUs never are.
-    """
-
-    bucket_seconds: float
-    trace: Callable[[Sequence[str]], Mapping[str, Mapping[str, FloatArray]]]
-    _traced: dict[str, Mapping[str, FloatArray] | None] = field(default_factory=dict, repr=False, compare=False)
+    def __init__(self, run: ReportRun, rules: Sequence[Rule] = RULES) -> None:
+        most = _BUCKETS if len(run.run.gpus) <= FEW_GPUS else _FEW_BUCKETS
+        self._run, self._rules = run, rules
+        self._count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
+        self._traced: dict[str, Mapping[str, FloatArray] | None] = {}
+        self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return the stretches of a GPU, or of the mean over several, in order.
-
-        Within a bucket the order of classes is not known. It alternates, so that those of neighbours lie together.
-        """
+        """Return the stretches of a mean over GPUs. Their order within a bucket is not known, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
@@ -157,19 +144,10 @@ class ClassHistory:
 
     def prepare(self, devices: Sequence[str]) -> None:
         """Find the seconds of several GPUs at once, which is quicker than one by one."""
-        new = [device for device in devices if device not in self._traced]
-        found = self.trace(new) if new else {}
+        run, new = self._run, [device for device in devices if device not in self._traced]
+        is_traced = new and run.seconds > 0
+        found = trace_gpu_time(run.recording, run.analysis, self._count, self._rules, new) if is_traced else {}
         self._traced.update((device, found.get(device)) for device in new)
-
-
-def trace_classes(run: ReportRun, rules: Sequence[Rule] = RULES) -> ClassHistory:
-    most = _BUCKETS if len(run.run.gpus) <= FEW_GPUS else _FEW_BUCKETS
-    count = min(most, max(int(run.seconds / (run.run.interval or 1.0)), 1))
-
-    def trace(devices: Sequence[str]) -> Mapping[str, Mapping[str, FloatArray]]:
-        return trace_gpu_time(run.recording, run.analysis, count, rules, devices) if run.seconds > 0 else {}
-
-    return ClassHistory(bucket_seconds=run.seconds / count, trace=trace)
 
 
 def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> Iterator[ClassStretch]:
@@ -189,34 +167,111 @@ def _join_buckets(amounts: Mapping[str, FloatArray], bucket_seconds: float) -> I
         yield ClassStretch(key=key, start=start, end=at)
 
 
-# --- events of the log
-
-
-def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
+def list_events(run: ReportRun) -> Iterator[LogEventLine]:
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
-    return tuple(_describe(count, run, entries[place]) for count, place in enumerate(sorted(places[:_MAX_LISTED]), 1))
+    for number, entry in enumerate((entries[place] for place in sorted(places[:MOST_EVENTS])), 1):
+        at = None if entry.at is None else min(max(run.since_start(entry.at), 0.0), run.seconds)
+        name = _NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
+        device = "" if entry.device is None else run.device(entry.device)
+        text = display.shorten(display.clean(entry.text), _TEXT)
+        when = "time not known" if at is None else display.elapsed(at)
+        said = f"{name}{f' ({device})' if device else ''}{f': {text}' if text else ''}"
+        yield LogEventLine(
+            id=f"E{number}",
+            at=at,
+            when=when,
+            name=name,
+            device=device,
+            text=text,
+            line=f"line {entry.line}",
+            sentence=f"E{number}, {when}, {said} (line {entry.line})",
+        )
 
 
-def describe_omitted(run: ReportRun) -> str:
-    more = len(run.run.quality.log_events) - _MAX_LISTED
-    return f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else ""
+def build_timelines(
+    runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
+) -> Iterator[pictures.Timeline]:
+    axis = max((run.seconds for run in runs), default=0.0)
+    clocks = {(clock_note(run.run), run.run.interval) for run in runs}
+    for position, run in enumerate(runs):
+        gpus, every, is_moment = run.run.gpus, run.run.interval or 0.0, run.seconds <= 0
+        # a bucket is never shorter than a sample: below that it would only repeat samples
+        count = min(_COLUMNS // (1 if len(gpus) <= FEW_GPUS else 2), max(int(run.seconds / (every or 1.0)), 1))
+        edges = np.linspace(0.0, max(run.seconds, SHORTEST), count + 1)
+        drawn = choose_drawn_gpus(run)
+        absent = "" if gpus else "No GPU was recorded in this run."
+        if gpus and is_moment:
+            absent = (
+                f"One sample {'of each GPU ' if len(gpus) > 1 else ''}was read, so there is nothing to draw over time."
+            )
+        started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
+        sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
+        said = f"{sampling}; {started}{clock_note(run.run)}"
+        # what holds of all runs stands under data quality
+        said = started.strip(", ") if started and len(runs) > 1 and len(clocks) == 1 else said
+        mine = [card for card in cards if card.run_index == position]
+        yield pictures.Timeline(
+            label=run.label,
+            caption=display.join(said, describe_choice(run, drawn), by=" "),
+            column="" if is_moment or not every else f"each column is the mean of {display.duration(edges[1])}",
+            seconds=run.seconds,
+            axis_seconds=axis,
+            bucket_seconds=float(edges[1]),
+            absent=absent,
+            strips=() if absent else tuple(_strips(run, drawn, edges, mine, histories[position])),
+            events=tuple(list_events(run)),
+            recording=run.recording,
+            undrawn_gpus=0 if absent else len(gpus) - len(drawn),
+        )
 
 
-def _describe(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
-    at = None if entry.at is None else min(max(run.since_start(entry.at), 0.0), run.seconds)
-    name = _NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
-    device = "" if entry.device is None else run.device(entry.device)
-    text = display.shorten(display.clean(entry.text), _TEXT)
-    when = "time not known" if at is None else display.elapsed(at)
-    said = f"{name}{f' ({device})' if device else ''}{f': {text}' if text else ''}"
-    return LogEventLine(
-        id=f"E{place}",
-        at=at,
-        when=when,
-        name=name,
-        device=device,
-        text=text,
-        line=f"line {entry.line}",
-        sentence=f"E{place}, {when}, {said} (line {entry.line})",
-    )
+def _strips(
+    run: ReportRun, drawn: Sequence[Device], edges: FloatArray, cards: Sequence[FindingCard], history: ClassHistory
+) -> Iterator[pictures.TimelineStrip]:
+    marked = list(_finding_marks(run, cards))
+    history.prepare([gpu.id for gpu in drawn])
+    for gpu in drawn:
+        cells = build_device_series(run.recording, gpu)
+        starts, ends, use = read_samples(run, cells, "gpu_utilization_ratio")
+        average = accumulate(starts, ends, use)
+        mean = np.clip(average(edges), 0.0, 1.0)
+        gaps = [*_gaps(cells, starts, ends, run.seconds), *edges[np.column_stack(find_runs(np.isnan(mean)))]]
+        yield pictures.TimelineStrip(
+            device=gpu.id,
+            label=device_name(gpu),
+            mean=mean,
+            coarse=np.clip(average(np.linspace(0.0, edges[-1], _COARSE_COLUMNS + 1)), 0.0, 1.0),
+            gaps=tuple((float(start), float(end)) for start, end in (union(np.array(gaps)) if gaps else ())),
+            marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
+            band=history.list_stretches([gpu.id]),
+            band_seconds=history.bucket_seconds,
+            limits=find_limits(cells),
+        )
+
+
+def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
+    # before its first sample, in its log gaps, and after its last
+    if not len(cells):
+        yield 0.0, seconds
+        return
+    edge = 2 * cells.interval
+    if starts[0] > edge:
+        yield 0.0, float(starts[0])
+    yield from ((float(ends[row - 1]), float(starts[row])) for row in cells.gap_rows)
+    if ends[-1] < seconds - edge:
+        yield float(ends[-1]), seconds
+
+
+def _finding_marks(run: ReportRun, cards: Sequence[FindingCard]) -> Iterator[tuple[tuple[str, ...], FindingMark]]:
+    by_kind = {(card.kind, fingerprint): card for card in cards for fingerprint in card.fingerprints}
+    for finding in run.analysis.findings:
+        card = by_kind[display.clean(finding.kind), finding.fingerprint]
+        if finding.severity is Severity.INFO and not finding.lost_gpu_seconds:
+            continue
+        total = sum(interval.seconds for interval in finding.intervals)
+        whole = not finding.intervals or total > _WHOLE_RUN * run.seconds
+        spans = [(run.since_start(each.start), run.since_start(each.end)) for each in finding.intervals]
+        for start, end in [(0.0, run.seconds)] if whole else spans:
+            mark = FindingMark(card=card.id, severity=finding.severity.value, start=start, end=end, whole=whole)
+            yield finding.devices, mark

@@ -50,7 +50,6 @@ class ReportRun:
         return max((len(self.recording.rows.rows_of(gpu.id)) for gpu in self.run.gpus), default=0)
 
     def since_start(self, microseconds: int) -> float:
-        """Return a time of the recording as seconds since the first sample."""
         return (microseconds - self.run.started) / 1e6
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
@@ -62,7 +61,6 @@ class ReportRun:
         return intervals.to_intervals(intervals.leave_out_common(intervals.to_spans(finding.intervals), free))
 
     def device(self, device: str) -> str:
-        """Return the name of a device: `GPU 0`, `node_1 GPU 0`, `host`."""
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
@@ -86,7 +84,6 @@ def device_name(device: Device) -> str:
 
 
 def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
-    """Return the runs with names and step labels of readable length, different ones kept apart."""
     steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
     short = [display.shorten_middle(display.clean(step), LABEL_LENGTH) for step in steps]
     labels = {
@@ -102,7 +99,6 @@ def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Reco
 
 
 def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
-    """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
 
     def key(analysis: Analysis) -> tuple[str, str, str | None]:
         return analysis.run.id, analysis.run.name, analysis.run.step
@@ -122,10 +118,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the run's own clock to the nearest second, with an offset only where the log has a zone.
-
-    Without stamps in the log it is the time since the first sample.
-    """
+    """Return a time on the run's own clock; without stamps in the log since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)
@@ -170,7 +163,6 @@ def build_subtitle(runs: Sequence[ReportRun], grouped: str = "") -> str:
 
 
 def name_chain(runs: Sequence[ReportRun]) -> str:
-    """Return the steps by their ends: `1-starved → 5-larger-batch`, or the one there is."""
     first, last = runs[0].step, runs[-1].step
     return first if first == last else f"{first} \N{RIGHTWARDS ARROW} {last}"
 

@@ -16,19 +16,18 @@ from gpureport.findings import Check, CheckOutcome, Outcome
 from gpureport.recording import Recording
 from gpureport.redaction import redact_text
 from gpureport.report.model.blocks import Block, Form, select_blocks
-from gpureport.report.model.findings import FindingCard
-from gpureport.report.model.report_content import ComparisonPart, Report
-from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.report_content import ComparisonPart, FindingCard, Report
+from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
-from gpureport.report.sections import method
-from gpureport.report.sections.findings import actions, assessed, cards
+from gpureport.report.sections import reference
+from gpureport.report.sections.findings import actions, cards
 from gpureport.report.sections.findings.found import find_worst
-from gpureport.report.sections.gpus import gpu_table, spending, timeline
-from gpureport.report.sections.head import run_tiles, verdict
+from gpureport.report.sections.gpus import gpu_table, spending
+from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.loss_sentence import Findings
 from gpureport.report.sections.pictures import signal_history, time_spent
-from gpureport.report.sections.steps import headline, pairs, tables
+from gpureport.report.sections.steps import pairs, summary
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
 from gpureport.report.wording.terms import OUTCOME_WORDS
@@ -53,12 +52,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
 ) -> Report:
-    """Return the content of a report on one run, or on several in the order of their steps.
-
-    `command` made it and names no output file. `rules` are those of the analyses, the shipped ones when None; `kinds`
-    were asked for, all when None. Settings in `by` make groups, none where the steps are a chain; `throughput` is the
-    training metric that counts work, whatever its name; `checks` are limits that a person set.
-    """
+    """Return the content of a report on one run, or on several in the order of their steps."""
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
@@ -66,7 +60,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
     inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
-    judgement = assessed.build_judgement(inputs, asked)
+    judgement = reference.build_judgement(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     findings = Findings(
         judged=judgement.checks - judgement.missing,
@@ -87,35 +81,35 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     worst = find_worst(inputs)
     shown = worst.findings if worst else ()
     history = signal_history.build_history(inputs[0], shown) if len(inputs) == 1 else None
-    histories = {place: over_time.trace_classes(run, rules) for place, run in enumerate(inputs)}
+    histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     if several:
-        figures = groups.build_study_tiles(comparison, study) if study else headline.build_step_tiles(comparison)
+        figures = groups.build_study_tiles(comparison, study) if study else summary.build_step_tiles(comparison)
     else:
-        figures = run_tiles.build_tiles(comparison, findings, worst, history)
+        figures = verdict.build_tiles(comparison, findings, worst, history)
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else named,
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
         version=display.clean(version),
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=figures,
-        steps=tables.build_step_table(comparison) if several else None,
+        steps=summary.build_step_table(comparison) if several else None,
         comparison=_build_comparison_part(comparison, inputs, found, study) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
-        timeline=tuple(timeline.build_timelines(inputs, found, histories)),
+        timeline=tuple(over_time.build_timelines(inputs, found, histories)),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),
-        quality=method.quality(inputs),
+        quality=reference.quality(inputs),
         judgement=judgement,
-        method=method.method(inputs, rules, command, version),
+        method=reference.method(inputs, rules, command, version),
         clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
-        answers=tuple(assessed.build_answers(inputs, found)),
-        checklists=tuple(assessed.build_checklists(inputs)),
-        policy=method.build_policy_table(checks),
+        answers=tuple(reference.build_answers(inputs, found)),
+        checklists=tuple(reference.build_checklists(inputs)),
+        policy=reference.build_policy_table(checks),
         actions=next_steps,
         rows=told,
         spent=time_spent.build_time_spent(comparison, inputs, study),
@@ -128,23 +122,20 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
 def _build_comparison_part(
     comparison: Comparison, inputs: Sequence[ReportRun], cards: Sequence[FindingCard], study: Study | None
 ) -> ComparisonPart:
-    links, (charts, estimates) = pair_steps(comparison), tables.build_charts(comparison, study)
+    links, (charts, estimates) = pair_steps(comparison), summary.build_charts(comparison, study)
     title = "Changes between groups" if study else "Changes between steps"
     facts = [*groups.list_remaining(comparison, inputs, study, cards), *groups.list_across(comparison, study)]
-    reference = [] if study else [pairs.list_gains(comparison, links)]
-    reference.append(Block(anchor="links", title=title, facts=facts))
-    reference += pairs.list_pairs(comparison, links)
+    blocks = [] if study else [pairs.list_gains(comparison, links)]
+    blocks.append(Block(anchor="links", title=title, facts=facts))
+    blocks += pairs.list_pairs(comparison, links)
     return ComparisonPart(
         grouped=display.clean(describe_factors(study.by)) if study else "",
         charts=charts,
         legend=WORDS[f"chart.{charts[0].form}"] if charts else "",
         estimates=estimates,
         study=tuple(groups.list_study(study, comparison)) if study else (),
-        reference=tuple(select_blocks(reference, Form.FULL)),
+        reference=tuple(select_blocks(blocks, Form.FULL)),
     )
-
-
-# --- folds
 
 
 _LINE, _SLOWING = 60, {"thermal_throttle", "hw_throttle"}
@@ -170,6 +161,10 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
     apart = "never slowed by heat or hardware" if is_never else "clock, temperature, power, memory and utilisation"
     apart = display.shorten(outliers[0], _LINE) if outliers else apart
     apart += f"; {len(outliers) - 1} more" if len(outliers) > 1 else ""
+    rules = report.policy.rows if report.policy else ()
+    outcomes = Counter(row.cells[0].text for row in rules)
+    words = {word: "met" if outcome is CheckOutcome.PASSED else word for outcome, word in OUTCOME_WORDS.items()}
+    parts = ", ".join(f"{outcomes[word]} {shown}" for word, shown in words.items() if outcomes[word])
     lines = {
         "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),
         "Timeline": f"every sample of {drawn}, to zoom into" if strips else "a single moment: nothing to draw",
@@ -177,14 +172,7 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
             f"{len(runs)} runs, {lengths}" if report.several else apart
         ),
         "Not assessed": assessed,
-        "Policy": _describe_policy(report.policy) if report.policy else "",
+        "Policy": f"{display.plural(len(rules), 'rule')}: {parts}" if rules else "",
         "Method": "how the figures were made, and what the words mean",
     }
     return tuple(Fact(name=name, text=text) for name, text in lines.items() if text)
-
-
-def _describe_policy(policy: Table) -> str:
-    counts = Counter(row.cells[0].text for row in policy.rows)
-    words = {word: "met" if outcome is CheckOutcome.PASSED else word for outcome, word in OUTCOME_WORDS.items()}
-    parts = ", ".join(f"{counts[word]} {shown}" for word, shown in words.items() if counts[word])
-    return f"{display.plural(len(policy.rows), 'rule')}: {parts}"

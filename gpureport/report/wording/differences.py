@@ -22,9 +22,7 @@ _TIMES = 10.0  # from here on as times
 _WHOLE = 0.95  # per cent that rounds to one
 _LONGEST = 365 * 86_400.0  # seconds to ask a reader for
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
-"""Figures of which more is neither better nor worse."""
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
-"""Tags of a tracker by their names on its pages."""
 _NEPTUNE_PARAMS = "parameters/"  # where Neptune's users keep params, by its guides
 _LISTED, _VALUE = 4, 24  # changes in a line, characters of each
 
@@ -63,10 +61,7 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed: in the units of a scale, the values of a share by `percent` instead.
-
-    `absent` stands for a value that there is not, `per` is the batch of work (`per million images`), if any.
-    """
+    """How a figure is printed: in the units of a scale, a share by `percent`; `per` is the batch of work, if any."""
 
     title: str
     scale: Scale = NUMBERS
@@ -82,14 +77,8 @@ class FigureFormat:
     def noun(self) -> str:
         return display.lower_first(self.title)
 
-    def title_of(self, delta: Delta) -> str:
-        return f"{self.title}{ONCE_SETTLED}" if delta.window == "steady" else self.title
-
     def format_sides(self, delta: Delta) -> tuple[str, str, str]:
-        """Return before, after and the difference with its sign and, of no share, at most as many decimals as both.
-
-        Shares both have a decimal if one of them does.
-        """
+        """Return before, after and the difference, both shares with a decimal if one of them has it."""
         sides = delta.before, delta.after
         show = display.percent_formatter(sides) if self.percent else self.value
         before, after = (self.absent if value is None else show(value) for value in sides)
@@ -133,7 +122,6 @@ def describe_verdict(delta: Delta) -> str:
 
 
 def build_change(delta: Delta | None) -> Change | None:
-    """Return a difference in per cent or points, with its interval, verdict and arrow; None where there is none."""
     if delta is None or delta.difference is None:
         return None
     before, interval = delta.before, ""
@@ -160,7 +148,6 @@ def build_change(delta: Delta | None) -> Change | None:
 
 
 def build_plain_change(before: float | None, after: float | None) -> Change | None:
-    """Return a change of two values that are not judged; None where either is missing."""
     if not before or after is None:
         return None
     text = format_percent_change(after / before)

@@ -32,7 +32,6 @@ Show = Callable[[float], str]  # what prints a value with its unit
 
 
 def clean(text: str) -> str:
-    """Return text from a log or a person without escape codes, control characters and line breaks."""
     spaced = " ".join(_ESCAPES.sub("", text).split())
     # printable text has none of the characters left out below, which take long to look at one by one
     if spaced.isprintable():
@@ -44,7 +43,6 @@ def clean(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text cleaned, with plain spaces instead of no-break ones, for other programs and for terminals."""
     return clean(text).replace(GAP, " ")
 
 
@@ -69,7 +67,6 @@ def shorten_middle(text: str, length: int) -> str:
 
 
 def terminal_width(text: str) -> int:
-    """Return how many columns of a terminal text takes: wide letters and emoji take two, marks upon letters none."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
         for char in text
@@ -91,7 +88,6 @@ def raise_first(text: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 finding`, `1,200 rows`."""
     return f"{integer(count)} {noun}{'' if count == 1 else 's'}"
 
 
@@ -122,24 +118,20 @@ def percent(ratio: float, *, finely: bool = False) -> str:
 
 
 def percent_formatter(ratios: Iterable[float | None]) -> Show:
-    """Return what prints shares that stand together: with a decimal in all of them where one has it."""
     texts = [percent(ratio) for ratio in ratios if ratio is not None]
     return partial(percent, finely=True) if any("." in text for text in texts) else percent
 
 
 def percentage_points(ratio: float) -> str:
-    """Return a difference of two ratios in percentage points, with its sign."""
     return f"{number_format.add_sign(f'{ratio * 100:.1f}')}{GAP}points"
 
 
 def elapsed(seconds: float) -> str:
-    """Return a position in time since the start as h:min:s."""
     whole = round(seconds)
     return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02d}:{whole % _MINUTE:02d}"
 
 
 def _keep_together(show: Show) -> Show:
-    """Return what prints a value as `show` does, never on two lines."""
     return lambda value: show(value).replace(" ", GAP)
 
 
@@ -226,7 +218,6 @@ def format_gpu_time_range(seconds: Iterable[float]) -> str:
 
 
 def format_interval(ends: tuple[float, float], show: Show, unit: str = "") -> str:
-    """Return both ends of an interval, the unit said once; empty where both print the same: the figure says it all."""
     low, high = map(show, ends)
     return "" if low == high else f"{low} to {high}{unit}"
 

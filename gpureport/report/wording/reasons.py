@@ -17,7 +17,6 @@ SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compa
 
 
 def describe_reason(reason: Reason | None) -> str:
-    """Return why no more may be said of a difference, as a sentence; empty where nothing is held back."""
     if reason is None:
         return ""
     if reason.kind is ReasonKind.NOT_COMPARABLE:
@@ -42,18 +41,12 @@ def describe_state(drift: Reason) -> str:
 
 
 def count_family(reason: Reason | None) -> int | None:
-    """Return how many comparisons keep an interval that excludes no change from showing one; None where none do.
-
-    The interval is that of a single comparison, while the verdict allows for all of them (Holm).
-    """
+    """Return of how many comparisons an interval is one, where that (Holm) keeps it from showing a change."""
     return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
 
 
 def describe_interval(interval: str, comparisons: int | None) -> str:
-    """Return an interval in words, with of how many comparisons it is one, as `count_family` counts them.
-
-    Empty where both ends read alike, for then the figure says it all.
-    """
+    """Return an interval in words, with of how many comparisons it is one; empty where its ends are alike."""
     interval = display.drop_equal_ends(interval)
     return f"{interval}, one of {comparisons} comparisons" if interval and comparisons is not None else interval
 

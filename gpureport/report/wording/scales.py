@@ -10,13 +10,7 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Units of one kind of figure.
-
-    Attributes:
-        units: name and size in base units of each, the largest first; the last also takes what is smaller.
-        text: prints a number of them without a sign.
-        decimals: how many decimals `text` gives a number.
-    """
+    """Units of one kind of figure, the largest first; `decimals` tells how many `text` gives a number."""
 
     units: number_format.Units = (("", 1.0),)
     text: Callable[[float], str] = display.number
@@ -47,7 +41,6 @@ class Scale:
 
 
 def split_common_unit(texts: Sequence[str]) -> tuple[list[str], str]:
-    """Return figures without the unit that all of them end with, and that unit; empty where they differ."""
     units = {text.partition(display.GAP)[2] for text in texts if text}
     unit = units.pop() if len(units) == 1 else ""
     return [text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts], unit
@@ -68,7 +61,6 @@ CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 """Differences of shares: the shares themselves are printed in per cent, with decimals of their own."""
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
-"""Batches of work in thousands, the one to try first first."""
 # least cost of a million, which is the usual batch; costs of others, and energies, are at least 1
 _TEN_CENTS = 0.1
 _MOST = 9_999.5
@@ -92,13 +84,7 @@ class EnergyScale(NamedTuple):
 
 
 def choose_work_scale(values: Iterable[float | None], unit: str | None, least: float = _TEN_CENTS) -> WorkScale:
-    """Return the batch of work of which every figure lies between 1 and 9,999: a million where that does.
-
-    Args:
-        values: figures per 1,000 units of work of all steps.
-        unit: what work is counted in.
-        least: smallest figure of a million that reads well.
-    """
+    """Return the batch of work of which every figure, given per 1,000, lies between 1 and 9,999."""
     known = [abs(value) for value in values if value]
     low, high = min(known, default=1.0), max(known, default=1.0)
     fitting = [each for each in _BATCHES if low * each[0] >= (least if each == _BATCHES[0] else 1)]
@@ -108,7 +94,6 @@ def choose_work_scale(values: Iterable[float | None], unit: str | None, least: f
 
 
 def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> EnergyScale:
-    """Return the batch of work and the unit in which energies per 1,000 units of it have few digits."""
     known = [value for value in joules if value]
     batch = choose_work_scale([value / _WATT_HOUR for value in known], unit, least=1.0)
     name, size = choose_energy_unit([value * batch.factor for value in known])
@@ -116,13 +101,11 @@ def choose_energy_scale(joules: Iterable[float | None], unit: str | None) -> Ene
 
 
 def choose_energy_unit(joules: Iterable[float | None]) -> tuple[str, float]:
-    """Return the unit of energy in which the least of some amounts is at least one."""
     known = [value for value in joules if value]
     return number_format.choose_unit(min(known, default=_WATT_HOUR), number_format.ENERGY)
 
 
 def choose_rate_unit(hertz: Iterable[float | None], unit: str | None) -> tuple[float, str]:
-    """Return the factor and the unit of rates of work, a second unless the slowest is below one a second."""
     least = min((value for value in hertz if value), default=1.0)
     factor, time = next((each for each in _RATES if least * each[0] >= 1), _RATES[-1])
     return factor, f"{name_work(unit)}/{time}"

@@ -53,21 +53,20 @@ class Page:
             yield Line(line.rstrip(), style)
 
     def column(self, text: str, width: int) -> str:
-        """Return a name in a column of its own, cut in its middle; wide letters take two places."""
         shown = display.shorten_middle(text, width)
         while display.terminal_width(shown) > width:
             shown = display.shorten_middle(shown, len(shown) - 1)
         return display.pad_to_width(shown, width)
 
     def render(self, lines: Iterable[Line]) -> str:
-        return "".join(f"{self._render_line(line)}\n" for line in lines)
-
-    def _render_line(self, line: Line) -> str:
-        tail = self._printable(line.tail).rstrip()
-        text = self._printable(line.text)
-        parts = [(text, line.style), (tail, line.tail_style)] if tail else [(text.rstrip(), line.style)]
-        styled = ((text, _STYLES[style] if self.colour and text else "") for text, style in parts)
-        return "".join(f"{code}{text}{_RESET}" if code else text for text, code in styled)
+        rendered = ""
+        for line in lines:
+            text, tail = self._printable(line.text), self._printable(line.tail).rstrip()
+            for part, style in [(text, line.style), (tail, line.tail_style)] if tail else [(text.rstrip(), line.style)]:
+                code = _STYLES[style] if self.colour and part else ""
+                rendered += f"{code}{part}{_RESET}" if code else part
+            rendered += "\n"
+        return rendered
 
     def _printable(self, text: str) -> str:
         text = "".join(char for char in text.replace(display.GAP, " ") if char.isprintable())

@@ -1,7 +1,4 @@
-"""What kinds, classes of GPU time, columns and figures are called in every format, and what terms mean.
-
-`terms.toml` has the words that no kind and no metric has.
-"""
+"""What kinds, classes of GPU time, columns and figures are called in every format, and what terms mean."""
 
 import re
 import tomllib
@@ -18,10 +15,8 @@ from gpureport.report.wording.scales import name_work
 
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
-"""What the rule of each kind says of it."""
 KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}  # title of each kind
 CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles.items()}
-"""Title of causes that say more than their kind."""
 CLASSES = _WORDS["classes"]  # what each class of GPU time is called
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
     UNKNOWN: "cause unknown",
@@ -31,7 +26,6 @@ TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() i
 DEFINITIONS = tuple(
     (name, text.replace("{far}", f"{FAR_SECONDS / 60:g}")) for name, text in _WORDS["definitions"].items()
 )
-"""Terms and their meaning."""
 FIGURE_NAMES = _WORDS["figures"]
 """What figures of runs are called, in the order of columns; `per` is the batch of work, as `per_batch` names it."""
 OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
@@ -59,15 +53,13 @@ def kind_title(name: str, cause: str | None = None) -> str:
 
 
 def humanize(text: str) -> str:
-    """Return a sentence with columns and kinds by the names people use, beginning with a capital."""
-    named = re.sub(r"\b[a-z]+_[a-z_]+\b", lambda match: _title_of_word(match.group()), text)
+
+    def name(match: re.Match[str]) -> str:
+        word = match.group()
+        return lower_first(KINDS[word]) if word in KINDS else column_title(word) if word in BY_NAME else word
+
+    named = re.sub(r"\b[a-z]+_[a-z_]+\b", name, text)
     return named[:1].upper() + named[1:]
-
-
-def _title_of_word(word: str) -> str:
-    if word in KINDS:
-        return lower_first(KINDS[word])
-    return column_title(word) if word in BY_NAME else word
 
 
 def column_title(name: str) -> str:
@@ -81,7 +73,6 @@ def column_title(name: str) -> str:
 
 
 def per_batch(unit: str | None) -> str:
-    """Return the batch that figures per unit of work have in JSON: `per 1,000 images`, or units in general."""
     return f"per {_BATCH}{name_work(unit)}"
 
 
@@ -90,7 +81,6 @@ def name_figure(metric: str, per: str = "") -> str:
 
 
 def name_one(unit: str) -> str:
-    """Return what one of a unit is called, `image` of `images`; the unit itself where it is no plural."""
     ending = next((ending for ending in _PLURALS if unit.endswith(ending)), "")
     return f"{unit.removesuffix(ending)}{_PLURALS[ending]}" if ending else unit
 

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,28 +11,35 @@ from gpureport.report.wording import display
 _GROUPS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 WORDS: dict[str, str] = {f"{group}.{key}": text for group, said in _GROUPS.items() for key, text in said.items()}
 _MOST_WORDS = 16
-_NAME = re.compile(r"{(\w+)(?::([^{}]*))?}")
+_NAME = re.compile(r"{([^{}:]+)(?::([^{}]*))?}")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
 def say(key: str, /, **fields: object) -> str:
-    """Return a sentence filled with fields.
+    """Return a sentence filled with fields; those that are empty or 0 are not known."""
 
-    Of the choices in brackets the first is said whose fields are all known, that is neither empty nor 0; where none is,
-    nothing. `{n:run}` counts runs, `{flag:?}` is known or not but says nothing.
+    def fill(name: str, noun: str) -> str:
+        return display.plural(int(str(fields[name])), noun) if noun else str(fields[name])
+
+    return fill_template(WORDS[key], lambda name, _: fields.get(name), fill)
+
+
+def fill_template(
+    text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
+) -> str:
+    """Return a text with what stands for its names; `in_full` nothing where one of them is not known.
+
+    Of the choices in brackets the first is said whose names are all known; where none is, nothing. `{n:run}` counts
+    runs, `{flag:?}` is known or not but says nothing.
     """
 
-    def is_known(text: str) -> bool:
-        return all(fields.get(name) for name, _ in _NAME.findall(text))
+    def is_known(choice: str) -> bool:
+        return all(know(*name) for name in _NAME.findall(choice))
 
-    def fill(place: re.Match[str]) -> str:
-        value, noun = fields[place[1]], place[2]
-        return "" if noun == "?" else display.plural(int(str(value)), noun) if noun else str(value)
-
-    text = WORDS[key]
     while _CHOICE.search(text):
         text = _CHOICE.sub(lambda choice: next(filter(is_known, choice[1].split("|")), ""), text)
-    return _NAME.sub(fill, text)
+    text = "" if in_full and not is_known(text) else text
+    return _NAME.sub(lambda name: "" if name[2] == "?" else fill(name[1], name[2] or ""), text)
 
 
 def name_some(names: list[str], most: int, rest: str = "more") -> str:
@@ -41,7 +48,6 @@ def name_some(names: list[str], most: int, rest: str = "more") -> str:
 
 
 def choose_headline(candidates: Sequence[str]) -> str:
-    """Return the first of several headlines, the fullest first, of at most 16 words; a number and its unit are two."""
     return next((text for text in candidates if len(text.split()) <= _MOST_WORDS), candidates[-1])
 
 
@@ -60,7 +66,6 @@ def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]
 
 
 def clean_name(name: str) -> str:
-    """Return a name for a sentence that must not be cut, shortened in its middle where it is endless."""
     return display.shorten_middle(display.clean(name), _LONGEST)
 
 
@@ -68,14 +73,10 @@ def list_labels(labels: Sequence[str]) -> str:
     """Return names as a list in a sentence, those numbered one after the other as a range: `a/1 to /3 and b`."""
     ranges: list[list[str]] = []
     for label in labels:
-        if ranges and _follows(ranges[-1][-1], label):
+        one, other = _NUMBERED.fullmatch(ranges[-1][-1] if ranges else ""), _NUMBERED.fullmatch(label)
+        if one and other and one[1] == other[1] and int(other[2]) == int(one[2]) + 1:
             ranges[-1].append(label)
         else:
             ranges.append([label])
     texts = [first if not rest else f"{first} to {_ENDING.findall(rest[-1])[-1]}" for first, *rest in ranges]
     return display.join_words(texts)
-
-
-def _follows(before: str, after: str) -> bool:
-    one, other = _NUMBERED.fullmatch(before), _NUMBERED.fullmatch(after)
-    return bool(one and other and one[1] == other[1] and int(other[2]) == int(one[2]) + 1)

@@ -1,15 +1,12 @@
-"""Blocks as Markdown for a merge request or a job summary: text from logs is escaped, so that it cannot become markup.
-
-Whatever else a report holds is on the page and in JSON.
-"""
+"""Blocks as Markdown for a merge request or a job summary: text from logs is escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.report.blocks.opening import describe_change, list_blocks
+from gpureport.report.blocks import describe_change, list_blocks
 from gpureport.report.formats.text.terminal import BLOCKS, build_report_command, draw_bar
 from gpureport.report.model.blocks import Block, Form, select_blocks
-from gpureport.report.model.head import Action, FirstScreen, Tile
+from gpureport.report.model.head import FirstScreen
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.shapes import Table
@@ -29,7 +26,6 @@ _LIST = re.compile(r"^(?:\d+(?=[.)](?:\s|$))|(?=[-+=]))")
 
 
 def escape(text: str) -> str:
-    """Return text that Markdown shows literally, without links or mentions."""
     escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
     # a backslash does not keep servers from reading a name after @; a space without width does
     return escaped.replace("@", "@&#8203;")
@@ -44,7 +40,7 @@ def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
     last = f"gpureport {_say(version)}{full}\n"
     room = LIMIT - len(f"{_CUT}{last}".encode())
     shown: list[str] = []
-    for line in (line for block in select_blocks(blocks, Form.MARKDOWN) for line in _block(block)):
+    for line in (line for block in select_blocks(blocks, Form.MARKDOWN) for line in _body(block)):
         room -= len(f"{line}\n".encode())
         if room < 0:
             return "".join([*shown, _CUT, last])
@@ -52,25 +48,24 @@ def write_blocks(blocks: Iterable[Block], version: str, command: str) -> str:
     return "".join([*shown, last])
 
 
-def _block(block: Block) -> Iterator[str]:
-    body = list(_body(block))
+def _body(block: Block) -> Iterator[str]:
     if block.title:
         yield from (f"{'#' * block.level} {_say(join(block.title, block.label, by=': '))}", "")
-    yield from body
-
-
-def _body(block: Block) -> Iterator[str]:
     yield from _head(block.head) if block.head else ()
     for text in filter(None, (*block.warnings, *block.texts)):
         yield from (_begin(text), "")
     yield from _bars(block.bars) if block.bars else ()
-    yield from _tiles(block.tiles) if block.tiles else ()
+    tiles = [(tile.label, tile.figures, describe_change(tile.change), tile.context) for tile in block.tiles]
+    yield from _rows(("Figure", "Value", "Change", ""), tiles) if tiles else ()
     yield from _table(block.table) if block.table else ()
     named = [(join(each.name, each.ends, by=", "), each.note) for each in block.series]
     named += [("Marked", block.marked)] if block.marked else []
     named += [(fact.name, fact.text) for fact in block.facts]
     items = [f"- {join(name and f'**{_say(name)}**', _say(text), by=' ')}" for name, text in named]
-    items += [f"{place}. {_action(each)}" for place, each in enumerate(block.actions, 1)]
+    for place, action in enumerate(block.actions, 1):
+        gain, command = action.gain and f"{action.gain}.", action.command and _code(action.command)
+        words = (f"{place}. **{_say(action.title)}.**", _say(gain), _say(action.text), command, _say(action.certainty))
+        items.append(join(*words, by=" "))
     items += map(_code, block.code)
     yield from [*items, ""] if items else ()
 
@@ -82,11 +77,6 @@ def _head(head: FirstScreen) -> Iterator[str]:
     for text in filter(None, (head.quiet_line, lead)):
         yield from ("", _begin(text, 4))
     yield ""
-
-
-def _tiles(tiles: Sequence[Tile]) -> Iterator[str]:
-    rows = [(tile.label, tile.figures, describe_change(tile.change), tile.context) for tile in tiles]
-    yield from _rows(("Figure", "Value", "Change", ""), rows)
 
 
 def _bars(spent: TimeSpent) -> Iterator[str]:
@@ -104,12 +94,6 @@ def _bars(spent: TimeSpent) -> Iterator[str]:
     yield from (_say(spent.rest), "") if spent.rest else ()
 
 
-def _action(action: Action) -> str:
-    gain, command = action.gain and f"{action.gain}.", action.command and _code(action.command)
-    words = (f"**{_say(action.title)}.**", _say(gain), _say(action.text), command, _say(action.certainty))
-    return join(*words, by=" ")
-
-
 def _table(table: Table) -> Iterator[str]:
     yield from _rows(
         table.columns,
@@ -122,7 +106,6 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _rows(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield a table of at most so many rows, without columns that are empty; lines of a cell stay lines of it."""
     places = [place for place in range(len(columns)) if any(row[place] for row in rows)]
     yield from (f"| {' | '.join(escape(columns[place]) for place in places)} |", f"|{'---|' * len(places)}")
     for row in rows[:_MOST_ROWS]:
@@ -137,11 +120,9 @@ def _say(text: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def _begin(text: str, times: int = 1) -> str:
-    """Return text for the beginning of a line, where it must not start a list."""
     return _LIST.sub(r"\g<0>\\", _say(text, times * _LONGEST_TEXT))
 
 
 def _code(text: str) -> str:
-    """Return text as code; a backtick inside would end it."""
     plain = display.shorten(text, _LONGEST_TEXT).replace("`", "'")
     return f"`{plain}`"

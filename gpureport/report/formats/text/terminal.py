@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.report.blocks.opening import describe_change, list_blocks, shared_total
+from gpureport.report.blocks import describe_change, list_blocks, shared_total
 from gpureport.report.model.blocks import SECTION, Block, Form, Series, select_blocks
 from gpureport.report.model.head import Action, Change, FirstScreen, Tile, Verdict
 from gpureport.report.model.pictures import TimeSegment, TimeSpent
@@ -19,7 +19,6 @@ from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 _HEIGHT = 30  # lines of a screen at most
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
-"""Entries that each part of a screen has at most."""
 _LEAST = (
     *(("rules", 1), ("uses", 1), ("details", 3), ("signals", 2), ("tiles", 4), ("gaps", 0), ("rows", 3)),
     *(("details", 2), ("bars", 6), ("rows", 2), ("tiles", 3), ("actions", 2), ("tiles", 2), ("bars", 4), ("runs", 2)),
@@ -49,12 +48,15 @@ _BLANK = 0.005  # share of the full height below which nothing is drawn
 
 def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
     command = build_report_command(report.method.command)
-    closing = [*_continue_lines(["Full report:", *command], page)] if command else []
+    text = " ".join(each.replace(" ", "\0") for each in command)
+    # each line of a command that is continued ends with a backslash
+    *lines, last = replace(page, width=page.width - 2).wrap(text, 2, "Full report: ")
+    texts = [*(f"{line.text} \\" for line in lines), last.text] if command else []
+    closing = [Line(each.replace("\0", " "), "soft") for each in texts]
     return write_blocks(list_blocks(report), page, closing, full=full)
 
 
 def build_report_command(command: str) -> list[str]:
-    """Return the words of the command that writes the page of what a command read; none where it names no source."""
     try:
         program, verb, *arguments = (word for word in shlex.split(command) if word not in _ONLY_THERE)
     except ValueError:
@@ -72,15 +74,7 @@ def build_report_command(command: str) -> list[str]:
     return [program, "demo" if verb == "demo" else "report", *kept, "-o", "report.html"]
 
 
-def _continue_lines(words: Sequence[str], page: Page) -> Iterator[Line]:
-    text = " ".join(each.replace(" ", "\0") for each in words[1:])
-    *lines, last = replace(page, width=page.width - 2).wrap(text, 2, f"{words[0]} ")
-    for line in (*(f"{line.text} \\" for line in lines), last.text):
-        yield Line(line.replace("\0", " "), "soft")
-
-
 def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = (), *, full: bool = True) -> str:
-    """Return blocks as text: all of them, or at most 30 lines; what gives way stands in the full text."""
     shown = select_blocks(blocks, Form.TEXT if full else Form.SCREEN)
     if full:
         lines = [line for block in shown for line in set_block(block, page)]
@@ -150,11 +144,7 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return what to know with the headline: of more than fits, whole sentences from the first on.
-
-    Doubts give way last, and the first is whole even where it does not fit: its end says what to do. Those left out
-    are counted.
-    """
+    """Return as many whole sentences as fit; doubts give way last, the first never, and the rest is counted."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
@@ -198,10 +188,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a bar a line with its total and change, the legend, and what is not drawn.
-
-    Of more bars than fit, these are the first, the worst and the last.
-    """
+    """Yield a bar a line, of more than fit the first, the worst and the last; and the legend."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
@@ -239,7 +226,6 @@ def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _series(block: Block, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a series a line, its note beside it where that fits, and below them what is marked."""
     shown = block.series[:most]
     names = [each.name if most else join(each.name, each.ends, by=", ") for each in shown]
     label = min(max(map(display.terminal_width, [*names, *([_EVENTS] if block.events else [])])), _NAME)
@@ -318,11 +304,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table, its titles stacked over two lines.
-
-    Columns that do not fit follow below; on a screen they are left out, and so is small print. Where not even a name
-    and a figure fit beside each other, each row is a list.
-    """
+    """Yield a table; columns that do not fit follow below, or are left out; on a narrow page rows are lists."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []
@@ -357,7 +339,6 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
 
 
 def _facts(facts: Sequence[Fact], page: Page, indent: int = _GUTTER) -> Iterator[Line]:
-    """Yield named statements, the names in a column as wide as the longest, each said once; long ones on their own."""
     widest = max((display.terminal_width(fact.name) for fact in facts), default=0)
     before = ""
     for fact in facts:

@@ -15,8 +15,8 @@ from gpureport.comparison.gains import is_recording_too_short
 from gpureport.comparison.verdict import Verdict, estimate_runs_for_interval, measure_run_interval
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording_advice import RECORD
-from gpureport.report.model.findings import FindingRow
 from gpureport.report.model.head import Action
+from gpureport.report.model.report_content import FindingRow
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import found as words
@@ -58,11 +58,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return what to do next, the most promising first, at most three.
-
-    Findings of the `best` group count, or of the last step. `is_hinted` is whether the lead says how to give steps of
-    one run as repetitions of each other.
-    """
+    """Return the three most promising things to do in the `best` group, otherwise in the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -85,7 +81,6 @@ def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
 
 
 def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
-    """Yield what to do about findings, and what they are ranked by; nothing where they ask for nothing."""
     kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
     # a larger batch needs its data just as slowly loaded
     waits = [each for each in every if _name_class(each) == "waiting_for_input" or each.finding.cause == _BESIDE]
@@ -101,7 +96,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     saving = 0.0
     if not advice.gain and not all(is_recording_too_short(run.analysis) for run in runs):
         saving = _measure_saving(found, every)
-    own = words.tell_finding(found)
+    own = words.describe_finding(found)
     if len(found.findings) == 1 and not found.several:
         own = terms.humanize(display.clean_sentence(found.finding.summary))
     of = "a run" if found.several else gpu_time.name_whole(runs) if found.has_one_gpu else "the GPU time"
@@ -196,7 +191,8 @@ def _list_measurements(
         yield 1, _ask(title, gain, how, "The CPU was not recorded.", RECORD)
     # every run is too short for many checks
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
-    count, longest = min(len({each.kind for each in own}) for own in lacking), max(run.seconds for run in runs)
+    count = min(len({each.kind for each in own}) for own in lacking)
+    longest = max(run.seconds for run in runs)
     if count >= _MANY_CHECKS:
         needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
         said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log holds one moment"
@@ -210,7 +206,6 @@ def _list_measurements(
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
-    """Yield to run longer where repetitions show no clear change, and could not have shown a small one."""
     pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
     # the least relative change that each comparison could have shown
     known = [(delta, base, step) for delta, base, step in pairs if delta and delta.before]

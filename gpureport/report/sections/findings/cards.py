@@ -11,19 +11,10 @@ from gpureport.analysis.kinds import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding
-from gpureport.report.model.findings import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
+from gpureport.report.model.report_content import AdviceStep, EvidenceLine, FindingCard, FindingRow, Occurrence, RunMark
 from gpureport.report.runs.report_run import ReportRun, format_time
-from gpureport.report.sections.findings.found import (
-    LOST,
-    Found,
-    Key,
-    advise,
-    find_words,
-    gather,
-    rank,
-    tell,
-    tell_finding,
-)
+from gpureport.report.sections.findings import found as words
+from gpureport.report.sections.findings.found import Found, Key
 from gpureport.report.sections.pictures.signal_history import build_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
@@ -41,12 +32,10 @@ _COARSE_SECONDS = 2.0
 
 
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
-    """Return the findings of all runs as cards: those of the last step first, the gravest first, then by lost GPU time.
-
-    What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs.
-    """
-    every = gather(runs)
-    titles, groups = _name_all(every), [group for found in every for group in sorted(found.groups, key=rank)]
+    """Return findings as cards, of the last step first, by gravity and loss; what follows from one after it."""
+    every = words.gather(runs)
+    titles = _name_all(every)
+    groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
     named = {(group.position, group.key): group for group in groups if None in group.roots}
     followed = ((each, named.get((each.position, key))) for each in groups for key in each.roots if key)
     roots = {each: root for each, root in followed if root}
@@ -131,10 +120,7 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the finding's own sentence, or for several how many there are (`7 gaps`) and how long they last.
-
-    Those that GPUs have at one time count as one.
-    """
+    """Return the finding's own sentence, or for several how many there are and how long they last."""
     largest, count = terms.humanize(display.clean_sentence(group.finding.summary)), len(group.findings)
     if count == 1:
         return largest
@@ -173,9 +159,9 @@ def _list_occurrences(group: Found) -> list[Occurrence]:
 
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
     limit, relation = evidence.threshold, _SIGNS.get(evidence.relation, evidence.relation) or "limit"
-    words = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
+    names = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
     return EvidenceLine(
-        quantity=", ".join(filter(None, words)),
+        quantity=", ".join(filter(None, names)),
         observed=display.quantity(evidence.observed, evidence.unit),
         limit=f"{relation} {display.quantity(limit.value, limit.unit)}" if limit else "",
         source=f"{limit.provenance.value}: {display.clean_sentence(limit.source)}" if limit else "",
@@ -189,29 +175,22 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
             chosen[each.name] = each
     for name, advised in chosen.items():
         if name in STEPS:
-            words = {part: getattr(STEPS[name], part) for part in ("name", "title", "when", "risk", "check", "source")}
+            said = {part: getattr(STEPS[name], part) for part in ("name", "title", "when", "risk", "check", "source")}
             do = f"{STEPS[name].do} {advised.suggestion}".rstrip()
-            yield AdviceStep(**words, do=do, unknown="; ".join(advised.unknown))
+            yield AdviceStep(**said, do=do, unknown="; ".join(advised.unknown))
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> tuple[FindingRow, ...]:
-    """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost.
-
-    `cards` are the findings of each run. In a chain each step builds on the one before; groups stand side by side.
-    """
-    every = gather(runs)
+    """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost."""
+    every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
     rows = []
     for found in every:
-        marks = [
-            RunMark(
-                run=run.label,
-                step=run.step,
-                outcome="found" if at in found.runs else _OUTCOMES[can_tell(run.analysis, found.finding)],
-            )
-            for at, run in enumerate(runs if found.several else ())
-        ]
+        marks = []
+        for at, run in enumerate(runs if found.several else ()):
+            outcome = "found" if at in found.runs else _OUTCOMES[can_tell(run.analysis, found.finding)]
+            marks.append(RunMark(run=run.label, step=run.step, outcome=outcome))
         is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
         history = build_history(found.run, found.worst.findings, is_cropped=True)
         if history is not None and found.several:
@@ -220,7 +199,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         own = [each for each in cards if (each.run_index, each.fingerprints) in groups]
         summary = own[0].summary
         if len(found.runs) > 1:
-            summary = tell_finding(found) or f"In the worst run ({found.run.label}): {summary}"
+            summary = words.describe_finding(found) or f"In the worst run ({found.run.label}): {summary}"
         amounts, priced = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
         costs = [format_gpu_time_range(amounts)] if amounts else []
         if amounts and len(priced) == len(found.runs):
@@ -237,7 +216,8 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             severity=found.severity.value,
             confidence=found.confidence.value,
             runs=_describe_runs(found, runs),
-            extent=tell(found, find_words(found, "extent", LOST)) or tell(found, LOST),
+            extent=words.fill_words(found, words.find_words(found, "extent", words.LOST))
+            or words.fill_words(found, words.LOST),
             summary=summary,
             cost=", ".join(f"{part}{' a run' if found.several else ''}" for part in costs),
             advice=_describe_advice(found, every, runs[-1].step if is_gone else ""),
@@ -265,7 +245,7 @@ def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
-    advice, kind = advise(found, every), KINDS.get(found.finding.kind)
+    advice, kind = words.advise(found, every), KINDS.get(found.finding.kind)
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:
         was = display.lower_first(f"{title}. {how}" if title else how)
@@ -278,6 +258,6 @@ def _list_caveats(found: Found) -> Iterator[str]:
         yield f"Not {display.lower_first(display.clean_sentence(reason).rstrip('.'))}."
     if found.confidence is not Confidence.HIGH:
         coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
-        sure = find_words(found, "sure") or ("record a sample per second" if coarse else "")
+        sure = words.find_words(found, "sure") or ("record a sample per second" if coarse else "")
         why = f"to be sure, {sure}" if sure else "it is inferred from several columns or few samples"
         yield f"Confidence {found.confidence.value}: {why}."

@@ -19,7 +19,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
-from gpureport.report.wording.words import group_holders
+from gpureport.report.wording.words import fill_template, group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # kind and cause
@@ -33,8 +33,7 @@ _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
 """Share of the time below which a whole run computes little, and of a run below which the length of a part is told."""
 _LEAST_FALL = 0.005
-_NAME = re.compile(r"{([^{}:]+)(?::([^{}]*))?}")
-_CHOICE, _FORM = re.compile(r"\[([^\[\]]*)\]"), re.compile(r"<([^<>]*)>")
+_FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
     "": float,
     "complement": lambda x: 1 - x,
@@ -55,8 +54,7 @@ class Part(NamedTuple):
 class Found:
     """Findings of one kind and cause, the one that lost most among them; `several` says whether runs stand beside it.
 
-    What is said of a run is said of the one that lost most. `roots` has None where findings stand for themselves;
-    `lost_by_run` are GPU-seconds by the position of a run, without runs whose loss is not known.
+    `roots` has None where findings stand for themselves; `lost_by_run` are GPU-seconds by the position of a run.
     """
 
     def __init__(self, parts: Sequence[Part], *, several: bool = False) -> None:
@@ -85,7 +83,6 @@ class Found:
 
     @cached_property
     def worst(self) -> "Found":
-        """The group that lost most; without losses the gravest."""
         return max(self.groups, key=lambda group: (group.lost or 0.0, SEVERITIES.index(group.severity)))
 
     @property
@@ -98,7 +95,6 @@ class Found:
 
     @cached_property
     def shares(self) -> list[float]:
-        """Share of the GPU time of each run that was lost, of what was observed where that is less than half."""
         shares = []
         for place, lost in self.lost_by_run.items():
             analysis = self.runs[place].analysis
@@ -113,13 +109,11 @@ class Found:
 
     @cached_property
     def cost_by_run(self) -> dict[int, float]:
-        """What the lost time of each run cost; without runs that have no price."""
         priced = ((part, cost) for part in self.parts if (cost := part.run.analysis.cost) is not None)
         return _add_up((part.position, cost.cost_of(part.finding)) for part, cost in priced)
 
     @cached_property
     def spans(self) -> Spans:
-        """When it lasted in the run while jobs held GPUs, stretches that GPUs share once."""
         return to_spans(span for each in self.worst.findings for span in self.run.held_stretches(each))
 
     @property
@@ -128,7 +122,6 @@ class Found:
 
     @property
     def is_plural(self) -> bool:
-        """Whether several GPUs are concerned: of the run, or other ones in other runs."""
         return self.gpus == _OTHERS or len(self.worst.devices or self.run.run.gpus) > 1
 
     @cached_property
@@ -141,12 +134,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield measured values, of each finding the first whose statistic is so called, else begins so.
-
-        Args:
-            metric: name of the column or quantity, `*` for any.
-            statistics: beginnings of the statistic; one that ends with a dot must match in full.
-        """
+        """Yield of each finding the first value whose statistic is so called, else begins so; `*` is any metric."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -175,10 +163,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings of some runs: by severity, then by GPU time lost; None where all is well.
-
-    What follows from another finding is never the worst. A fact counts where it takes a tenth of its run.
-    """
+    """Return the worst findings; a fact counts where it takes a tenth of its run."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -186,9 +171,6 @@ def find_worst(runs: Sequence[ReportRun]) -> Found | None:
         is_noted = group.finding.kind in _NOTED and whole > 0 and share >= _NOTABLE
         every += [group] if is_noted or group.severity is not Severity.INFO else []
     return min(every, key=rank, default=None)
-
-
-# --- words
 
 
 def find_words(found: Found, name: str, default: Any = "") -> Any:
@@ -200,18 +182,17 @@ def _choose_case(said: Any, case: str | None) -> Any:
     return said.get(case or "", said.get("", "")) if isinstance(said, dict) else said
 
 
-def tell_finding(found: Found, *, now: bool = False) -> str:
-    return display.raise_first(tell(found, find_words(found, "tells"), now=now))
+def describe_finding(found: Found, *, now: bool = False) -> str:
+    return display.raise_first(fill_words(found, find_words(found, "tells"), now=now))
 
 
-def tell_headline(found: Found) -> str:
-    """Return the headline on findings; without words of its own the first sentence of the worst, or its title."""
+def write_headline(found: Found) -> str:
     said = display.clean_sentence(found.finding.summary).partition(". ")[0].rstrip(".")
     where = f", {found.run.devices(found.devices)}" if found.devices else ""
-    return tell_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
+    return describe_finding(found, now=True) or f"{said or display.shorten(f'{found.title}{where}', 80)}."
 
 
-def tell(found: Found, template: str, *, now: bool = False, **places: str) -> str:
+def fill_words(found: Found, template: str, *, now: bool = False, **places: str) -> str:
     """Return a template with its figures and those of the caller; empty where one is not known."""
 
     def fill(name: str, noun: str) -> str:
@@ -220,20 +201,12 @@ def tell(found: Found, template: str, *, now: bool = False, **places: str) -> st
             return display.plural(count, noun) if count else ""
         return places.get(name) or _describe(found, name, now=now)
 
-    def is_known(text: str) -> bool:
-        return all(fill(*name) for name in _NAME.findall(text))
-
     def choose_form(form: re.Match[str]) -> str:
         forms = form[1].split("/")
         chosen = forms[:2] if now else forms[2:] or forms
         return chosen[found.is_plural and len(chosen) > 1]
 
-    text = _FORM.sub(choose_form, template)
-    while _CHOICE.search(text):
-        text = _CHOICE.sub(lambda choice: next(filter(is_known, choice[1].split("|")), ""), text)
-    return (
-        _NAME.sub(lambda name: "" if name[2] == "?" else fill(name[1], name[2] or ""), text) if is_known(text) else ""
-    )
+    return fill_template(_FORM.sub(choose_form, template), fill, fill, in_full=True)
 
 
 def _list_values(found: Found, name: str) -> tuple[list[float], str]:
@@ -248,7 +221,7 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
     if name in _WORKED_OUT:
         return _WORKED_OUT[name](found)
     if name in {"why", "busy"}:
-        return tell(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
+        return fill_words(found, find_words(found, "why") if name == "why" else "[{mean} busy|little used]", now=now)
     values, unit = _list_values(found, name)
     if name == "length" and (not values or (now and not _count_jobs(found))):
         values, unit = [found.seconds], "s"
@@ -269,7 +242,6 @@ def _describe_gaps(found: Found) -> str:
 
 
 def _describe_whole_loss(found: Found) -> str:
-    """Return for how long GPUs were lost that never answered; empty where they did."""
     run, spans = found.run.run, [each.intervals for each in found.worst.findings]
     # the rows of GPUs lie apart a little
     first, last = run.started + 5e5 * (run.interval or 0), run.ended
@@ -304,7 +276,6 @@ def leave_out_occupied_gpus(found: Found) -> Found:
 
 
 def _measure_occupied(finding: Finding) -> float:
-    """Return the memory that another process holds on an unused GPU; 0 where none is known to."""
     said = finding.evidence if finding.kind == "unused_gpu" else ()
     used = (each.observed for each in said if (each.metric, each.statistic) == ("gpu_memory_used_bytes", "max"))
     return next((one for one in used if one >= PROCESS_MEMORY.value), 0.0)
@@ -374,7 +345,6 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     "index": _number_gpus,
     "record": lambda _: RECORD,
 }
-"""Figures that stand in no evidence."""
 
 
 class Advice(NamedTuple):
@@ -393,14 +363,13 @@ def find_advice(kind: str, cause: str | None, steps: Sequence[str] = ()) -> Sequ
 
 
 def advise(found: Found, others: Iterable[Found] = ()) -> Advice | None:
-    """Return what to do about findings, beside others of other kinds; None where they ask for nothing."""
     found = leave_out_occupied_gpus(found)
     said = find_advice(*found.key, [step.name for each in found.findings for step in each.steps])
     return fill_advice(ACTIONS["room"] if has_alternative(found, others) else said, found) if said else None
 
 
 def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
-    title, *others = [tell(found, text, now=False, **places) for text in said]
+    title, *others = [fill_words(found, text, now=False, **places) for text in said]
     return Advice(title, *(UNKNOWN_GAIN if text == "?" else text for text in others))
 
 

@@ -1,1 +1,1 @@
-"""GPUs side by side: figures, clocks, stages, energy, and the timeline."""
+"""GPUs side by side: figures, clocks, stages, and energy."""

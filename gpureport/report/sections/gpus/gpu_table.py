@@ -15,7 +15,6 @@ from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826  # three robust standard deviations, in medians of absolute deviations
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
-"""GPUs from which one can stand apart, and GPUs that are told of and shown beneath their node."""
 _BY_NODE = (
     "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "
     "free memory; below it the GPUs that differ from all others."
@@ -34,10 +33,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A figure of the table: its heading, its name in a sentence, how it is written, and for several GPUs in one.
-
-    `margin` is the smallest difference from the other GPUs that is worth a word.
-    """
+    """A figure; `margin` is the least difference worth a word, `summary` makes one value of several GPUs."""
 
     title: str
     prose: str
@@ -48,7 +44,7 @@ class _Column(NamedTuple):
 
 
 def _take(metric: str, figure: str) -> Callable[[DeviceStatistics], float | None]:
-    return lambda gpu: getattr(summary, figure) if (summary := gpu.metric(metric)) else None
+    return lambda gpu: getattr(summary, figure) if (summary := gpu.metric(f"gpu_{metric}")) else None
 
 
 def _measure_idle(*gpus: DeviceStatistics) -> float | None:
@@ -57,38 +53,31 @@ def _measure_idle(*gpus: DeviceStatistics) -> float | None:
     return fsum(gpu.idle_seconds or 0.0 for gpu in known) / seconds if seconds > 0 else None
 
 
+_FREE = "Memory free at peak, of installed"
 _COLUMNS = (
-    _Column("Utilisation mean", "mean utilisation", _take(_USE, "mean"), display.percent, 0.05, fmean),
+    _Column("Utilisation mean", "mean utilisation", _take("utilization_ratio", "mean"), display.percent, 0.05, fmean),
     _Column("Use up to 5%", "idle share", _measure_idle, display.percent, 0.03, fmean),
-    _Column("SM clock median", "median SM clock", _take("gpu_sm_clock_hertz", "p50"), display.clock, 30e6, fmean),
+    _Column("SM clock median", "median SM clock", _take("sm_clock_hertz", "p50"), display.clock, 30e6, fmean),
     _Column(
-        "Temperature max", "highest temperature", _take("gpu_temperature_celsius", "max"), display.temperature, 5.0, max
+        "Temperature max", "highest temperature", _take("temperature_celsius", "max"), display.temperature, 5.0, max
     ),
-    _Column("Power mean", "mean power", _take("gpu_power_watts", "mean"), display.power, 15.0, fmean),
+    _Column("Power mean", "mean power", _take("power_watts", "mean"), display.power, 15.0, fmean),
     _Column("Energy", "energy", lambda gpu: gpu.energy_joules, display.energy, inf, fsum),
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
-    _Column(
-        "Memory free at peak, of installed",
-        "free memory",
-        lambda gpu: gpu.memory_headroom_ratio,
-        display.percent,
-        inf,
-        min,
-    ),
+    _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
+# shown where the driver's counter was read, beside the integral of power
 _COUNTED = _Column(
     "Energy counted",
-    "energy as counted",
+    "",
     lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
     display.energy,
     inf,
     fsum,
 )
-"""Shown where the driver's counter was read, beside the integral of power."""
 
 
 def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
-    """Return one table a run that has GPUs, without columns that no run recorded; a table needs a column."""
     with_gpus = [run for run in runs if run.run.gpus]
     figures = [statistics for run in with_gpus for statistics in run.analysis.statistics]
     known = [column for column in _COLUMNS if any(column.value(each) is not None for each in figures)] or [_COLUMNS[0]]
@@ -101,7 +90,8 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
 
 
 def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> GpuTable:
-    gpus, by_device = run.run.gpus, {statistics.device: statistics for statistics in run.analysis.statistics}
+    gpus = run.run.gpus
+    by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
     columns = [*known, *([_COUNTED] if any(each.energy_counter for each in by_device.values()) else [])]
     values = [[column.value(by_device[gpu.id]) if gpu.id in by_device else None for gpu in gpus] for column in columns]
     cells = [list(_build_cells(*each, compared=run.samples > 1)) for each in zip(columns, values, strict=True)]
@@ -118,11 +108,8 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
     )
     outliers = []
     for each in rows:
-        notes = [
-            f"{by.prose} {cell.text} ({cell.small})"
-            for by, cell in zip(columns, each.cells, strict=True)
-            if cell.flagged
-        ]
+        flagged = [(by.prose, cell) for by, cell in zip(columns, each.cells, strict=True) if cell.flagged]
+        notes = [f"{prose} {cell.text} ({cell.small})" for prose, cell in flagged]
         outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
     left = len(outliers) - _MOST_SENTENCES
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
@@ -168,11 +155,9 @@ def _build_node_rows(
 
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
     columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
-    held = ((run.label, run.analysis.stages) for run in runs if len(run.analysis.stages) > 1)
-    return tuple(
-        RunTable(label=label, table=build_table(columns, map(_build_stage_row, stages), _BY_STAGE))
-        for label, stages in held
-    )
+    held = [run for run in runs if len(run.analysis.stages) > 1]
+    tables = (build_table(columns, map(_build_stage_row, run.analysis.stages), _BY_STAGE) for run in held)
+    return tuple(RunTable(label=run.label, table=table) for run, table in zip(held, tables, strict=True))
 
 
 def _build_stage_row(stage: StageStatistics) -> list[Cell | str]:
@@ -200,7 +185,6 @@ def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
 
 
 def _measure_reason(entry: ClockEventTotal) -> float:
-    """Return for how long a reason showed or was counted; 0 for one of a GPU at rest."""
     seconds = max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
     return 0.0 if entry.reason in _AT_REST else seconds
 

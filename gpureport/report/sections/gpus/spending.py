@@ -50,11 +50,6 @@ def currency(analyses: Sequence[Analysis]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def price_note(analyses: Sequence[Analysis]) -> str:
-    days = sorted({analysis.cost.date for analysis in analyses if analysis.cost and analysis.cost.date})
-    return f"Costs by prices of {display.join_words(days)}." if days else ""
-
-
 def common_price(analyses: Sequence[Analysis]) -> str:
     costs = [analysis.cost for analysis in analyses if analysis.cost]
     said = {(gpu.amount, cost.currency) for cost in costs for gpu in cost.gpus}

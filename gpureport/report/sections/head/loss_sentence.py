@@ -32,15 +32,11 @@ LOSSES = {
     "gpu_lost": "lost GPUs",
     "low_use": "low use",
 }
-"""What GPU time was lost to, by class; that of slowed clocks depends on what slowed them."""
 _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): "slowed by hardware"}
 
 
 class Findings(NamedTuple):
-    """How many kinds could be judged and could not; samples of one GPU and seconds of the last step.
-
-    `is_mean` says that the last step is known by means of whole runs alone.
-    """
+    """How many kinds could be judged and could not, and how much was recorded of the last step."""
 
     judged: int
     missing: int
@@ -54,7 +50,6 @@ class Findings(NamedTuple):
 
 
 def explain_unknown_loss(step: Step, findings: Findings) -> tuple[str, VerdictCode] | None:
-    """Return why nothing can be said about GPU time, in words and in one word; None when something can."""
     if not any(analysis.run.gpus for analysis in step.analyses):
         return _UNKNOWN.format("GPU"), VerdictCode.NO_GPU
     if findings.too_short:
@@ -78,17 +73,11 @@ def name_loss(name: str, analyses: Sequence[Analysis]) -> str:
 
 
 def describe_short_pauses(ratio: float) -> str:
-    """Return that the loss is not known where pauses took some share of the time, as a sentence without full stop."""
     return f"not known: short pauses took {display.percent(ratio)}"
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return how much GPU time some runs lost and to what, `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`.
-
-    With a price in a currency, what the lost time and the whole run cost follows the GPU time. Of several runs both are
-    of one run, their mean. Empty where GPU time is not known. Time that holds no utilisation is named; where it is most
-    of the time, the share is of the rest.
-    """
+    """Return what some runs lost: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
@@ -136,10 +125,6 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
 
 
 def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
-    """Return whether GPUs were little used between start-up and tail, whatever happened there.
-
-    All work of a run is taken to lie between them, so that no use is called low that may not be.
-    """
     summaries = [use for each in analyses for gpu in each.statistics if (use := gpu.metric(UTILISATION)) is not None]
     worked = fsum(summary.mean * summary.seconds for summary in summaries)
     seconds = fsum(summary.seconds for summary in summaries) - _measure_use(analyses)[2]
@@ -147,10 +132,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return the GPU-seconds of jobs in which GPUs computed, with a known utilisation, and of start-up and tail.
-
-    In time without a known utilisation GPUs may compute. Start-ups and tails too short for a finding are included.
-    """
+    """Return the GPU-seconds in which GPUs computed, with a known utilisation, and of start-up and tail."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
     seen = gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
@@ -159,16 +141,12 @@ def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
 
 
 def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
-    """Return the share of the time between start-up and tail in which GPUs computed; 0 without any."""
     computing, seen, outside = _measure_use(analyses)
     return computing / (seen - outside) if seen > outside else 0.0
 
 
 def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
-    """Return which share of their time GPUs computed: `The GPU computed 11% of the time`.
-
-    `mid_job` leaves start-up and tail out where they take time: `Mid-job, the GPU computed 11% of 3 h 24 min`.
-    """
+    """Return which share of their time GPUs computed, `mid_job` without start-up and tail."""
     computing, seen, outside = _measure_use(analyses)
     if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
         outside = 0.0
@@ -179,18 +157,12 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# --- money
-
-
 # share of a run outside training from which its cost is told without it too (pragmatic)
 _NOTABLE = 0.05
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return how much money the last step saves against the first, such as `Saves $3.28 per million images`.
-
-    Empty without a cost per unit of work, where the difference may be none, and where the work is in doubt.
-    """
+    """Return what the last step saves: `Saves $3.28 per million images`; empty where it is in doubt."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED
@@ -228,7 +200,6 @@ def explain_missing_cost(comparison: Comparison) -> str:
 
 
 def format_training_cost(comparison: Comparison) -> str:
-    """Return what work of the last step would cost at its training rate alone; empty where the cost is hardly more."""
     last = comparison.steps[-1]
     cost, whole, training = (last.value(each) for each in (COST_PER_WORK, WORK_RATE, TRAINING_RATE))
     if not cost or not whole or not training or 1 - whole / training < _NOTABLE:

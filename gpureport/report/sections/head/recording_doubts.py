@@ -30,10 +30,6 @@ _MOST_NAMES = 120
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
-    """Return what a reader must know before he believes the headline, a sentence each, the gravest first.
-
-    A part is no repetition of a whole, stated work is wrong, times were repaired, GPUs are not of the run.
-    """
     runs = [run for step in comparison.steps for run in step.runs]
     recorded = [run.analysis.run for run in runs]
     told = (
@@ -69,7 +65,6 @@ def _describe_drift(comparison: Comparison) -> str:
 
 
 def _describe_other_use(comparison: Comparison) -> str:
-    """Return which GPUs something else used beside a job of one step and not of all; empty where there are none."""
     found = chain.find_other_use(comparison.steps)
     if found is None or len(comparison.steps) == 1:
         return ""
@@ -91,10 +86,6 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
-    """Return which recordings have no end, so that they may be a part of their job.
-
-    Beside other runs they need work of their own, or nothing tells how fast they were.
-    """
     cut = [run for run in runs if run.quality.unfinished]
     if not cut:
         return ""
@@ -133,7 +124,6 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
 
 
 def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
-    """Yield which GPUs of a tracker's host are not of a run, of the first run where not all are."""
     for analysis in analyses:
         counted, known = {gpu.device for gpu in analysis.gpu_time}, [gpu.id for gpu in analysis.run.gpus]
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]

@@ -1,8 +1,9 @@
-"""The result of a report: a headline, the lead below it, and notes for a fold."""
+"""The result of a report: a headline, the lead below it, notes for a fold, and the four figures of one run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gpureport.analysis import phrases
 from gpureport.analysis.doubts import SURE_READINGS
 from gpureport.analysis.results import NOTABLE, Analysis
 from gpureport.comparison import gains
@@ -12,17 +13,19 @@ from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, WORK_RATE,
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
 from gpureport.findings import Check, CheckOutcome, Confidence
-from gpureport.report.model.head import Action, Verdict, VerdictCode
+from gpureport.report.model.head import Action, Change, Tile, Verdict, VerdictCode
+from gpureport.report.model.pictures import SignalHistory
 from gpureport.report.runs import gpu_time
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings.found import Found, find_worst, tell_headline
+from gpureport.report.sections.findings.found import Found, fill_words, find_words, find_worst, write_headline
 from gpureport.report.sections.head import loss_sentence as losses
 from gpureport.report.sections.head import recording_doubts as doubted
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.steps import headline, tables
-from gpureport.report.sections.steps.figures import warn_of_falls
+from gpureport.report.sections.pictures.signal_history import CLOCK, format_value
+from gpureport.report.sections.steps import summary
+from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
-from gpureport.report.wording import display, words
+from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
 # most sentences of a lead, and doubts in it; the other doubts are notes
@@ -35,6 +38,10 @@ _TIMES = 2.0
 _HIDDEN = 1.1  # ratio of both gains from which training alone is worth a sentence
 # seconds of a run, and share of it without training, from which start-up hides a gain
 _SHORT, _START_UP = 600.0, 0.2
+_USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
+_CANNOT = "cannot be told"
+_NAMED = 3  # most classes of lost time that are named
+_MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 
 
 def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
@@ -46,18 +53,14 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
     *,
     checks: Sequence[Check] = (),
 ) -> Verdict:
-    """Return the result of one run, of steps, or of the groups of a study, of which the headline names the best.
-
-    `repetitions` is how to give runs as repetitions, where they look like it. No run that breaks one of `checks`, which
-    are limits that a person set, is healthy.
-    """
     last, several, kind = comparison.steps[-1], len(comparison.steps) > 1, ""
     sentence, code, details = _describe_comparison(comparison, study, repetitions) if several else ("", None, ())
     if not sentence or code is None:
-        of_last, reason = inputs[len(inputs) - len(last.runs) :], losses.explain_unknown_loss(last, findings)
+        of_last = inputs[len(inputs) - len(last.runs) :]
+        reason = losses.explain_unknown_loss(last, findings)
         told = find_worst(of_last) if reason is None or reason[1] is VerdictCode.NO_UTILISATION else None
         if told is not None:
-            sentence, code, kind = tell_headline(told), VerdictCode.FINDING, told.finding.kind
+            sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
         else:
             sentence, code = reason or _describe_without_finding(last.analyses, findings)
         details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
@@ -91,10 +94,7 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first thing to do as the last sentence of its lead, where it is not to measure.
-
-    A lead that is long enough leaves it to the list of things to do. Where nothing needs doing, it could be tried.
-    """
+    """Return the result with the first thing to do in its lead, unless that is long, or it is to measure."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"
@@ -118,10 +118,8 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
-        said, code = (
-            f", but {display.percent(unseen)} of the GPU time holds no utilisation",
-            VerdictCode.PARTLY_OBSERVED,
-        )
+        said = f", but {display.percent(unseen)} of the GPU time holds no utilisation"
+        code = VerdictCode.PARTLY_OBSERVED
     elif findings.missing > findings.judged:
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
         said += f"; {findings.missing} more could not be assessed"
@@ -177,12 +175,12 @@ def _describe_comparison(
     if short and (short[0] is steps[0] or short[-1] is steps[-1]):
         labels = words.list_labels([display.clean(each.label) for each in short])
         why = f"Under 20{display.GAP}s was recorded of {labels}."
-        fallen = headline.describe_quality_alone(comparison)
+        fallen = summary.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
         return "Too short to compare: record every step for longer.", VerdictCode.STEPS_TOO_SHORT, (why,)
     details = tuple(filter(None, _write_step_lead(comparison, repetitions)))
-    return *headline.describe_steps(comparison), details
+    return *summary.describe_steps(comparison), details
 
 
 def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
@@ -202,14 +200,13 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
     else:
         if delta is not None and delta.verdict is verdicts.Verdict.NOT_ENOUGH_DATA and delta.reason is not None:
             yield display.clean_sentence(describe_reason(delta.reason))
-        sure = headline.describe_certainty(comparison)
+        sure = summary.describe_certainty(comparison)
         said = "; ".join(filter(None, (sure, display.lower_first(left) if sure else left)))
         yield from (f"{said}." if said else "", money)
     yield _describe_training(comparison)
 
 
 def _describe_largest_loss(step: Step) -> str:
-    """Return what a step loses most by, such as `Largest loss now: start-up, 43%`, unless little."""
     held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
     if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return ""
@@ -237,10 +234,10 @@ def _describe_training(comparison: Comparison) -> str:
 
 
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
-    """Yield what else is worth knowing, nothing that the lead says already; empty texts among it."""
-    final, runs = comparison.steps[-1].analyses, [each.run for step in comparison.steps for each in step.analyses]
-    yield tables.describe_left_out_runs(comparison)
-    yield tables.describe_allowance(comparison)
+    final = comparison.steps[-1].analyses
+    runs = [each.run for step in comparison.steps for each in step.analyses]
+    yield summary.describe_left_out_runs(comparison)
+    yield summary.describe_allowance(comparison)
     if len(comparison.steps) > 1:
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
@@ -251,3 +248,140 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from (line for line in doubted.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
+
+
+def build_tiles(
+    comparison: Comparison, findings: Findings, worst: Found | None = None, history: SignalHistory | None = None
+) -> tuple[Tile, ...]:
+    step = comparison.steps[-1]
+    computing, lost = _build_use_tiles(step, findings)
+    hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
+    if memory.value == display.NOT_RECORDED:
+        # nothing is said twice
+        memory, energy = energy, lost
+    if not any(analysis.run.gpus for analysis in step.analyses):
+        return computing, hottest, memory
+    # shares of a recording too short to assess are no key figures
+    worst = None if findings.too_short else worst
+    told = list(_list_finding_tiles(worst, history)) if worst is not None else []
+    kind = worst.finding.kind if worst is not None else ""
+    if kind == "thermal_throttle":
+        told = [hottest, *told]
+    if kind in _MEMORY_KINDS:
+        first = [*told, memory, computing] if len(told) > 1 else [memory, computing, *told]
+        return (*first[:2], lost, memory if memory not in first[:2] else hottest)
+    if told:
+        return (*[*told, computing][:2], lost, memory)
+    held, wasted = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    if worst is not None or (held and sum(wasted.values()) / held >= _LOST):
+        return computing, lost, hottest, memory
+    return computing, hottest, energy, memory
+
+
+def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator[Tile]:
+    for tile in find_words(found, "tiles", []):
+        label, value, unit, context = (fill_words(found, text, now=True) for text in (_USE if tile == "@use" else tile))
+        if unit[:1] == "~":
+            value, _, own = value.rpartition(display.GAP)
+            unit = own + unit[1:]
+        # the name of the GPUs has a capital, as it begins a line
+        unit, context = (display.raise_first(text) if text == found.gpus else text for text in (unit, context))
+        if value:
+            yield Tile(label=label, value=value, unit=unit, context=context)
+    kind = found.finding.kind
+    panels = {panel.quantity: panel for panel in (history.panels if history else ())}
+    clock = panels.get(CLOCK.label)
+    usual, meanwhile = (clock.usual or 0.0, clock.meanwhile) if clock else (0.0, None)
+    gpu, fall = history.gpu if history else "", fill_words(found, "{fall}")
+    if kind in {"thermal_throttle", "hw_throttle"} and fall and meanwhile is not None and meanwhile < usual:
+        yield Tile(
+            label=f"Clock of {gpu} while {'hot' if kind == 'thermal_throttle' else 'slowed'}",
+            before=format_value(CLOCK, usual, bare=True),
+            value=format_value(CLOCK, meanwhile, bare=True),
+            unit=CLOCK.unit,
+            change=Change(text=f"\N{MINUS SIGN}{fall}", arrow="down"),
+            context=fill_words(found, "For {length}", now=True),
+        )
+
+
+def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
+    if not any(analysis.run.gpus for analysis in step.analyses):
+        return display.NOT_RECORDED, "No GPU was recorded"
+    found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
+    uses = [f"{each.mean:.0%}" for each in found if each]
+    told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
+    # statistics of a job are a mean at its start and at its end
+    if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004
+        return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; in the mean'} {told}"
+    if losses.explain_unknown_loss(step, findings):
+        return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
+    if not gpu_time.job_gpu_seconds(step.analyses):
+        return _CANNOT, "Rows of several GPUs may be mixed"
+    return "", ""
+
+
+def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
+    labels, analyses = ("GPU time computing", "GPU time lost"), step.analyses
+    absent, why = _explain_absence(step, findings)
+    if absent:
+        first, second = (Tile(label=label, value=absent, context=why) for label in labels)
+        return first, second
+    held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
+    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
+    by_class, pauses = gpu_time.lost_seconds_by_class(analyses), gpu_time.excessive_short_pauses(analyses)
+    computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
+    share = display.percent(lost)
+    if pauses is not None:
+        share = f"at least {share}" if lost >= gains.NOTABLE_RATIO else "not known"
+    base = f"Of {gpu_time.format_held(held, len(analyses))}"
+    if 1 > unseen > gains.UNSEEN_RATIO:
+        base = f"{display.percent(computing / (1 - unseen))} of the time recorded"
+    first = Tile(label=labels[0], value=display.percent(computing), context=f"{base}; lost {share}")
+    value, unit = "not known", ""
+    if pauses is not None and lost < gains.NOTABLE_RATIO:
+        context = f"Short pauses took {display.percent(pauses)}"
+    elif not by_class and gpu_time.is_lower_bound(analyses):
+        context = "Some was lost to slowed clocks"
+    else:
+        is_partly_seen = unseen > gains.MOST_UNSEEN_RATIO
+        seen = held * (1 - unseen) if is_partly_seen else held
+        parts = []
+        for name in [name for name in by_class if by_class[name] / seen >= gains.NEGLIGIBLE_RATIO][:_NAMED]:
+            loss = losses.name_loss(name, analyses) if name == "throttled" else display.lower_first(terms.CLASSES[name])
+            parts.append(f"{loss} {display.percent(by_class[name] / seen)}")
+        value = display.percent(sum(by_class.values()) / seen)
+        context = display.raise_first(", ".join(parts))
+        unit = f"of {gpu_time.format_held(seen, len(analyses))}{' observed' if is_partly_seen else ''}"
+    return first, Tile(label=labels[1], value=value, unit=unit, context=context or "Nothing lost")
+
+
+def _build_hottest_tile(step: Step) -> Tile:
+    label, peaks = "Hottest GPU", dict[str, float]()
+    for each in (each for analysis in step.analyses for each in analysis.statistics):
+        if (summary := each.metric("gpu_temperature_celsius")) is not None:
+            peaks[each.device] = max(peaks.get(each.device, summary.max), summary.max)
+    if not peaks:
+        return Tile(label=label, value=display.NOT_RECORDED, context="Temperature was not recorded")
+    device = max(peaks, key=lambda each: peaks[each])
+    name, value = phrases.gpu_name(device), display.temperature(peaks.pop(device))
+    if not peaks:
+        return Tile(label=label, value=value, context=name)
+    low, high = (display.temperature(pick(peaks.values())) for pick in (min, max))
+    span = low if low == high else f"{low.removesuffix(f'{display.GAP}°C')} to {high}"
+    return Tile(label=label, value=value, unit=name, context=f"Others {span}")
+
+
+def _build_energy_tile(step: Step) -> Tile:
+    joules = step.value("energy_joules")
+    if joules is not None:
+        value, _, unit = display.energy(joules).partition(display.GAP)
+        return Tile(label="Energy", value=value, unit=unit, context="GPUs only")
+    known = [each for analysis in step.analyses for each in analysis.statistics]
+    value, why = _CANNOT, "Only instant power was recorded"
+    if any(each.power_doubt for each in known):
+        why = "Power cannot be right: left out"
+    elif any(each.metric("gpu_power_watts") for each in known):
+        why = "Too few samples of power"
+    elif not any(each.metric("gpu_power_instant_watts") for each in known):
+        value, why = display.NOT_RECORDED, "Power was not recorded"
+    return Tile(label="Energy", value=value, context=why)

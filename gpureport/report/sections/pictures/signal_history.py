@@ -13,7 +13,7 @@ from gpureport.findings import Finding, Severity
 from gpureport.recording import Device
 from gpureport.report.charts.elements import place_time_ticks
 from gpureport.report.model.pictures import SignalHistory, SignalLine, SignalPanel
-from gpureport.report.runs.over_time import accumulate, find_limits
+from gpureport.report.runs.over_time import Samples, accumulate, find_limits, read_samples
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
@@ -30,15 +30,10 @@ _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 stretches that samples cover at least, where a figure is told of them.
 """
 _Spans = tuple[tuple[float, float], ...]
-_Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
 
 
 class Signal(NamedTuple):
-    """A quantity: its columns, the best first, and its unit, of which one base unit is `factor`.
-
-    The axis ends at `full`, or as values and limit decide. What is filled is drawn as an area.
-    """
+    """A quantity: its columns, the best first, and its unit, of which one base unit is `factor`."""
 
     label: str
     metrics: tuple[str, ...]
@@ -96,7 +91,6 @@ _TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
 
 
 def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
-    """Return a value in the unit of a quantity, or (`bare`) without it."""
     number = f"{value:,.1f}".removesuffix(".0") if signal.unit in {"GiB", "GB/s"} else f"{value:,.0f}"
     return number if bare else f"{number}{'' if signal.unit == '%' else display.GAP}{signal.unit}"
 
@@ -118,10 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU that findings of a run are about; None where nothing can be drawn.
-
-    Without findings it is the hottest GPU. Cropped to the part of the run with the findings, every panel is shown.
-    """
+    """Return the signals of the GPU that findings are about, otherwise of the hottest; None without any."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -169,13 +160,9 @@ def build_history(
 
 
 def _choose_gpu(run: ReportRun, findings: Sequence[Finding]) -> Device | None:
-    """Return the GPU that findings are about, of several the one that computed least; without findings the hottest."""
     if not findings:
-        peaks = {
-            each.device: summary.max
-            for each in run.analysis.statistics
-            if (summary := each.metric("gpu_temperature_celsius")) is not None
-        }
+        read = ((each.device, each.metric("gpu_temperature_celsius")) for each in run.analysis.statistics)
+        peaks = {device: summary.max for device, summary in read if summary is not None}
         return max(run.run.gpus, key=lambda gpu: peaks.get(gpu.id, float("-inf")), default=None)
     named = {device for found in findings for device in found.devices}
     gpus = [gpu for gpu in run.run.gpus if gpu.id in named] or list(run.run.gpus)
@@ -192,7 +179,6 @@ def _crop(run: ReportRun, spans: _Spans) -> tuple[float, float]:
 
 
 def _build_panels(view: _View, *, is_cropped: bool, is_bad: bool) -> tuple[SignalPanel, ...]:
-    """Return the panels; in the open one utilisation that is always high is left out, and a healthy run has two."""
     built = []
     signals = _BY_KIND.get(view.kind, _BY_KIND[""])
     alarming = POWER if view.kind == "hollow_util" else signals[0]
@@ -205,7 +191,6 @@ def _build_panels(view: _View, *, is_cropped: bool, is_bad: bool) -> tuple[Signa
 
 
 def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
-    """Return whether utilisation is high throughout the sustained work, so that its panel is a solid block."""
     run, mean = view.run, panel.lines[0].mean
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
     spans = tuple((run.since_start(each.start), run.since_start(each.end)) for each in steady)
@@ -215,19 +200,14 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
 
 def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel | None:
     # none where the quantity was not recorded within the axis
-    run, devices = view.run, [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
+    run = view.run
+    devices = [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
     read = [(device, samples) for device, samples in found if samples]
     if not read or read[0][0] is not devices[0]:
         return None
-    lines = tuple(
-        SignalLine(
-            label=run.device(device.id),
-            mean=accumulate(*samples).means(view.edges) * signal.factor,
-            is_main=device is devices[0],
-        )
-        for device, samples in read
-    )
+    drawn = [(device, accumulate(*samples)(view.edges) * signal.factor) for device, samples in read]
+    lines = tuple(SignalLine(label=run.device(each.id), mean=mean, is_main=each is devices[0]) for each, mean in drawn)
     known = np.concatenate([line.mean[~np.isnan(line.mean)] for line in lines])
     if not len(known):
         return None
@@ -266,18 +246,13 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
     )
 
 
-def _read(run: ReportRun, device: Device, signal: Signal) -> _Samples | None:
+def _read(run: ReportRun, device: Device, signal: Signal) -> Samples | None:
     series = build_device_series(run.recording, device)
     metric = next((name for name in signal.metrics if series.is_recorded(name)), None)
-    if metric is None:
-        return None
-    # a share speaks of the window before its stamp, so its value lies that much earlier
-    zero = run.run.started + (series.shift if signal.unit == "%" else 0)
-    return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
+    return read_samples(run, series, metric, is_mean=signal.unit == "%") if metric else None
 
 
 def _choose_ends(signal: Signal, known: FloatArray, most: float) -> tuple[float, float]:
-    """Return round ends of the axis: from zero, but for temperatures; `most` is shown as well."""
     most = max(float(known.max()), most)
     if signal.full is not None:
         return 0.0, max(signal.full, most)
@@ -290,16 +265,12 @@ def _choose_ends(signal: Signal, known: FloatArray, most: float) -> tuple[float,
 
 
 def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
-    """Return which moments, in seconds, lie in some stretch; these are in order, and apart."""
     inside: BoolArray = np.searchsorted(np.ravel(spans), moments, side="right") % 2 == 1
     return inside
 
 
-def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float | None:
-    """Return the mean of the samples within the shaded stretches, each with its time; None where most is not recorded.
-
-    Buckets of the line would not do: those at both ends mix in what came before and after.
-    """
+def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
+    """Return the mean of samples in shaded stretches; buckets mix in what came before and after."""
     start, end, values = samples
     inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
     seconds = (end - start)[inside]
@@ -311,7 +282,6 @@ def _measure_meanwhile(view: _View, samples: _Samples, signal: Signal) -> float 
 def _describe(
     signal: Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
 ) -> str:
-    """Return what to see: the highest, the fall of a clock, or the mean, of shaded stretches where it differs."""
     (usual, meanwhile), known, when = change, mean[~np.isnan(mean)], _TIMES.get(kind, "meanwhile")
     if not len(known):
         return ""

@@ -1,7 +1,4 @@
-"""Where the GPU time went, as bars by class: one a step, or one a GPU of a single run; and use over time of each step.
-
-Of many GPUs the worst have bars of their own, and the others share one.
-"""
+"""Where the GPU time went, as bars by class of steps, or of the GPUs of a run; and use over time of each step."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -24,7 +21,7 @@ from gpureport.report.charts.elements import place_ticks, place_time_ticks
 from gpureport.report.model.head import Change
 from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegment, TimeSpent, UseOverTime, UseRow
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
-from gpureport.report.runs.over_time import ClassHistory, CumulativeSums, accumulate
+from gpureport.report.runs.over_time import Average, ClassHistory, accumulate, read_samples
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
@@ -34,7 +31,6 @@ from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 Causes = Mapping[str, Collection[str]]  # what lies behind the time of classes, by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-"""What was used first, and what slowed it; then pauses, and what was not used at all."""
 # share of the axis below which a segment cannot be seen, so that legend and notes do without it
 _NEGLIGIBLE = 0.002
 # most steps that are drawn, and most GPUs that have a bar each
@@ -55,7 +51,6 @@ _BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
 def build_segments(
     amounts: Mapping[str, float], format_amount: Callable[[float], str], causes: Causes
 ) -> tuple[TimeSegment, ...]:
-    """Return the classes that took time, in the unit of the bars; time without a job is in none of them."""
     return tuple(
         TimeSegment(
             key=key, label=class_title(key, causes.get(key, ())), value=amounts[key], text=format_amount(amounts[key])
@@ -94,7 +89,6 @@ class SpentUnit(NamedTuple):
 
 
 def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
-    """Return the unit of GPU time per unit of work in which every step has at least one and few digits."""
     values = [value for step in comparison.steps if (value := step.value(PER_WORK))]
     least, most = min(values, default=1.0), max(values, default=1.0)
     factor, batch = next((entry for entry in _BATCHES if least * entry[0] >= 1), _BATCHES[-1])
@@ -104,17 +98,11 @@ def choose_unit_per_work(comparison: Comparison) -> SpentUnit:
 
 
 def choose_unit_per_run(seconds: float) -> SpentUnit:
-    short, size = next(
-        each for each, least in zip(_TIMES[::-1], (36_000.0, 120.0, 0.0), strict=True) if seconds >= least
-    )
+    short, size = _TIMES[2 if seconds >= 36_000 else 1 if seconds >= 120 else 0]  # noqa: PLR2004 - ten hours, two minutes
     return SpentUnit(size, short, name_figure("gpu_seconds"), PER_RUN)
 
 
 def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: Study | None = None) -> TimeSpent | None:
-    """Return the bars of steps, or of the GPUs of a single run; None where no GPU time is known.
-
-    There is no study where the steps are a chain.
-    """
     if len(comparison.steps) == 1 and len(runs) == 1:
         return _build_gpu_bars(runs[0])
     steps = [step for step in comparison.steps if _sum_classes(step)]
@@ -170,7 +158,8 @@ def _mean_gpu_seconds(step: Step) -> Mean:
 def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes: Causes, *, is_chain: bool) -> SpentBar:
     place = next(at for at, each in enumerate(comparison.steps) if each.label == step.label)
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
-    mean, classes = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step), _sum_classes(step)
+    mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
+    classes = _sum_classes(step)
     # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
@@ -214,7 +203,8 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     bars = []
     for group, lost in zip(groups, losses, strict=True):
         classes = {name: amount / len(group) for name, amount in seconds_by_class(group).items()}
-        whole, devices = fsum(time.job_seconds for time in group) / len(group), [time.device for time in group]
+        whole = fsum(time.job_seconds for time in group) / len(group)
+        devices = [time.device for time in group]
         ratios = [dict(time.seconds).get("computing", 0.0) / time.job_seconds for time in group]
         bar = SpentBar(
             label=_name_gpus(run, devices, is_rest=len(groups) > 1),
@@ -245,9 +235,8 @@ def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
     """Return of each GPU whether it shares a bar: of few where many are alike, of many all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
-        spent = [
-            {name: display.percent(share) for name, share in each.items() if share >= _NEGLIGIBLE} for each in shares
-        ]
+        seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
+        spent = [{name: display.percent(share) for name, share in each} for each in seen]
         alike = [each == max(spent, key=spent.count) for each in spent]
         return alike if _FEWEST_ALIKE <= sum(alike) < len(times) else [False] * len(times)
     lost = [_lost_ratio(time) for time in times]
@@ -272,7 +261,6 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
 
 
 def _describe_loss(classes: Mapping[str, float], seen: float, causes: Causes) -> str:
-    """Return what most time was lost to, as a share of the whole; or how much of the time is not known."""
     share, name = max((classes.get(name, 0.0) / seen, name) for name in LOST_CLASSES)
     if share >= _NEGLIGIBLE:
         return f"{display.percent(share)} {display.lower_first(class_title(name, causes.get(name, ())))}"
@@ -294,23 +282,23 @@ def _describe_power(run: ReportRun, devices: Sequence[str]) -> str:
     return f"{mean} of {display.integer(limits.pop())}{display.GAP}W" if len(limits) == 1 else f"{mean}{display.GAP}W"
 
 
-# --- use over time
-
-
 _BUCKETS = 240
 
 
 def build_use_over_time(
     comparison: Comparison, runs: Sequence[ReportRun], histories: Mapping[int, ClassHistory]
 ) -> UseOverTime | None:
-    """Return one row a step; None for a single run, whose signals say more, and where no run has a length.
-
-    Histories are the classes of runs over time, by their place among them.
-    """
     if len(runs) == 1:
         return None
     place_of = {run.run.id: place for place, run in enumerate(runs)}
-    typical = {step.label: identity for step in comparison.steps if (identity := _choose_typical_run(step))}
+    typical = {}
+    for step in comparison.steps:
+        held = [each.analysis for each in count_jobs(step.runs).counted]
+        timed = [analysis for analysis in held if analysis.run.ended > analysis.run.started]
+        if timed:
+            # the run with the median GPU time, of an even number the shorter one
+            ordered = sorted(timed, key=lambda analysis: analysis.job_gpu_seconds)
+            typical[step.label] = ordered[(len(ordered) - 1) // 2].run.id
     known = [step for step in comparison.steps if step.label in typical]
     chosen = [(step, place_of[typical[step.label]]) for step in choose_steps(known) if typical[step.label] in place_of]
     seconds = max((runs[place].seconds for _, place in chosen), default=0.0)
@@ -327,50 +315,39 @@ def build_use_over_time(
     )
 
 
-def _choose_typical_run(step: Step) -> str:
-    """Return the id of the run with the median GPU time, of an even number the shorter one; empty without a length."""
-    held = [run.analysis for run in count_jobs(step.runs).counted if run.analysis.run.ended > run.analysis.run.started]
-    ordered = sorted(held, key=lambda analysis: analysis.job_gpu_seconds)
-    return ordered[(len(ordered) - 1) // 2].run.id if ordered else ""
-
-
 def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
     # the last bucket ends with the run, not beyond the axis
     count = max(int(np.ceil(run.seconds / max(axis / _BUCKETS, run.run.interval or 0.0) - 1e-9)), 1)
-    sums = []
-    for gpu in run.run.gpus:
-        series = build_device_series(run.recording, gpu)
-        # a value speaks of the window before its stamp, so it lies that much earlier
-        start, end = ((each - run.run.started - series.shift) / 1e6 for each in (series.start, series.end))
-        sums.append(accumulate(start, end, series.values(UTILISATION)))
+    series = (build_device_series(run.recording, gpu) for gpu in run.run.gpus)
+    averages = [accumulate(*read_samples(run, each, UTILISATION)) for each in series]
     number = [each.analysis.run.id for each in step.runs].index(run.run.id) + 1
     return UseRow(
         label=display.clean(step.label),
         small=f"run {number} of {len(step.runs)}" if len(step.runs) > 1 else "",
-        mean=_average(sums, np.arange(count + 1, dtype=np.float64) * (run.seconds / count)),
+        mean=_average(averages, np.arange(count + 1, dtype=np.float64) * (run.seconds / count)),
         bucket_seconds=run.seconds / count,
         band=history.list_stretches([gpu.id for gpu in run.run.gpus]),
         band_seconds=history.bucket_seconds,
         total=display.duration(run.seconds),
-        text=_describe(run, sums),
+        text=_describe(run, averages),
     )
 
 
-def _average(sums: Sequence[CumulativeSums], edges: FloatArray) -> FloatArray:
+def _average(averages: Sequence[Average], edges: FloatArray) -> FloatArray:
     """Return the mean utilisation of GPUs between edges; NaN where none has a sample, as in a run of a host alone."""
-    means = np.array([each.means(edges) for each in sums]).reshape(-1, len(edges) - 1)
+    means = np.array([average(edges) for average in averages]).reshape(-1, len(edges) - 1)
     count = (~np.isnan(means)).sum(axis=0)
     averaged: FloatArray = np.where(count, np.nansum(means, axis=0) / np.maximum(count, 1), np.nan)
     return np.clip(averaged, 0.0, 1.0)
 
 
-def _describe(run: ReportRun, sums: Sequence[CumulativeSums]) -> str:
+def _describe(run: ReportRun, averages: Sequence[Average]) -> str:
     steady = [phase.interval for phase in run.analysis.phases if phase.kind == "steady"]
     seconds = fsum(part.seconds for part in steady)
     if seconds <= 0:
         return "no sustained GPU work"
     edges = (np.array([run.since_start(part.start), run.since_start(part.end)]) for part in steady)
-    means = [float(_average(sums, each)[0]) for each in edges]
+    means = [float(_average(averages, each)[0]) for each in edges]
     busy = fsum(mean * part.seconds for mean, part in zip(means, steady, strict=True)) / seconds
     if np.isnan(busy):
         return "utilisation not recorded"

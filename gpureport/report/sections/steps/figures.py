@@ -7,25 +7,21 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
+from gpureport.comparison import figures as measured
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.figures import (
-    COST_PER_WORK,
-    ENERGY_PER_WORK,
-    PER_WORK,
-    SECONDS_TO_TARGET,
-    TRAINING_RATE,
-    WORK_RATE,
-)
+from gpureport.comparison.comparable import SAME_MEMORY
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, TRAINING_RATE, WORK_RATE
 from gpureport.comparison.quality import QualityChange, QualityFigure, compare_quality, measure_step_quality
 from gpureport.comparison.run import GRAPHICS_CLOCK, SM_CLOCK, UTILISATION
 from gpureport.comparison.steps import Step, TrainingBasis
 from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.comparison.work import STEP_COUNTER
+from gpureport.report.model.head import Tile
 from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.pictures.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
-from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat
+from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat, build_plain_change
 from gpureport.report.wording.display import format_interval
 from gpureport.report.wording.reasons import describe_no_work
 from gpureport.report.wording.terms import name_figure
@@ -35,7 +31,7 @@ MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "
 _BRIEF = 36.0  # GPU-seconds: a hundredth of an hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
-    SECONDS_TO_TARGET: scales.TIMES,
+    measured.SECONDS_TO_TARGET: scales.TIMES,
     GPU_SECONDS: scales.GPU_HOURS,
     ENERGY: scales.ENERGY,
     "idle_ratio": scales.POINTS,
@@ -45,9 +41,8 @@ _SCALES = {
     GRAPHICS_CLOCK: scales.CLOCK,
     MEMORY: scales.MEMORY,
 }
-"""Of figures whose units do not depend on the work or on prices."""
-_PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, SECONDS_TO_TARGET, MEMORY)
-_PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, SECONDS_TO_TARGET, MEMORY)
+_PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
+_PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
 """Columns of a table of steps in the order shown, per unit of work where that is known."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
 """Which of them go first where there is no room for all."""
@@ -74,7 +69,6 @@ class Figures:
         return [value for step in self.comparison.steps if (value := step.value(metric)) is not None]
 
     def ends(self, metric: str) -> tuple[float | None, float | None]:
-        """Return a figure of the first and the last step, None for the first of a single one."""
         first, last = self.comparison.steps[0], self.comparison.steps[-1]
         return None if first is last else first.value(metric), last.value(metric)
 
@@ -88,10 +82,8 @@ class Figures:
 
     @cached_property
     def in_seconds(self) -> bool:
-        """Whether GPU time per unit of work is printed in seconds: where that of every step is short for hours."""
-        sides = [
-            end for delta in self.comparison.deltas if delta.metric == PER_WORK for end in (delta.before, delta.after)
-        ]
+        deltas = [delta for delta in self.comparison.deltas if delta.metric == PER_WORK]
+        sides = [end for delta in deltas for end in (delta.before, delta.after)]
         known = [each for each in (*self.values(PER_WORK), *sides) if each is not None]
         return bool(known) and max(known) < _BRIEF
 
@@ -100,7 +92,6 @@ class Figures:
         return scales.choose_work_scale(self.values(COST_PER_WORK), self.comparison.steps[-1].work_unit)
 
     def format(self, metric: str, steps: Sequence[Step] = ()) -> FigureFormat:
-        """Return how a figure of some steps, otherwise of all, is printed, with its unit."""
         steps = steps or self.comparison.steps
         units = {step.work_unit for step in steps if step.work_unit}
         unit = units.pop() if len(units) == 1 else None
@@ -120,7 +111,7 @@ class Figures:
             title=name_figure(metric, per),
             scale=scale,
             percent=display.percent if scale is scales.POINTS else None,
-            absent="none" if metric == SECONDS_TO_TARGET else display.NOT_RECORDED,
+            absent="none" if metric == measured.SECONDS_TO_TARGET else display.NOT_RECORDED,
             per=per if metric in {PER_WORK, COST_PER_WORK, ENERGY_PER_WORK} else "",
         )
 
@@ -133,8 +124,8 @@ class Figures:
             left_out.add(TRAINING_RATE)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
             left_out.add(COST_PER_WORK)
-        if not any(SECONDS_TO_TARGET in side.values for side in sides):
-            left_out.add(SECONDS_TO_TARGET)
+        if not any(measured.SECONDS_TO_TARGET in side.values for side in sides):
+            left_out.add(measured.SECONDS_TO_TARGET)
         for metric in (WORK_RATE, SM_CLOCK, GRAPHICS_CLOCK):
             if found[metric].whole.difference is None and not found[metric].interval:
                 left_out.add(metric)
@@ -149,7 +140,7 @@ class Figures:
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
         """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
-        if metric == SECONDS_TO_TARGET:
+        if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
             return WHOLE_RUN_UTILISATION, display.percent
@@ -160,7 +151,6 @@ class Figures:
         return f"{name}, {unit}", lambda value: show(value / size)
 
     def unit(self, metric: str) -> tuple[str, str, float]:
-        """Return the name of a figure, and the unit that fits it in all steps with its size."""
         if metric in {PER_WORK, GPU_SECONDS}:
             is_work = metric == PER_WORK
             spent = choose_unit_per_work(self.comparison) if is_work else choose_unit_per_run(max(self.values(metric)))
@@ -187,7 +177,47 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
 
 
 def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
-    return spending.price_note(list_analyses(steps)) if COST_PER_WORK in metrics else ""
+    costs = [analysis.cost for analysis in list_analyses(steps) if COST_PER_WORK in metrics]
+    days = sorted({cost.date for cost in costs if cost and cost.date})
+    return f"Costs by prices of {display.join_words(days)}." if days else ""
+
+
+def build_memory_tile(comparison: Comparison) -> Tile:
+    first, last = comparison.steps[0], comparison.steps[-1]
+    peak = last.value(MEMORY)
+    before = None if first is last else first.value(MEMORY)
+    if peak is None:
+        return Tile(label="Peak memory", value=display.NOT_RECORDED, context="Memory was not recorded")
+    (shown, value), unit = scales.split_common_unit(
+        ["" if each is None else display.memory(each) for each in (before, peak)]
+    )
+    change, context = build_plain_change(before, peak), _describe_installed(last, peak)
+    return Tile(label="Peak memory", before=shown, value=value, unit=unit, change=change, context=context)
+
+
+def _describe_installed(step: Step, peak: float) -> str:
+    totals, reserved, is_shared = list[int | None](), set[float](), False
+    for analysis in step.analyses:
+        found = {each.device: each.metric("gpu_memory_reserved_bytes") for each in analysis.statistics}
+        for gpu in analysis.run.gpus:
+            logged, total = found.get(gpu.id), gpu.memory_total_bytes
+            kept = logged.max if logged and gpu.memory_reserved_bytes is None else gpu.memory_reserved_bytes
+            totals.append(total)
+            reserved.add(kept if kept and total and kept < total else 0.0)
+            is_shared |= bool(gpu.mig)
+    known = [total for total in totals if total]
+    if not known or len(known) < len(totals):
+        return "Installed memory not recorded"
+    total, kept = min(known), reserved.pop() if len(reserved) == 1 else 0.0
+    if max(known) > SAME_MEMORY * total:
+        return "GPUs of several sizes"
+    if is_shared:
+        return f"Of {display.memory(total)}, in MIG instances"
+    if kept:
+        amounts = max(0.0, total - kept - peak), total
+        left, installed = (display.memory(each).removesuffix(f"{display.GAP}GiB") for each in amounts)
+        return f"{left} of {display.memory(total - kept)} usable left; {installed} installed"
+    return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
 
 
 # --- how well steps trained
@@ -198,7 +228,6 @@ def name_metric(name: str) -> str:
 
 
 def name_work(change: QualityChange) -> str:
-    """Return at which work both steps are compared, such as ` at 1,341 steps`; empty where that is their end."""
     if change.at_end or change.work is None:
         return ""
     shown = display.integer if change.work >= _WHOLE else display.number
@@ -206,7 +235,6 @@ def name_work(change: QualityChange) -> str:
 
 
 def format_values(values: Sequence[float | None]) -> list[str]:
-    """Return values that stand together, with as few decimals as three digits of each take."""
     texts = [display.or_not_recorded(value, display.number) for value in values]
     while (decimal := [text for text in texts if "." in text]) and all(text.endswith("0") for text in decimal):
         texts = [text.removesuffix("0").removesuffix(".") if "." in text else text for text in texts]
@@ -219,7 +247,6 @@ def format_finals(figures: Sequence[QualityFigure], values: Sequence[float | Non
 
 
 def format_pair(change: QualityChange) -> list[str]:
-    """Return the values of both steps at equal work, otherwise at the end."""
     return format_finals((change.before, change.after), change.values)
 
 
@@ -229,7 +256,6 @@ def _format_difference(change: QualityChange) -> tuple[str, str]:
 
 
 def choose_quality(comparison: Comparison) -> str | None:
-    """Return the metric that a table of steps shows: the first that counts in any link; None without any."""
     pairs = [(comparison.steps[0], comparison.steps[-1]), *pairwise(comparison.steps)]
     changes = (compare_quality(*pair, comparison.goals) for pair in pairs)
     return next((change.name for found in changes for change in found if change.leading), None)
@@ -264,10 +290,6 @@ def list_quality_lines(changes: Sequence[QualityChange]) -> Iterator[Line]:
 
 
 def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
-    """Return the metrics that fell from the first step to the last, otherwise those of the first step in which any did.
-
-    The label is that of such a step; it is empty where metrics fell from the first step to the last.
-    """
     first, last = comparison.steps[0], comparison.steps[-1]
     for base, step in [(first, last), *pairwise(comparison.steps)]:
         changes = () if base is step else compare_quality(base, step, comparison.goals)
@@ -277,10 +299,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first quality that fell as a clause for a headline: `val_accuracy fell from 0.79 to 0.61`.
-
-    Empty where none did.
-    """
+    """Return the first quality that fell: `val_accuracy fell from 0.79 to 0.61`; empty where none did."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 

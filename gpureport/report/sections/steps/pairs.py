@@ -1,65 +1,35 @@
 """What each step was worth and could gain, and one step against the one before it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from gpureport.analysis.advice.choose import STEPS
+from gpureport.comparison import figures as measured
+from gpureport.comparison import gains
 from gpureport.comparison.chain import Comparison, StepPair, compare, pair_steps
 from gpureport.comparison.changes import ChangeKind, FindingChange, SetupChange, has_params, summarize_by_kind
 from gpureport.comparison.comparable import Comparability
 from gpureport.comparison.evidence import Reason, ReasonKind
-from gpureport.comparison.figures import (
-    COST_PER_WORK,
-    ENERGY_PER_WORK,
-    PER_WORK,
-    SHORTEST_REPETITION_SECONDS,
-    TRAINING_RATE,
-    WORK_RATE,
-    observed_seconds,
-)
-from gpureport.comparison.gains import (
-    NOTABLE_RATIO,
-    AdvisedChange,
-    GainSince,
-    RelativeChange,
-    StepGain,
-    build_gains,
-    estimate_potential,
-)
+from gpureport.comparison.gains import NOTABLE_RATIO
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Delta, Verdict
-from gpureport.report.blocks.reference import merge_facts, merge_texts
+from gpureport.report.blocks import merge_facts, merge_texts
 from gpureport.report.model.blocks import Block
 from gpureport.report.model.head import Change
 from gpureport.report.model.shapes import Cell, Fact, Table, build_table
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head.loss_sentence import describe_short_pauses
-from gpureport.report.sections.steps.figures import (
-    Figures,
-    Line,
-    describe_prices,
-    describe_training_source,
-    list_quality_lines,
-)
-from gpureport.report.wording import differences, display, terms
+from gpureport.report.sections.steps import figures as printed
+from gpureport.report.sections.steps.figures import Figures, Line
+from gpureport.report.wording import differences, display, reasons, terms
 from gpureport.report.wording.differences import FigureFormat
-from gpureport.report.wording.reasons import (
-    SINGLE_RUN_SCATTER,
-    count_family,
-    describe_check,
-    describe_interval,
-    describe_left_out,
-    describe_reason,
-    describe_unknown_change,
-)
 from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
-"""Most characters of a value, so that two stand side by side on a terminal, and of the name of a setting or metric."""
 _LISTED = 5
 # shown only when they fail
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
@@ -86,9 +56,9 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         sides = link.base, link.step
         shown = figures.list_pair(sides, link.deltas)
         doubtful = {("hardware", check.check) for check in link.doubts}
-        lines = [*_list_lines(shown), *list_quality_lines(link.quality)]
+        lines = [*_list_lines(shown), *printed.list_quality_lines(link.quality)]
         beyond = {line.metric: line for line in _list_lines(figures.list_pair(sides, since))} if since else {}
-        beyond |= {line.metric: line for line in list_quality_lines(link.quality_since_first)} if since else {}
+        beyond |= {line.metric: line for line in printed.list_quality_lines(link.quality_since_first)} if since else {}
         notes = [*_list_notes(shown, sides), WORDS["quality.note"] if link.quality else ""]
         table = _build_table(lines, beyond, [note for note in notes if note not in noted])
         noted.update(notes)
@@ -104,10 +74,16 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
         is_first = False
+    unknown = []
+    for link, label in zip(links, labels, strict=True):
+        # no figure depends on the time zone
+        checks = [each.check for each in link.comparability if each.comparable is None and each.check != "timezone"]
+        names = display.join_words([WORDS[f"check.{check}"] for check in checks])
+        unknown.append((label, [say("agree.names", names=names)] if names else []))
     yield Block(
         title="Whether both were recorded alike",
         level=3,
-        texts=merge_texts([(label, [_name_unknown(link)]) for label, link in zip(labels, links, strict=True)]),
+        texts=merge_texts(unknown),
         facts=merge_facts(
             [(label, [*_list_checks(link.comparability)]) for label, link in zip(labels, links, strict=True)]
         ),
@@ -122,16 +98,12 @@ def compare_with_earlier(
     *,
     is_baseline: bool = False,
 ) -> Block:
-    """Return the change of every figure of some runs since earlier ones, with the verdict on each.
-
-    `title` is what the earlier runs are; `is_baseline` whether rules on a change compare with them.
-    """
     comparison = compare([*(run.in_step("before") for run in earlier), *(run.in_step("after") for run in later)], goals)
     (link,) = pair_steps(comparison)
     sides = link.base, link.step
     shown = Figures(comparison).list_pair(sides, link.deltas)
     decides = any(delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1 for delta in link.deltas)
-    why = [say("pair.rule", scatter=SINGLE_RUN_SCATTER)] if is_baseline and decides else []
+    why = [say("pair.rule", scatter=reasons.SINGLE_RUN_SCATTER)] if is_baseline and decides else []
     # nothing else says here what verdicts rest on
     lines = [line._replace(verdict=replace(line.verdict, small=line.why)) for line in _list_lines(shown)]
     table = _build_table(lines, {}, _list_notes(shown, sides))
@@ -141,7 +113,7 @@ def compare_with_earlier(
 def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
     if any(delta.window == "steady" for _, delta in shown):
         yield WORDS["pair.settled"]
-    yield describe_prices(steps, [delta.metric for _, delta in shown])
+    yield printed.describe_prices(steps, [delta.metric for _, delta in shown])
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
@@ -151,16 +123,16 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
     for each, delta in shown:
         before, after, size = each.format_sides(delta)
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
-        why = display.clean_sentence(describe_reason(reason))
+        why = display.clean_sentence(reasons.describe_reason(reason))
         precision = list(each.describe_precision(delta))
         if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:
             why = f"As for {first[reason]}." if reason in first else why
             first.setdefault(reason, each.noun)
-        left_out = describe_left_out([run for run in delta.left_out if run.run not in named])
+        left_out = reasons.describe_left_out([run for run in delta.left_out if run.run not in named])
         named.update(run.run for run in delta.left_out)
         yield Line(
             metric=delta.metric,
-            title=each.title_of(delta),
+            title=f"{each.title}{differences.ONCE_SETTLED if delta.window == 'steady' else ''}",
             before=before,
             after=after,
             change=Cell(text=size, small=each.format_interval(delta), value=delta.difference),
@@ -181,9 +153,6 @@ def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterab
     return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
 
 
-# --- the set-up, and what must agree
-
-
 def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
     for change in changes:
         if not change.of_one_run:
@@ -193,13 +162,6 @@ def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
             yield Fact(name=display.shorten_middle(name, _NAME), text=", then ".join(values))
     if names := [differences.name_setting(change) for change in changes if change.of_one_run]:
         yield Fact(name="Of each run", text=f"{name_some(names, _LISTED)} tell runs apart.")
-
-
-def _name_unknown(link: StepPair) -> str:
-    """Return what may make a comparison doubtful but was not recorded; no figure depends on the time zone."""
-    unknown = [each.check for each in link.comparability if each.comparable is None and each.check != "timezone"]
-    names = display.join_words([WORDS[f"check.{check}"] for check in unknown])
-    return say("agree.names", names=names) if unknown else ""
 
 
 def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
@@ -217,16 +179,13 @@ def _format_sides(check: Comparability) -> Iterator[str]:
         elif isinstance(value, str):
             yield display.clean(value)
         elif check.check in _LENGTHS:
-            yield display.duration_below(value, SHORTEST_REPETITION_SECONDS)
+            yield display.duration_below(value, measured.SHORTEST_REPETITION_SECONDS)
         else:
             yield display.quantity(value, check.unit)
 
 
 def _describe_doubt(check: Comparability) -> str:
-    return f"{WORDS[f'check.{check.check}']}: {' against '.join(_format_sides(check))}. {describe_check(check)}"
-
-
-# --- what became of findings
+    return f"{WORDS[f'check.{check.check}']}: {' against '.join(_format_sides(check))}. {reasons.describe_check(check)}"
 
 
 def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
@@ -235,63 +194,60 @@ def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
         titles = (terms.kind_title(display.clean(kind), cause) for (kind, cause), each in fates.items() if each is fate)
         if named := dict.fromkeys(titles):
             yield Fact(name=name, text="; ".join(named))
-    if why := dict.fromkeys(display.clean(describe_unknown_change(each)) for each in changes if each.unknown):
+    if why := dict.fromkeys(display.clean(reasons.describe_unknown_change(each)) for each in changes if each.unknown):
         yield Fact(name="Not known", text="; ".join(why))
 
 
-# --- the table of gains
-
-
 class _Column(NamedTuple):
-    """A figure of the table: its metric, what reads its change, a multiple or in per cent, and the words without it."""
+    """A figure of the table: its metric, the field of its change, a multiple or per cent, and words without it."""
 
     title: str
     metric: str
-    read: Callable[[GainSince], RelativeChange | None]
+    field: str
     is_times: bool = False
     absent: str = ""
 
 
 _COLUMNS = (
-    _Column("Whole job", WORK_RATE, lambda since: since.whole_job, is_times=True),
-    _Column("Training alone", TRAINING_RATE, lambda since: since.training, is_times=True, absent="no_training"),
-    _Column("GPU time", PER_WORK, lambda since: since.gpu_time),
-    _Column("Cost", COST_PER_WORK, lambda since: since.cost, absent="no_cost"),
-    _Column("Energy", ENERGY_PER_WORK, lambda since: since.energy, absent="no_energy"),
+    _Column("Whole job", measured.WORK_RATE, "whole_job", is_times=True),
+    _Column("Training alone", measured.TRAINING_RATE, "training", is_times=True, absent="no_training"),
+    _Column("GPU time", measured.PER_WORK, "gpu_time"),
+    _Column("Cost", measured.COST_PER_WORK, "cost", absent="no_cost"),
+    _Column("Energy", measured.ENERGY_PER_WORK, "energy", absent="no_energy"),
 )
 
 
 def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
-    gains = build_gains(comparison, links)
-    columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in gains)]
+    found = gains.build_gains(comparison, links)
+    columns = [each for each in _COLUMNS if any(_read(each, gain.since_before) for gain in found)]
     figures, rows = Figures(comparison), []
     facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
-    for place, gain in enumerate(gains):
+    for place, gain in enumerate(found):
         step, since = gain.step, gain.since_before
         small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
         # of several steps the last fact says it of all
-        if advice and (len(gains) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
+        if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
-    if len(gains) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+    if len(found) > 2:  # noqa: PLR2004 - of two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
-        rows.append([head, *(_format(each, gains[-1].since_first) for each in columns)])
-        if any(gain.params_recorded for gain in gains[1:]):
-            names = dict.fromkeys(_name_advice(change)["noun"] for gain in gains for change in gain.advised)
-            n, whole = sum(bool(gain.advised) for gain in gains), len(gains) - 1
+        rows.append([head, *(_format(each, found[-1].since_first) for each in columns)])
+        if any(gain.params_recorded for gain in found[1:]):
+            names = dict.fromkeys(_name_advice(change)["noun"] for gain in found for change in gain.advised)
+            n, whole = sum(bool(gain.advised) for gain in found), len(found) - 1
             text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
             facts.append(Fact(name="Advice in all", text=text))
     if not columns:
         return Block(anchor="gains", title="Gains", texts=[WORDS["gains.no_work"]], facts=facts)
     titles = ("Step", *(column.title for column in columns))
-    table = build_table(titles, rows, *_list_gain_notes(figures, gains, columns))
+    table = build_table(titles, rows, *_list_gain_notes(figures, found, columns))
     return Block(anchor="gains", title="Gains", table=table, facts=facts)
 
 
-def _read(column: _Column, since: GainSince | None) -> RelativeChange | None:
-    return column.read(since) if since else None
+def _read(column: _Column, since: gains.GainSince | None) -> gains.RelativeChange | None:
+    return getattr(since, column.field) if since else None
 
 
 def _show(figures: Figures, step: Step, metric: str) -> Cell:
@@ -299,43 +255,43 @@ def _show(figures: Figures, step: Step, metric: str) -> Cell:
     if value is None:
         return Cell(text=display.NOT_RECORDED)
     text = shown.value(value)
-    if metric == COST_PER_WORK:
+    if metric == measured.COST_PER_WORK:
         # an amount of money has its sign before it
         text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
     return Cell(text=f"{text} {shown.per}".rstrip())
 
 
-def _format(column: _Column, since: GainSince | None) -> Cell:
+def _format(column: _Column, since: gains.GainSince | None) -> Cell:
     change = _read(column, since)
     if change is None:
         return Cell(text="not known")
     show, show_range = differences.format_percent_change, differences.format_percent_range
     if column.is_times:
         show, show_range = differences.format_times, differences.format_times_range
-    comparisons = count_family(change.reason)
-    ends = describe_interval(show_range(change.interval) if change.interval else "", comparisons)
+    comparisons = reasons.count_family(change.reason)
+    ends = reasons.describe_interval(show_range(change.interval) if change.interval else "", comparisons)
     verdict = Change(text="", interval=ends, verdict=change.verdict.short, comparisons=comparisons)
     return Cell(text=show(change.ratio), change=verdict)
 
 
-def _list_gain_notes(figures: Figures, gains: Sequence[StepGain], columns: Sequence[_Column]) -> Iterator[str]:
+def _list_gain_notes(figures: Figures, found: Sequence[gains.StepGain], columns: Sequence[_Column]) -> Iterator[str]:
     metrics, comparison = {column.metric for column in columns}, figures.comparison
     yield WORDS["gains.note"]
-    if TRAINING_RATE in metrics:
-        yield describe_training_source(comparison.steps)
+    if measured.TRAINING_RATE in metrics:
+        yield printed.describe_training_source(comparison.steps)
     stopped = {run.run: run for delta in comparison.deltas for run in delta.left_out if run.stopped}
     if stopped:
-        yield describe_left_out(list(stopped.values()))
+        yield reasons.describe_left_out(list(stopped.values()))
     yield from (WORDS[f"gains.{each.absent}"] for each in _COLUMNS if each.absent and each not in columns)
-    if COST_PER_WORK in metrics and not figures.currency:
+    if measured.COST_PER_WORK in metrics and not figures.currency:
         yield WORDS["gains.no_currency"]
-    changes = [change for gain in gains for each in columns if (change := _read(each, gain.since_before))]
+    changes = [change for gain in found for each in columns if (change := _read(each, gain.since_before))]
     if any(change.verdict is Verdict.UNCONFIRMED for change in changes):
         yield WORDS["gains.unconfirmed"]
-    yield from [describe_reason(each.reason) for each in changes if count_family(each.reason)][:1]
+    yield from [reasons.describe_reason(each.reason) for each in changes if reasons.count_family(each.reason)][:1]
 
 
-def _describe_advice(gain: StepGain) -> str:
+def _describe_advice(gain: gains.StepGain) -> str:
     fates = summarize_by_kind(gain.findings)
     advised = [
         say(
@@ -353,7 +309,7 @@ def _describe_advice(gain: StepGain) -> str:
     return " ".join(advised) or nothing
 
 
-def _name_advice(change: AdvisedChange) -> dict[str, str]:
+def _name_advice(change: gains.AdvisedChange) -> dict[str, str]:
     title, step = STEPS[change.name].title, display.clean(change.advised_in)
     finding = terms.kind_title(display.clean(change.kind), change.cause)
     return {"title": title, "noun": display.lower_first(title), "step": step, "finding": finding}
@@ -361,7 +317,7 @@ def _name_advice(change: AdvisedChange) -> dict[str, str]:
 
 def _describe_potential(comparison: Comparison) -> str:
     last = comparison.steps[-1].analyses
-    found = estimate_potential(comparison.remaining, last)
+    found = gains.estimate_potential(comparison.remaining, last)
     step, pauses = display.clean(found.step), gpu_time.excessive_short_pauses(last)
     if found.lost_ratio is None:
         return say("potential.unseen", step=step)
@@ -389,5 +345,5 @@ def _describe_potential(comparison: Comparison) -> str:
         times=differences.format_times(found.at_most),
         step=step,
         losses=display.join_words(list(filter(None, parts))),
-        startup=startup >= _STARTUP_SHARE and observed_seconds(last) < _LONG_SECONDS,
+        startup=startup >= _STARTUP_SHARE and measured.observed_seconds(last) < _LONG_SECONDS,
     )

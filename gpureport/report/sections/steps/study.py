@@ -5,23 +5,19 @@ from dataclasses import replace
 
 from gpureport.comparison.across import across_findings
 from gpureport.comparison.chain import Comparison
-from gpureport.comparison.factors import (
-    Factor,
-    step_folders,
-)
+from gpureport.comparison.factors import Factor, step_folders
 from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
 from gpureport.report.model.blocks import Block, Form
-from gpureport.report.model.findings import FindingCard
 from gpureport.report.model.head import Tile, VerdictCode
+from gpureport.report.model.report_content import FindingCard
 from gpureport.report.model.shapes import Fact, Table, build_table
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.loss_sentence import describe_loss
 from gpureport.report.sections.steps.figures import Figures, format_pair, name_metric, name_work
-from gpureport.report.sections.steps.headline import build_step_tiles
-from gpureport.report.sections.steps.tables import name_value
+from gpureport.report.sections.steps.summary import build_step_tiles, name_value
 from gpureport.report.wording import differences, display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.display import drop_equal_ends
@@ -211,16 +207,9 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
     return tuple(found)
 
 
-# --- all steps together
-
-
 def list_remaining(
     comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
 ) -> Iterator[Fact]:
-    """Yield what the last step of a chain or the best group still loses, and the finding that costs most there.
-
-    Nothing where it is too short to tell.
-    """
     step = select_focus(comparison, study)
     if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
         return
@@ -260,10 +249,6 @@ def _describe_time(found: TimeToTarget, currency: str) -> str:
 
 
 def suggest_repetitions(comparison: Comparison) -> str:
-    """Return how to give single runs as repetitions of a step, as folders suggest it; empty where labels say it.
-
-    Folders do where they make several groups, with two runs or more in each on average.
-    """
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
     folders = set(step_folders(runs)) if is_compared and all(run.step is None for run in runs) else {None}

@@ -1,0 +1,317 @@
+"""What is for reference: checks that were not assessed, answers, rules a person set, how every line was read, terms."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+from gpureport import recording_advice
+from gpureport.analysis import doubts, phrases
+from gpureport.analysis.advice.checklist import ITEMS
+from gpureport.analysis.rulebook import Rule
+from gpureport.data_quality import AbsentCells, Quality
+from gpureport.findings import Answer, Check, CheckOutcome, NotJudged, Outcome, Practice
+from gpureport.metrics import BY_NAME
+from gpureport.recording_advice import RECORD
+from gpureport.report.model.report_content import (
+    SCHEMA,
+    AnswerLine,
+    Answers,
+    CheckLine,
+    Checklist,
+    FindingCard,
+    Judgement,
+    Method,
+    NotJudgedLine,
+    RunQuality,
+)
+from gpureport.report.model.shapes import Cell, Fact, Table, build_table
+from gpureport.report.runs import over_time
+from gpureport.report.runs.over_time import FEW_GPUS
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_period
+from gpureport.report.sections.head import recording_doubts
+from gpureport.report.wording import display, terms
+from gpureport.report.wording.terms import OUTCOME_WORDS
+from gpureport.report.wording.words import group_holders
+
+_FEW, _NAMED_GROUPS = 4, 3  # places and groups of GPUs that are named one by one
+_OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
+STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
+_LOCATOR = 200
+_NOTE = "A rule that is not assessed is neither kept nor broken: the reason stands with it."
+
+
+def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
+    """Return how many checks were assessed; missing are those that no run of some step could assess."""
+    steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
+    found = {finding.kind for run in runs for finding in run.analysis.findings}
+    missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
+    partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
+    counts = {"found": len(found), "clear": len({*asked} - missing - found), "not assessed": len(missing)}
+    checks = sum(counts.values())
+    named = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    where = "in some runs" if len(runs) > 1 else "on some GPUs"
+    named += f" ({len(partly)} {'more' if missing else 'not assessed'} {where})" if partly else ""
+    sentence = f"{display.plural(checks, 'check')}: {named}."
+    lacking = [entry for run in runs for entry in run.analysis.not_judged if RECORD in entry.recording]
+    commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
+    command, *others = commands if lacking else ("",)
+    return Judgement(
+        sentence=sentence if checks > len(missing) else "No check could be made with this data.",
+        checks=checks,
+        missing=len(missing),
+        partly=len(partly),
+        lines=tuple(_list_missing(runs)),
+        limits=tuple(dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)),
+        advice=recording_advice.RECORDS_MISSING if lacking else "",
+        command=command,
+        other_commands=tuple(others),
+    )
+
+
+def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
+    cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
+    # a run is named where there are several, a device where not all are meant
+    named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
+    placed = zip(named, (entry for _, entry in cases), strict=True)
+    by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
+    alike = group_holders(
+        ((remedy, tuple(dict.fromkeys(place for place, _ in same))), (kind, same))
+        for (kind, remedy), same in by_kind.items()
+    )
+    for (_, places), held in alike.items():
+        entries = [entry for _, same in held for _, entry in same]
+        needed = sorted(entry.needed_seconds for entry in entries if entry.needed_seconds is not None)
+        need = "" if entries[0].recording == RECORD else entries[0].recording
+        if needed:
+            more = f"; for all of them, at least {phrases.duration(needed[-1])}" if needed[-1] > needed[0] else ""
+            need = f"{doubts.name_length(needed[0])}{more}"
+        yield NotJudgedLine(
+            kinds=tuple(terms.kind_title(display.clean(kind)) for kind, _ in held),
+            where="" if {*places} == {(run.label, "") for run in runs} else _join_places(places, runs),
+            reason="; ".join(_list_reasons(entries)),
+            recording=display.clean(need),
+        )
+
+
+def _find_remedy(entry: NotJudged) -> object:
+    if entry.needed_seconds is not None:
+        return "longer"
+    scopes = {BY_NAME[name].scope for name in entry.metrics}
+    return (RECORD, *scopes) if entry.recording == RECORD and len(scopes) == 1 else f"other {entry.recording}"
+
+
+def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
+    absent = [entry for entry in entries if entry.code == doubts.NOT_RECORDED]
+    names = dict.fromkeys(terms.column_title(name) for entry in absent for name in entry.metrics)
+    if names:
+        yield f"Not recorded: {display.join_words(list(names))}"
+    others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
+    for reason, amounts in others.items():
+        ends = [(min(each)[1], max(each)[1]) for each in zip(*amounts, strict=True)]
+        # what is counted is named once
+        named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
+        ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
+        text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
+        yield display.lower_first(text) if names else text
+
+
+def _join_places(places: Sequence[tuple[str, str]], runs: Sequence[ReportRun]) -> str:
+    named = [": ".join(filter(None, place)) for place in places if any(place)]
+    count, more = len({label for label, _ in places}), len(named) - _FEW
+    if len(runs) > 1 and count > _FEW:
+        return f"{count} of {len(runs)} runs"
+    return f"{', '.join(named[:_FEW])}{f' and {more} more' if more > 0 else ''}"
+
+
+def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> Iterator[Answers]:
+    for place, run in enumerate(runs):
+        answers, own = run.analysis.answers, [card for card in cards if card.run_index == place]
+        groups = len({answer.group for answer in answers})
+        lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]
+        counts = Counter(line.outcome for line in lines)
+        named = [f"{counts[outcome]} {_OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
+        # each model is asked every question
+        asked = f", {groups} groups of GPUs asked one by one" if groups > 1 else ""
+        shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, groups)
+        if lines:
+            yield Answers(label=run.label, summary=f"{', '.join(named)}{asked}", lines=tuple(shown))
+
+
+def _build_answer(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
+    kind = display.clean(answer.kind)
+    return AnswerLine(
+        kind=kind,
+        title=terms.kind_title(kind),
+        group=display.shorten(display.clean(answer.group), 60) if several else "",
+        outcome=answer.outcome.value,
+        outcome_text=_OUTCOMES[answer.outcome],
+        cards=tuple(card.id for card in cards if card.kind == kind and {*card.fingerprints} & {*answer.findings}),
+        reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
+        reason_code=answer.reason_code,
+        recording=display.clean(answer.recording),
+    )
+
+
+def _merge_groups(lines: Sequence[AnswerLine], groups: int) -> Iterator[AnswerLine]:
+    of_kinds = group_holders((line.kind, line) for line in lines)
+    alike = group_holders((replace(line, group=""), line.group) for same in of_kinds.values() for line in same)
+    for line, names in alike.items():
+        named = "; ".join(names) if len(names) <= _NAMED_GROUPS else f"{len(names)} of {groups} groups of GPUs"
+        yield replace(line, group="" if len(names) == groups else named)
+
+
+def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
+    for run in runs:
+        lines = [
+            CheckLine(
+                item=entry.item,
+                title=ITEMS.get(entry.item, entry.item),
+                state=entry.state.value,
+                reason=terms.humanize(display.clean_sentence(entry.reason)),
+                reason_code=entry.reason_code,
+                recording=display.clean(entry.recording),
+                state_text=STATES[entry.state],
+            )
+            for entry in run.analysis.checklist
+        ]
+        yield from [Checklist(label=run.label, lines=tuple(lines))] if lines else []
+
+
+def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, version: str) -> Method:
+    gpus = [gpu for run in runs for gpu in run.run.gpus]
+    drivers = {display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for gpu in gpus if gpu.driver}
+    versions = {
+        "gpureport": display.clean(version),
+        "Content schema": SCHEMA,
+        "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
+    }
+    kinds = [(terms.kind_title(kind), text) for rule in rules for kind, text in rule.conditions.items()]
+    inputs, rows = ("Run", "Kind", "Input"), []
+    for run in runs:
+        for source in run.run.sources:
+            locator = display.shorten_middle(display.clean(source.locator), _LOCATOR)
+            read = Cell(text=locator, small=f"sha256 {display.clean(source.sha256)}")
+            rows.append((run.label, display.clean(source.kind), read))
+    return Method(
+        definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
+        command=display.clean(command),
+        versions=tuple(Fact(name=name, text=text) for name, text in versions.items()),
+        inputs=build_table(inputs, rows, in_words=inputs),
+        kinds=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in kinds),
+    )
+
+
+def build_policy_table(checks: Sequence[Check]) -> Table | None:
+    if not checks:
+        return None
+    rows: list[list[Cell | str]] = []
+    for check in checks:
+        is_grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
+        observed, reason = map(display.clean_sentence, (check.observed, check.reason))
+        rule = Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name)
+        outcome = Cell(text=OUTCOME_WORDS[check.outcome], flagged=is_grave)
+        rows.append([rule, outcome, Cell(text=observed, small=reason, value=check.value), display.clean(check.run)])
+    columns = ("Rule", "Outcome", "Observed", "Run")
+    note = _NOTE if any(check.outcome is CheckOutcome.CANNOT_JUDGE for check in checks) else ""
+    return build_table(columns, rows, note, in_words=columns)
+
+
+_LISTED = 12
+_NEARLY_ALL = 0.9995  # prints as all of the time
+_LONGEST = 500  # characters; the JSON has all
+
+
+def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
+    held = []
+    for run in runs:
+        more = len(run.run.quality.log_events) - over_time.MOST_EVENTS
+        each = RunQuality(
+            label=run.label,
+            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
+            notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
+            events=tuple(over_time.list_events(run)),
+            more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
+        )
+        held.append(each)
+    return tuple(held)
+
+
+def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+    data, info, length = run.run.quality, run.run, display.duration(run.seconds)
+    noun = "point" if info.tracked else "line"
+    period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
+    yield "GPUs", format_gpu_models(info.gpus) or "none recorded"
+    yield "Hosts", str(len(info.hosts) or "not recorded")
+    yield "Recorded", period
+    yield "Times", clock_note(info)
+    for name, pairs in (("Params", info.params), ("Tags", info.tags)):
+        said = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
+        yield name, display.shorten(said, _LONGEST)
+    yield "Jobs", recording_doubts.job_list(info, run.analysis.jobs) if len(run.analysis.jobs) > 1 else ""
+    single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
+    yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
+    yield from _list_gap_facts(run)
+    yield f"{noun.capitalize()}s", _describe_lines(data, noun)
+    rejected = []
+    for each in data.rejected:
+        first = "" if each.first_line is None else f" (first: line {each.first_line})"
+        rejected.append(f"{display.plural(each.rows, noun)}: {display.clean(each.reason)}{first}")
+    yield "Rejected", display.join_first(rejected, _LISTED, "reason")
+    yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
+    yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
+    restored = data.imputed_points
+    yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
+    steps = []
+    for step in data.clock_steps:
+        back, at = display.duration(abs(step.step_seconds)), display.elapsed(run.since_start(step.at))
+        done = "put in order" if step.cause == "log restarted" else "repaired"
+        steps.append(f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}")
+    yield "Clock", display.join_first(steps, _LISTED, "step")
+
+
+def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[str]:
+    every = run.samples * len(run.run.gpus)
+    columns = group_holders(((entry.cells, entry.reason), entry.column) for entry in absent)
+    for (cells, reason), held in columns.items():
+        named = [display.shorten_middle(terms.column_title(display.clean(each)), LABEL_LENGTH) for each in held]
+        count = "every value" if cells == every else display.plural(cells, "value")
+        yield f"{count} ({display.clean(reason)}) of {display.join_words(named)}"
+
+
+def _describe_lines(data: Quality, noun: str) -> str:
+    rejected = sum(entry.rows for entry in data.rejected)
+    parts = {
+        "kept as samples": data.rows_kept,
+        "rejected": rejected,
+        "header" if data.headers == 1 else "headers": data.headers,
+        "without data": data.noise,
+        "driver message" if data.events == 1 else "driver messages": data.events,
+        "further lines of these rows": data.continued,
+    }
+    shown = " + ".join(
+        f"{display.integer(count)} {name}" for name, count in parts.items() if count or name == "rejected"
+    )
+    total = f"{display.integer(data.lines)} read = {shown}"
+    if not data.accounted:
+        return f"{total}; the parts do not add up, please report this log"
+    return total if rejected else f"{total}: no {noun} lost"
+
+
+def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+    covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
+    if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
+        yield "Coverage", "No gap."
+        return
+    share = display.or_not_recorded(covered, display.percent)
+    share += " of the time from first to last sample lies near a sample" if covered is not None else ""
+    if pauses:
+        # what no sample owns though it is no gap
+        count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
+        share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
+    yield "Coverage", share
+    if gaps and not run.run.quality.synthetic_time:
+        gap = max(gaps, key=lambda gap: gap.end - gap.start)
+        length = display.duration((gap.end - gap.start) / 1e6)
+        at = display.elapsed(run.since_start(gap.start))
+        yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"
