@@ -5,20 +5,8 @@ from dataclasses import dataclass, replace
 from math import ceil, exp, isfinite, log
 from statistics import stdev
 
-from gpureport.checks.figures import NO_TARGET, observe_divergence
-from gpureport.checks.limit import (
-    BEST,
-    NO_REASON,
-    POINTS,
-    SHARE,
-    Limit,
-    Observed,
-    Why,
-    format_against_limit,
-    format_quantity,
-    join_reasons,
-    not_observed,
-)
+from gpureport.checks.figures import NO_TARGET, Observed, join_reasons, not_observed, observe_divergence
+from gpureport.checks.limit import BEST, NO_REASON, POINTS, SHARE, Limit, Why, format_against_limit, format_quantity
 from gpureport.comparison.chain import compare
 from gpureport.comparison.changes import (
     ChangeKind,
@@ -65,13 +53,13 @@ _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_B
 """Why the size of a change is not known, though both sides have the figure."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    deltas: tuple[Delta, ...]
-    finding_changes: tuple[FindingChange, ...]
     base: Step
     step: Step
-    quality: tuple[QualityChange, ...] = ()
+    deltas: tuple[Delta, ...]
+    finding_changes: tuple[FindingChange, ...]
+    quality: tuple[QualityChange, ...]
 
 
 def compare_with_baseline(
@@ -79,16 +67,10 @@ def compare_with_baseline(
 ) -> BaselineComparison:
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
-    sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
-    comparison = compare([*sides[0], *sides[1]], goals)
-    first, last = comparison.steps
-    return BaselineComparison(
-        deltas=comparison.deltas,
-        finding_changes=compare_findings(first, last),
-        base=first,
-        step=last,
-        quality=compare_quality(first, last, goals),
-    )
+    comparison = compare([run.in_step(_BASELINE) for run in others] + [run.in_step(_CHECKED) for run in step], goals)
+    base, last = comparison.steps
+    found, quality = compare_findings(base, last), compare_quality(base, last, goals)
+    return BaselineComparison(base, last, comparison.deltas, found, quality)
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
@@ -260,9 +242,11 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
 
 def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
     """Return the fingerprints of findings that the baseline did not have, or perhaps not, with why that is open."""
-    new = {each.fingerprint: NO_REASON for each in found.finding_changes if each.change is ChangeKind.NEW}
+    new = {}
     for each in found.finding_changes:
-        if each.change is ChangeKind.CANNOT_TELL and each.after:
+        if each.change is ChangeKind.NEW:
+            new[each.fingerprint] = NO_REASON
+        elif each.change is ChangeKind.CANNOT_TELL and each.after:
             why = f"whether {each.kind} is new is not known ({describe_unknown_change(each)})"
             new[each.fingerprint] = Why("novelty_not_known", why)
     return new
@@ -271,13 +255,8 @@ def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
 def format_size(limit: Limit, value: float) -> str:
     """Return the size of a change, without a sign."""
     unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
-
-    def words(size: float) -> str:
-        if unit == SHARE:
-            return display.percent(size)
-        return format_quantity(size, unit, bound.currency).removeprefix("+")
-
-    return format_against_limit(abs(value), bound, words)
+    plain = display.percent if unit == SHARE else lambda size: format_quantity(size, unit, bound.currency)
+    return format_against_limit(abs(value), bound, lambda size: plain(size).removeprefix("+"))
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:

@@ -10,10 +10,7 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
-from gpureport.checks.finding_counts import FAMILIES, list_kinds
-from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import Limit, Subject
-from gpureport.errors import SettingsError
+from gpureport.checks.limit import EVERY_KIND, FAMILIES, Limit, Subject, parse_limit
 from gpureport.findings import Confidence
 from gpureport.settings import Section, Settings
 
@@ -46,7 +43,7 @@ class Exemption:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PolicyEntry:
     """One limit of a policy, what it applies to and when not, how sure findings must be, and where it is stated."""
 
@@ -88,11 +85,9 @@ class Policy:
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
         """Return this policy and limits of `--fail-on`."""
-        try:
-            added = [PolicyEntry(limit=parse_limit(text)) for text in limits]
-        except LimitError as error:
-            raise SettingsError(OPTION, error.what, error.hint, code=error.code) from error
-        return replace(self, entries=(*self.entries, *added))
+        return replace(
+            self, entries=(*self.entries, *(PolicyEntry(limit=parse_limit(text, OPTION)) for text in limits))
+        )
 
 
 def read_policy(settings: Settings) -> Policy:
@@ -115,19 +110,11 @@ def _read_entry(section: Section) -> PolicyEntry:
     if not text:
         first, hint = next(iter(section.values), "limit"), "write limit = 'idle_ratio <= 5%'"
         raise section.wrong(first, "a policy without a limit", hint, code="missing_key")
-    limit, scope, unless = _read_limit(section, "limit", text), _read_scope(section), _read_exemption(section)
+    limit, scope, unless = parse_limit(text, section.at("limit")), _read_scope(section), _read_exemption(section)
     if confidence not in tuple(Confidence):
         what, hint = f"{confidence!r} is not a confidence", f"write one of {', '.join(Confidence)}"
         raise section.wrong("confidence", what, hint, code="wrong_value")
-    sure, origin = Confidence(confidence), section.at("limit")
-    return PolicyEntry(limit=limit, scope=scope, unless=unless, confidence=sure, origin=origin)
-
-
-def _read_limit(section: Section, key: str, text: str) -> Limit:
-    try:
-        return parse_limit(text)
-    except LimitError as error:
-        raise section.wrong(key, error.what, error.hint, code=error.code) from error
+    return PolicyEntry(limit, scope, unless, Confidence(confidence), section.at("limit"))
 
 
 def _read_scope(section: Section) -> LimitScope:
@@ -149,7 +136,7 @@ def _read_exemption(section: Section) -> Exemption | None:
         return None
     if label := _LABEL.fullmatch(text.strip()):
         return Exemption(label=(label[1], label[2], label[3].strip()), words=text)
-    limit = _read_limit(section, "unless", text)
+    limit = parse_limit(text, section.at("unless"))
     if limit.needs_baseline:
         hint = "name a kind, a figure, a param or a tag"
         raise section.wrong("unless", "an exception cannot be a change", hint, code="not_an_exception")
@@ -172,13 +159,13 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
         raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
     is_fingerprint = _FINGERPRINT.fullmatch(finding)
     if finding and not is_fingerprint and finding not in FAMILIES:
-        close = get_close_matches(finding, list_kinds("problem"), n=1)
+        close = get_close_matches(finding, EVERY_KIND, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
         raise section.wrong("finding", f"unknown kind {finding!r}", hint, code="unknown_kind")
     return Acknowledgement(
-        kinds=list_kinds(finding) if finding and not is_fingerprint else frozenset(),
+        kinds=frozenset(FAMILIES.get(finding, ())),
         fingerprint=finding if is_fingerprint else "",
-        limit=_read_limit(section, "limit", limit).words if limit else "",
+        limit=parse_limit(limit, section.at("limit")).words if limit else "",
         reason=reason,
         until=day,
         origin=section.at("finding" if finding else "limit"),

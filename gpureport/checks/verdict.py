@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
-from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import SHARE, Limit, Subject
+from gpureport.checks.limit import SHARE, Limit, Subject, parse_limit
 from gpureport.checks.policy import PolicyEntry
+from gpureport.errors import SettingsError
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.formats.text import markdown
@@ -149,8 +149,8 @@ def name_failure(checks: Iterable[Check]) -> str:
 def _parse(words: str) -> Limit | None:
     """Return the limit of a rule without where it applies; None of a missing source."""
     try:
-        return parse_limit(_SCOPE.split(words, maxsplit=1)[0])
-    except LimitError:
+        return parse_limit(_SCOPE.split(words, maxsplit=1)[0], words)
+    except SettingsError:
         return None
 
 
