@@ -45,7 +45,6 @@ _NEAR = 0.1
 _ROOM = 0.9
 """Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
 _LARGEST = 1.0
-"""Size from which a rule holds nothing worth a rule."""
 
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
@@ -133,7 +132,6 @@ def _is_improvement(limit: Limit, value: float) -> bool:
 
 
 def _explain_no_change(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
-    """Return why there is no change to hold against a limit, and what to do where a side lacks the figure."""
     reason, sides = delta.reason, _list_lacking(delta.before, delta.after)
     if reason is not None and not (sides and reason.kind is ReasonKind.NOT_RECORDED):
         return Why(reason.kind.value, describe_reason(reason))
@@ -154,7 +152,6 @@ def _explain_absence(name: str, sides: Sequence[str]) -> Why:
 
 
 def _list_lacking(before: float | None, after: float | None) -> list[str]:
-    """Return the sides that lack a figure."""
     return [side for side, value in ((_BASELINE, before), (_CHECKED, after)) if value is None]
 
 
@@ -176,7 +173,6 @@ def _describe_basis(delta: Delta) -> Why:
 
 
 def _count_runs(before: int, after: int) -> Why:
-    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`."""
     assumed = f"; {SINGLE_RUN_SCATTER}" if min(before, after) == 1 < max(before, after) else ""
     return Why("replicates", f"{display.plural(before, 'baseline run')}, {after} checked{assumed}")
 
@@ -209,7 +205,6 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
 
 
 def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> Observed:
-    """Return the change of a training metric since the baseline, in the unit of its limit."""
     name, is_best = limit.name, limit.statistic == BEST
     change = next((each for each in changes if each.name == name), None)
     if change is None:
@@ -253,7 +248,6 @@ def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
 
 
 def format_size(limit: Limit, value: float) -> str:
-    """Return the size of a change, without a sign."""
     unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
     plain = display.percent if unit == SHARE else lambda size: format_quantity(size, unit, bound.currency)
     return format_against_limit(abs(value), bound, lambda size: plain(size).removeprefix("+"))

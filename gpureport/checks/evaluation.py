@@ -66,7 +66,6 @@ def step_name(analysis: Analysis) -> str:
 
 
 def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
-    """Return a check per limit and run, in the order of the limits; for a change, per limit and step."""
     return tuple(check for entry in policy.entries for check in _evaluate_entry(entry, policy, given))
 
 
@@ -218,7 +217,7 @@ def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput
 def _acknowledges(known: Acknowledgement, finding: Finding) -> bool:
     kind, cause = _FORMER.get((finding.kind, finding.cause), (finding.kind, finding.cause))
     prints = {finding.fingerprint, replace(finding, kind=kind, cause=cause).fingerprint}
-    return not known.kinds.isdisjoint({finding.kind, kind}) or known.fingerprint in prints
+    return known.finding in prints or not {finding.kind, kind}.isdisjoint(FAMILIES.get(known.finding, ()))
 
 
 def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Observed, reason: Why) -> Check:
@@ -306,7 +305,6 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
 
 
 def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Sequence[str] | frozenset[str]) -> Why:
-    """Return why the findings may be incomplete; false without doubt."""
     if short := explain_short_time(observed_seconds([analysis]), "the GPUs"):
         return short
     if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
@@ -319,7 +317,6 @@ def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Se
 
 
 def _count_unsure(limit: Limit, run: CheckedRun, counted: int) -> Why:
-    """Return how many findings are not sure enough to count; false where all are."""
     unsure = len(_select_findings(limit, replace(run, confidence=Confidence.LOW))) - counted
     if not unsure:
         return NO_REASON

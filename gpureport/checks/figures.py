@@ -39,7 +39,6 @@ from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
 NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
-"""Why the time to a target is not known."""
 
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
 _COSTS = {
@@ -91,11 +90,9 @@ class Observed:
         return self.ends if self.ends and self.ends[0] < self.ends[1] else None
 
     def breaks(self, limit: Limit) -> bool:
-        """Return whether the limit is broken, whatever is still unknown."""
         return self.value is not None and not any(map(limit.holds, self.bounds or (self.value,)))
 
     def keeps(self, limit: Limit) -> bool:
-        """Return whether the limit is kept, whatever is still unknown; of a change the doubt says all."""
         if self.value is None or self.doubt:
             return False
         return limit.subject is Subject.CHANGE or all(map(limit.holds, self.bounds or (self.value,)))
@@ -106,7 +103,6 @@ def not_observed(code: str, text: str) -> Observed:
 
 
 def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON) -> Observed:
-    """Return a value that is known, in words that read as the limit only where it equals it."""
     return Observed(value=value, text=f"{format_against_limit(value, limit.threshold)}{where}", doubt=doubt)
 
 
@@ -168,7 +164,6 @@ def _observe_one(limit: Limit, analysis: Analysis, device: Device) -> Observed:
 
 
 def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-    """Return a statistic or figure of a device and the seconds it is based on."""
     if limit.subject is not Subject.STATISTIC:
         value = getattr(held, _FIELDS.get(limit.name, limit.name))
         return None if value is None else float(value), held.observed_seconds
@@ -180,14 +175,12 @@ def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
 
 
 def explain_short_time(seconds: float, name: str) -> Why:
-    """Return why less than a minute is too little; else false."""
     if seconds >= SHORTEST_SECONDS:
         return NO_REASON
     return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least")
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
-    """Return why too little of a device was recorded to speak for the run; else false."""
     share = min(seconds / whole, 1.0) if whole else 0.0
     if (short := explain_short_time(seconds, name)) or share >= COVERAGE:
         return short
@@ -195,7 +188,6 @@ def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
 
 
 def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure over all GPUs of the run."""
     analysis, name = run.analysis, limit.name
     value = read_run(SampledRun(analysis=analysis, gpu_hour_price=mean_gpu_hour_price(analysis))).get(name)
     if value is None:
@@ -229,7 +221,6 @@ def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 
 
 def observe_run(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure of the recording, or what the run cost."""
     analysis, name = run.analysis, limit.name
     if name in _COSTS:
         return _observe_cost(limit, analysis)
@@ -313,10 +304,7 @@ def _name_hidden_losses(analysis: Analysis) -> Why:
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price, without the series of comparisons.
-
-    A training metric of any name may count its work.
-    """
+    """Return a run with its work, training metrics and price, without the series of comparisons."""
     return replace(
         count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),
@@ -325,10 +313,7 @@ def read_training(recording: Recording, analysis: Analysis, throughput: str | No
 
 
 def observe_training(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a training metric, the time to the target, or how fast training alone went.
-
-    The rate is as its loop logged it, else over the steady phase.
-    """
+    """Return a training metric, the time to the target, or how fast training alone went."""
     if limit.statistic:
         return _observe_training_metric(limit, run)
     if limit.name != TRAINING_RATE:
@@ -360,7 +345,6 @@ def _observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def observe_divergence(limit: Limit, why: str) -> Observed:
-    """Return a value that breaks every limit, for training that diverged."""
     return Observed(value=inf if limit.is_upper else -inf, text=f"diverged: {why}")
 
 

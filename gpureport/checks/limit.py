@@ -126,7 +126,6 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
 
 
 def _join(number: str, unit: str, gap: str = " ") -> str:
-    """Return a number with its unit, a per cent sign without a space."""
     return f"{number}{'' if unit == '%' else gap}{unit}".rstrip()
 
 
@@ -198,7 +197,6 @@ FINAL, BEST = "final", "best"
 STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
 """Statistics of a metric; the mean if none is named."""
 BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
-"""Statistics of a utilisation: shares of time below it."""
 LOST = "lost"
 """GPU time of all classes that are lost."""
 
@@ -278,7 +276,6 @@ def parse_limit(text: str, where: str) -> Limit:
 
 
 def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: bool) -> Allowed:
-    """Return what a name stands for, after `change` or `new` where they are written."""
     is_change = of == "change"
     if is_bounded and of != "new" and (is_named or (name not in FIGURES and _says_quality(name))):
         return (Subject.CHANGE, (NUMBER, SHARE, POINTS)) if is_change else (Subject.TRAINING, (NUMBER, SHARE))

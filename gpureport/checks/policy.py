@@ -61,14 +61,10 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A known finding or broken limit that does not fail the gate up to a given day, and why.
+    """A kind, family, fingerprint of a finding, or limit in its words, that fails no gate up to a given day, and why."""
 
-    It is of kinds, of one finding by its fingerprint, or of a limit in its words.
-    """
-
-    kinds: frozenset[str] = frozenset()
-    fingerprint: str = ""
-    limit: str = ""
+    finding: str
+    limit: str
     reason: str
     until: date
     origin: str
@@ -84,10 +80,8 @@ class Policy:
         return any(entry.limit.needs_baseline for entry in self.entries)
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
-        """Return this policy and limits of `--fail-on`."""
-        return replace(
-            self, entries=(*self.entries, *(PolicyEntry(limit=parse_limit(text, OPTION)) for text in limits))
-        )
+        added = tuple(PolicyEntry(parse_limit(text, OPTION)) for text in limits)
+        return replace(self, entries=self.entries + added)
 
 
 def read_policy(settings: Settings) -> Policy:
@@ -149,22 +143,19 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
     until: Any = section.values.get("until")
     if bool(finding) == bool(limit) or not reason or until is None:
         hint = "write finding or limit, a reason, and the last day, such as until = 2026-12-31"
-        raise section.wrong(
-            next(iter(section.values), "until"), "not a complete acknowledgement", hint, code="missing_key"
-        )
+        first = next(iter(section.values), "until")
+        raise section.wrong(first, "not a complete acknowledgement", hint, code="missing_key")
     try:
         day = date.fromisoformat(str(until))
     except ValueError as error:
         what = f"until must be a date, not {until!r}"
         raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
-    is_fingerprint = _FINGERPRINT.fullmatch(finding)
-    if finding and not is_fingerprint and finding not in FAMILIES:
+    if finding and finding not in FAMILIES and not _FINGERPRINT.fullmatch(finding):
         close = get_close_matches(finding, EVERY_KIND, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
         raise section.wrong("finding", f"unknown kind {finding!r}", hint, code="unknown_kind")
     return Acknowledgement(
-        kinds=frozenset(FAMILIES.get(finding, ())),
-        fingerprint=finding if is_fingerprint else "",
+        finding=finding,
         limit=parse_limit(limit, section.at("limit")).words if limit else "",
         reason=reason,
         until=day,
