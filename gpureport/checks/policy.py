@@ -61,7 +61,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A kind, family, fingerprint of a finding, or limit in its words, that fails no gate up to a given day, and why."""
+    """A kind, family, fingerprint of a finding, or limit in words, that fails no gate up to a given day, and why."""
 
     finding: str
     limit: str

@@ -104,7 +104,6 @@ class FindingChange:
 
 
 def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
-    """Return all that differs between two steps, settings that bear on GPU time first."""
     found = [*_compare_labels(base, step, "param"), *_compare_labels(base, step, "tag"), *_compare_gpus(base, step)]
     return tuple(sorted(found, key=_rank))
 
@@ -129,7 +128,6 @@ def _split_name(key: str) -> list[str]:
 
 
 def has_params(base: Step, step: Step) -> bool:
-    """Return whether both steps recorded params or tags, so that a change shows."""
     return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
 
 
@@ -162,7 +160,6 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
 
 
 def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
-    """Yield what both recorded and differs: what one log does not name may be the same."""
     for key in HARDWARE:
         before, after = (read_property(side, key) for side in (base, step))
         is_same = has_same_memory(base, step) if key == "gpu_memory" else before == after

@@ -61,7 +61,6 @@ def _of_numbers(
 
 
 def _format_limit(gpu: Device) -> str | None:
-    """Return a limit in three digits or whole: one derived from power and its share is not exact."""
     watts = gpu.power_limit_watts
     return None if watts is None else f"{watts:.3g} W" if watts < 100 else f"{watts:.0f} W"  # noqa: PLR2004 - three digits
 
@@ -127,7 +126,6 @@ def _are_covered(*ratios: float | None) -> bool | None:
 
 
 def is_same_recording(base: Step, step: Step) -> bool:
-    """Return whether the very same recordings stand on both sides."""
     return sorted(run.info.id for run in base.runs) == sorted(run.info.id for run in step.runs)
 
 

@@ -33,11 +33,9 @@ class Factor:
 
     @property
     def name(self) -> str:
-        """What a label calls it: the key, or the kind where there is none."""
         return self.key or self.kind
 
     def value(self, run: "Run") -> str | None:
-        """Return the value of a run; None where it has no such param or tag."""
         if self.kind == "gpu":
             return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
         return self.labels(run).get(self.key)
@@ -157,7 +155,6 @@ def order_values(values: Iterable[str]) -> list[str]:
 
 
 def order_levels(column: Sequence[str | None]) -> list[str | None]:
-    """Return the different values of a setting in order, its absence last."""
     known = order_values(value for value in column if value is not None)
     return [*known, *([None] if None in column else [])]
 

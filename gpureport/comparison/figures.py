@@ -72,7 +72,6 @@ class Figure:
     usual_noise: float = SHARE  # part of itself by which two runs of one job commonly lie apart
 
     def margin(self, before: float) -> float:
-        """Return how far two runs of one job commonly lie apart, in the figure's unit."""
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
@@ -82,7 +81,6 @@ class Figure:
 
     @property
     def is_share(self) -> bool:
-        """Whether it lies between 0 and 1."""
         return self.metric in {UTILISATION, IDLE}
 
     def clip(self, interval: Ends, before: float | None) -> Ends:
@@ -112,7 +110,6 @@ def observed_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def recorded_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the time that is known of a step, over its repetitions."""
     each = [observed_seconds([analysis]) for analysis in analyses]
     return max(fsum(one for one in each if one >= SHORTEST_REPETITION_SECONDS), *each, 0.0)
 
@@ -158,7 +155,6 @@ def _cost(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _per_work(total: Read) -> Read:
-    """Return what reads a total for a batch of work; None unless every run says its work in one unit."""
 
     def read(runs: Sequence[SampledRun]) -> float | None:
         each = [(total([run]), run.info.work) for run in runs]
@@ -201,7 +197,6 @@ BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 
 def read_run(run: SampledRun) -> dict[str, float | None]:
-    """Return every figure of one run but the training rate, which needs the others."""
     return {figure.metric: figure.read([run]) for figure in LISTED if figure.metric != TRAINING_RATE}
 
 
@@ -221,7 +216,6 @@ class CountedRuns(NamedTuple):
 
 
 def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> CountedRuns:
-    """Return which runs count as observations of a steady mean: short ones too, where others are about as short."""
     held = [run.steady_seconds(metric, interval) for run in runs]
     sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
     least = max(SHORTEST_REPETITION_SECONDS, sampled, alike)

@@ -41,7 +41,6 @@ class Verdict(StrEnum):
 
     @property
     def code(self) -> str:
-        """The verdict in one word of snake_case, which stays when its words change."""
         return self.name.lower()
 
     @property
@@ -102,7 +101,6 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
 
 
 def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
-    """Return the verdict on a figure, at the level that its family of comparisons leaves it."""
     contrast = found.contrast
     if contrast is None:
         # a mean without its scatter is not judged at all

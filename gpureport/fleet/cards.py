@@ -116,10 +116,7 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
 
 
 def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
-    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
-
-    Times with and without a zone do not compare.
-    """
+    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many."""
     cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
         if row["card"]:
@@ -132,7 +129,6 @@ def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
 
 
 def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
-    """Yield the overlaps on one GPU: each run, in the order of time, with those that begin before it ends."""
     under_way: list[Row] = []
     for row in rows:
         under_way = [other for other in under_way if other["ended"] > row["started"]]
@@ -147,7 +143,6 @@ def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
 
 
 def _measure_excess(rows: Sequence[Row]) -> float:
-    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
     excess, busy_until = 0, rows[0]["started"]
     for row in {row["run_id"]: row for row in rows}.values():
         excess += max(min(row["ended"], busy_until) - row["started"], 0)

@@ -44,18 +44,13 @@ _ERRORS = {
     "ecc_corrected": ("gpu_ecc_corrected_total", "gpu_ecc_single_bit_total"),
     "ecc_uncorrected": ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total"),
 }
-"""Two recorders of the same errors: those of the one that saw more count."""
 _REMAPPED = ("gpu_remapped_rows_correctable_total", "gpu_remapped_rows_uncorrectable_total")
 _Times = Mapping[str, Mapping[str, float]]
-"""The seconds of each GPU in each class of GPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """What decides about rows besides the runs: thresholds of rules, and the hash of their code.
-
-    It is small, as it goes along with every run to be summarised.
-    """
+    """What decides about rows besides the runs: thresholds of rules, and the hash of their code."""
 
     settings: Settings
     version: str
@@ -80,7 +75,6 @@ def hash_rules() -> str:
 
 
 def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
-    """Return what makes the key of a run: its series, the labels that rules look at, and the rules."""
     own = get_own_secrets()
     limits = [(rule.name, name, limit.value) for rule in settings.rules for name, limit in list_settings(rule).items()]
     shared = [settings.version, limits, *([repr(own)] if own != OwnSecrets() else [])]
@@ -97,7 +91,6 @@ def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
 
 
 def describe_run(run: Run, key: str) -> Row:
-    """Return what is known of a run without its series; no time where the date is missing."""
     is_dated = not run.quality.synthetic_time and run.ended >= _FIRST_YEAR
     return make_row(
         key,
@@ -164,7 +157,6 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
 
 
 def _read_energy(statistics: DeviceStatistics) -> float | None:
-    """Return the energy of a GPU: the integral of its power, otherwise what its counter rose by."""
     counter = statistics.energy_counter
     if statistics.energy_joules is not None or counter is None or counter.restarts or counter.impossible:
         return statistics.energy_joules

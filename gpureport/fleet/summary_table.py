@@ -75,7 +75,6 @@ _EMPTY = dict.fromkeys(SCHEMA.names) | {"gpu_lost": "not assessed", "slow_link":
 
 
 def make_row(key: str, run_id: str, **known: object) -> Row:
-    """Return a summary of which some columns are known: without a device it is one of a whole run."""
     lists: Row = {name: [] for name in ("findings", "not_judged", "params", "tags")}
     return {**_EMPTY, **lists, "key": key, "run_id": run_id, **known}
 
@@ -92,7 +91,6 @@ class SummaryFile:
         self._loaded: list[Row] = []
 
     def load(self) -> list[Row]:
-        """Return what is kept, without damaged files; their runs are summarised again."""
         self._found = sorted(self._parts.glob("[!.]*.parquet"))
         for path in (self.path, *self._found):
             if path.exists():
@@ -110,7 +108,6 @@ class SummaryFile:
         self._found.append(path)
 
     def replace(self, rows: Iterable[Row]) -> None:
-        """Make these summaries the table, in an order that depends on them alone, and remove the small files."""
         ordered = sorted(rows, key=_sort_key)
         if ordered == self._loaded and self.path.exists() and not self._found:
             return

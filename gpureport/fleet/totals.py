@@ -19,7 +19,6 @@ from gpureport.recording import Device
 from gpureport.report.sections.findings.found import find_advice
 
 LABELS = ("user", "project", "job", "node")
-"""What runs are grouped by if nobody asks for anything else."""
 _OWN_LABELS = ("node", "model", "step")
 """Labels that are facts of a GPU or its run."""
 _PRICED_BY = ("provider", "instance", "spot")
@@ -150,7 +149,6 @@ def _read_label(row: Row, label: str) -> str | None:
 
 
 def _sum(rows: Collection[Row]) -> Sums:
-    """Return the sums of some GPUs; no cost is known where one with such time has no price."""
     sums: dict[str, Any] = {"runs": len({row["run_id"] for row in rows})}
     for name in _SUMMED:
         spent = [(row["price"], seconds) for row in rows if (seconds := row["times"][name]) > 0]
@@ -217,7 +215,6 @@ def _describe_prices(rows: Sequence[Row], prices: Prices) -> Facts:
 
 
 def _group_runs(rows: Sequence[Row], label: str) -> Facts:
-    """Return all runs by one label; runs without it are a group of their own that is always listed."""
     members = _group(rows, (_read_label(row, label) for row in rows))
     sums = {name: _sum(own) for name, own in members.items()}
     ranked = sorted(sums, key=lambda name: (-sums[name]["lost"], -sums[name]["job"], name or ""))

@@ -148,8 +148,6 @@ def _load_run(rows: list[dict[str, Any]]) -> NightlyRun:
 
 
 class History:
-    """The nights of a store."""
-
     def __init__(self, store: Place) -> None:
         self.folder = store / FOLDER
 
@@ -226,7 +224,6 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
 
 
 def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[NightlyRecord]) -> bool:
-    """Return whether another call, at the same time or later, found the run that is missing."""
     return any(
         (run.step, run.source) == (gap.step, gap.source)
         for other in nights
@@ -236,7 +233,6 @@ def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[Night
 
 
 def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecord:
-    """Return a record with some of its runs, without checks of those recorded again."""
     kept = tuple(run for run in night.runs if any(run is one for one in runs))
     gone = {run.name for run in night.measured_runs} - {run.name for run in kept}
     return replace(night, runs=kept, checks=tuple(check for check in night.checks if check.run not in gone))

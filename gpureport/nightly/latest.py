@@ -63,7 +63,6 @@ class LatestNight:
         return tuple(run for night in self.records for run in night.missing_runs)
 
     def name(self, group: tuple[str, str], text: str = "{}") -> str:
-        """Return the name of a group within a text; empty where the night has no other."""
         return text.format(format_group(*group)) if len(self.groups) > 1 else ""
 
 
@@ -106,7 +105,6 @@ def summarize_latest_night(
 
 
 def _is_accepted(event: ChangeEvent, run: Run) -> bool:
-    """Return whether a run of a baseline is of the same job, and was recorded since a change."""
     step, model = event.group
     trend, change = event.changes[0]
     shown = trend.recorded_points[change.shift.place].runs
@@ -195,10 +193,7 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield a check for each group of runs: whether this night first shows that it got worse.
-
-    Where it says `standing`, a change that an earlier night showed breaks the rule as well, as long as it holds.
-    """
+    """Yield a check for each group of runs: whether this night first shows that it got worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(
@@ -278,7 +273,6 @@ def format_change(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_param_changes(entries: Sequence[ParamChange]) -> str:
-    """Return which params changed, as `batch_size 32 → 64`."""
     told = [
         [display.NOT_RECORDED if value is None else format_label(value) for value in (each.before, each.after)]
         for each in entries
@@ -302,7 +296,6 @@ def name_figure_page(trend: Trend) -> str:
 
 
 def describe_event(event: ChangeEvent) -> str:
-    """Return an event as a sentence: the job's own figure, then its largest part of GPU time."""
     (trend, change), *others = event.changes
     # a change in per cent is the same for one unit of work as for a thousand
     title = name_for_one(trend.kind.title)
@@ -322,7 +315,6 @@ def describe_standing_event(event: ChangeEvent) -> str:
 
 
 def format_day(night: str) -> str:
-    """Return a night as people write it, without the year: `7 Oct`."""
     day = date.fromisoformat(night)
     return f"{day.day} {day:%b}"
 

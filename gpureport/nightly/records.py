@@ -85,7 +85,6 @@ def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
 
 
 def _name_source(source: str) -> str:
-    """Return the name of a source in the history: its file name, without folders of the machine."""
     return source if source.startswith(("mlflow:", "neptune:", "trackio:")) else PurePath(source).name or source
 
 
@@ -137,7 +136,6 @@ class NightlyRecord:
 
     @property
     def page(self) -> str:
-        """The name of its report, which stays when one of its runs is replaced."""
         return self.file or self.id
 
     @property

@@ -98,7 +98,6 @@ class NightNoise:
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
     def _prewhiten(self, rows: "FloatArray") -> "FloatArray":
-        """Return rows less what they take from the one before, all equally uncertain."""
         first = sqrt(1 - self.correlation**2) * rows[:1]
         return np.concatenate([first, rows[1:] - self.correlation * rows[:-1]])
 
@@ -126,7 +125,6 @@ def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> 
 
 
 def _estimate_correlation(values: "FloatArray", one: float) -> float:
-    """Return the correlation from one night to the next, whose differences have a variance of `one`."""
     two = _robust_deviation(values[2:] - values[:-2]) ** 2
     nights, worth = len(values), len(values) + _USUAL_NIGHTS
     seen = min(max(two / one - 1, 0.0), _HIGHEST) if one else _USUAL
@@ -176,10 +174,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of the level of a series: the first value that shows it, and the 95% interval of its size.
-
-    It is gradual where a straight line fits better than the two levels, as a drift.
-    """
+    """One change of the level of a series: the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -227,7 +222,6 @@ def detect_changes(
 
 
 def _is_occupied(values: "FloatArray", level: float, other: float, noise: NightNoise) -> bool:
-    """Return whether enough values belong to their level and not to the one beside it."""
     near = np.abs(values - level) < np.abs(values - other)
     if len(values) < _YOUNG:
         near &= (values - other) * np.sign(level - other) > _APART * noise.deviation
@@ -256,10 +250,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return those of the changes of a series that it does not show without its newest value.
-
-    The beginning of a change may be told differently once more nights are known.
-    """
+    """Return those of the changes of a series that it does not show without its newest value."""
     return tuple(
         step
         for step in found

@@ -29,10 +29,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it.
-
-    Its verdict is `worse`, `better`, or `changed` if neither; it is new where only the latest night reveals it.
-    """
+    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it."""
 
     date: str
     label: str
@@ -67,7 +64,6 @@ class Trend:
 
     @property
     def is_no_longer_recorded(self) -> bool:
-        """Whether the latest night has runs without this figure, unlike one of the ten before."""
         if not self.points[-1].runs or self.points[-1].value is not None:
             return False
         before = [point for point in self.points[:-1] if point.runs]
