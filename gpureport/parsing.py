@@ -47,7 +47,6 @@ class Unit:
     denominator: int = 1
 
     def to_base(self, value: float) -> float:
-        """Return `value` of this unit in the base unit; one rounding at most."""
         return value * self.numerator / self.denominator
 
 

@@ -122,11 +122,6 @@ def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, 
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
 
-def _split_name(key: str) -> list[str]:
-    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lstrip("-").replace("-", "_").lower()
-    return re.split(r"[./:]", plain)
-
-
 def has_params(base: Step, step: Step) -> bool:
     return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
 
@@ -143,7 +138,8 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
         if shares[0] == shares[1] or is_hidden:
             continue
         differ = None not in texts and len(set(texts)) == len(base.runs) + len(step.runs)
-        is_own = key.lower() == "mlflow.note.content" or _split_name(key)[-1] in _OF_ONE_RUN
+        plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lstrip("-").replace("-", "_").lower()
+        is_own = key.lower() == "mlflow.note.content" or re.split(r"[./:]", plain)[-1] in _OF_ONE_RUN
         orders = (sorted(side.items(), key=lambda each: (-each[1], each[0] or "")) for side in counts)
         before, after = (tuple(SettingValue(text=text, runs=runs) for text, runs in order) for order in orders)
         yield SetupChange(

@@ -181,14 +181,10 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
         values = [factor.value(run) for run in runs]
         # names differ in every run though groups are repeated, or are texts as well
         is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
-        kind = "repetitions" if is_repetition_param(factor.key) else "names" if is_name else "factors"
+        kind = "repetitions" if _REPETITION.search(factor.key.lower()) else "names" if is_name else "factors"
         if len(set(values)) > 1:
             found[kind].append(factor)
     return VariedParams(**{kind: tuple(factors) for kind, factors in found.items()})
-
-
-def is_repetition_param(name: str) -> bool:
-    return _REPETITION.search(name.lower()) is not None
 
 
 def _is_number(value: str | None) -> bool:

@@ -94,7 +94,6 @@ def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_bett
 
 
 def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> float:
-    """Return the seconds from the start of the job that logged a metric to one of its values."""
     return (int(curve.times[row]) - find_job_start(run, curve)) / 1e6
 
 

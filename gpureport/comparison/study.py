@@ -340,7 +340,6 @@ class LinearModel:
 
 
 def _build_design(levels: Levels, observations: int = 0) -> FloatArray:
-    """Return one row per observation: the constant, then a column per level but the first of each factor."""
     columns = [np.ones(observations or len(levels[0]))]
     for factor in levels:
         columns += [(np.array(factor) == level).astype(np.float64) for level in range(1, max(factor) + 1)]

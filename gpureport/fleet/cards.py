@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import fsum
 from typing import Any, TypeAlias
 
-from gpureport.fleet.summary_table import Row
+from gpureport.fleet.summarise import Row
 
 Facts: TypeAlias = dict[str, Any]
 """A part of the report on many runs, as its JSON holds it; None is not known."""

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from gpureport.analysis import analyze
 from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError, StoreError, describe_shortage
 from gpureport.fleet import summarise
-from gpureport.fleet.summarise import SummarySettings
-from gpureport.fleet.summary_table import Row, SummaryFile, make_row
+from gpureport.fleet.summarise import Row, SummaryFile, SummarySettings, make_row
 from gpureport.places import Place, RemotePath
 from gpureport.recorder.job_params import count_allowed_cores
 from gpureport.redaction import OwnSecrets, get_own_secrets, use_own_secrets

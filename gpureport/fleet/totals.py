@@ -14,7 +14,7 @@ from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import LOST_CLASSES
 from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
-from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
+from gpureport.fleet.summarise import CLASS_COLUMNS, Row
 from gpureport.recording import Device
 from gpureport.report.sections.findings.found import find_advice
 
@@ -64,6 +64,7 @@ def build_fleet_report(
     pauses = {run: runs[run]["short_pauses"] for run in excessive}
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
+    unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
     cards = {row["card"] for row in rows}
     overlaps, overlapping = find_overlaps(dated)
     return {
@@ -78,7 +79,11 @@ def build_fleet_report(
         "energy_joules": fsum(row["energy_joules"] for row in powered) if powered else None,
         "energy_gpu_seconds": fsum(row["job"] for row in powered),
         "classes": list(_list_classes(whole)),
-        "prices": _describe_prices(rows, prices),
+        "prices": {
+            "currency": prices.currency if prices.rates else "",
+            "date": prices.date if prices.rates else "",
+            "unpriced_models": sorted(unpriced) if prices.rates else [],
+        },
         "half_lost_in": half,
         "half_lost_class": largest and largest["name"],
         "worst_runs": [
@@ -203,15 +208,6 @@ def _describe_sums(sums: Sums) -> Facts:
 
 def _by_amount(amounts: Mapping[str, float]) -> list[str]:
     return sorted(amounts, key=lambda name: (-amounts[name], name))
-
-
-def _describe_prices(rows: Sequence[Row], prices: Prices) -> Facts:
-    unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
-    return {
-        "currency": prices.currency if prices.rates else "",
-        "date": prices.date if prices.rates else "",
-        "unpriced_models": sorted(unpriced) if prices.rates else [],
-    }
 
 
 def _group_runs(rows: Sequence[Row], label: str) -> Facts:

@@ -50,12 +50,10 @@ class HostLog:
         self._core_count = len(psutil.cpu_times(percpu=True))
 
     def watch_job(self, pid: int) -> None:
-        """Log the process of this number from now on, and all that it starts."""
         self._tree = ProcessTree(pid)
         self._tree.load()
 
     def header(self) -> str:
-        """Return the headings, without a line end."""
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
@@ -123,7 +121,6 @@ def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
 def measure_disks(
     last: Mapping[str, tuple[int, int]], now: Mapping[str, tuple[int, int]], seconds: float
 ) -> list[float | None]:
-    """Return bytes read and written in a second by the disks that are in both samples."""
     rates = [measure_rates(last[name], now[name], seconds) for name in last if name in now]
     if not rates or any(rate is None for pair in rates for rate in pair):
         return [None, None]
@@ -131,7 +128,6 @@ def measure_disks(
 
 
 def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float) -> list[float | None]:
-    """Return how much counters rose in a second; None for one that fell, since it began anew."""
     if now is None:
         return [None] * len(last)
     return [(after - before) / seconds if after >= before else None for before, after in zip(last, now, strict=True)]
@@ -233,7 +229,6 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
 
 
 def parse_stat(text: str, tick: int, page: int) -> Usage:
-    """Return what a line of /proc/PID/stat says; a name in it may hold blanks and brackets."""
     fields = text[text.rindex(")") + 2 :].split()
     own, waited = (sum(map(int, fields[part])) / tick for part in (_OWN, _WAITED))
     return Usage(int(fields[_PARENT]), float(fields[_START]), own, waited, int(fields[_PAGES]) * page)

@@ -69,7 +69,6 @@ def build_dmon_command(interval: float) -> list[str] | None:
 
 
 def _run(words: Sequence[str]) -> str:
-    """Return what a command prints; one that does not end is a `SourceError`."""
     try:
         done = subprocess.run(  # noqa: S603 - nvidia-smi as found on the path
             words, stdin=subprocess.DEVNULL, capture_output=True, errors="replace", timeout=_SLOW, check=False
@@ -100,7 +99,6 @@ class LineFile:
         self.pending = b""
 
     def write(self, text: bytes) -> None:
-        """Add text; what follows the last line break waits for the rest of its line."""
         whole, line_break, self.pending = (self.pending + text).rpartition(b"\n")
         if line_break and not self.failure:
             self._append(whole + line_break)
@@ -157,12 +155,14 @@ class LoggedProgram:
                 start_new_session=True,
                 preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - one thread only
             )
+        except BaseException:
+            os.close(ours)
+            raise
         finally:
             os.close(theirs)
         self.descriptor = ours
 
     def copy_output(self) -> None:
-        """Copy what it has printed; call it when `descriptor` can be read."""
         if self.descriptor is None:
             return
         text = b""
@@ -181,7 +181,6 @@ class LoggedProgram:
         self._wait_before_next_start()
 
     def start_again(self) -> None:
-        """Start it again if it ended some seconds ago."""
         if self.descriptor is None and time.monotonic() >= self._next_start:
             try:
                 self._start()

@@ -26,7 +26,6 @@ from gpureport.regular_files import code_system_error
 _SIGNAL_BASE = 128
 """What shells add to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a program to end."""
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""
 _AFTERWARDS = 1.2
