@@ -41,11 +41,9 @@ from gpureport.report.wording.reasons import (
 
 _NEAR = 0.1
 """Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
-
 _ROOM = 0.9
 """Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
 _LARGEST = 1.0
-
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}

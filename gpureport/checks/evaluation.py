@@ -33,14 +33,12 @@ from gpureport.findings import Check, CheckOutcome, Confidence, Finding, NotJudg
 from gpureport.report.wording import display
 
 NO_BASELINE_NAMED = Why("no_baseline", "no baseline was named (--baseline)")
-
 _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "data"): ("idle_gap", "io"),
     ("idle_gap", "unknown"): ("idle_gap", "io"),
     ("power_limited", "capped below its limit"): ("power_cap", None),
 }
 """Kind and cause of findings that had others in the release before: what names them by these holds for one more."""
-
 _SEVERITIES, _CONFIDENCES = list(Severity), list(Confidence)
 _LISTED = 6
 

@@ -39,7 +39,6 @@ from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
 NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
-
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
 _COSTS = {
     "cost": ("total", _NO_PRICE),

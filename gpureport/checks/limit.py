@@ -25,10 +25,8 @@ from gpureport.report.wording import display
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
 """Units of quantities besides the base units of metrics."""
-
 _DECIMALS = 13
 """Enough decimals to show any difference that is not a rounding error."""
-
 _LONGEST = 100
 """Characters of a quantity at most; the pattern takes as long as their square."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
@@ -199,11 +197,9 @@ STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
 BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
 LOST = "lost"
 """GPU time of all classes that are lost."""
-
 FAMILIES = kinds_by_name(RULES)
 """The kinds of every kind and family, by its name."""
 EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
-
 Allowed = tuple[Subject, tuple[str, ...]]
 """What a name stands for, and the units of its limits, the usual one first."""
 _FIGURES: dict[Allowed, tuple[str, ...]] = {
@@ -232,7 +228,6 @@ FIGURES: dict[str, Allowed] = {
     },
 }
 """Every name that a limit may use without a word before it; a metric comes before a figure of the same name."""
-
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR = 0.85
 """Likeness to a known name from which an unknown one is taken for a slip."""

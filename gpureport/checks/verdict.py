@@ -28,7 +28,6 @@ _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED = 3
 _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
-
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -37,17 +36,12 @@ OUTCOMES = {
     CheckOutcome.NOT_APPLIED: "Does not apply",
 }
 """What each line of text begins with, the gravest first."""
-
 _TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
-
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
 """Exit codes of a gate."""
-
 WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
-
 HAS_DATA = "the run has data"
 """The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
-
 _NAMED = 2
 _LONGEST = 264
 """Characters of a line for a chat, which the command comes before."""

@@ -12,7 +12,6 @@ from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
 
 Value = str | float | None  # text, a number in a base unit, or None when not recorded
-
 COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
 SAME_MEMORY = 1.05  # ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %
 _SAMPLING = 1.25  # ratio of intervals from which one log sees gaps that the other misses
@@ -203,7 +202,6 @@ _CHECKS = (
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
-
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
 """Checks of what the GPUs are, which a change of the set-up may be in."""
 

@@ -22,7 +22,6 @@ ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
 TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
-
 POINTS, SHARE = 0.02, 0.03
 """Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
@@ -188,7 +187,6 @@ FIGURES = (
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
 """Every figure, in the order shown. The training rate is read by what the rates of all steps rest on."""
-
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same in the order of documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)

@@ -11,7 +11,6 @@ from gpureport.fleet.summarise import Row
 
 Facts: TypeAlias = dict[str, Any]
 """A part of the report on many runs, as its JSON holds it; None is not known."""
-
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # that are listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5

@@ -34,7 +34,6 @@ from gpureport.store.store import Entry, Store
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
 TRIES = 3
 """Deaths of workers after which a task is given up: once beside others, then twice alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000

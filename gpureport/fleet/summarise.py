@@ -43,7 +43,6 @@ from gpureport.store.run_records import StoredRun
 
 Row: TypeAlias = dict[str, Any]
 """A summary by the columns of SCHEMA; times are microseconds, params and tags are pairs."""
-
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _FINDING = pa.struct(
     [
@@ -88,7 +87,6 @@ SCHEMA = pa.schema(
     ]
 )
 """Columns of the table; null is not recorded. Times without a zone are local, as in `Run`."""
-
 FORMAT = 1
 """Version of the layout. 1 (2026-11): a row for each run and GPU."""
 _KEY = b"gpureport.fleet"

@@ -34,7 +34,6 @@ _CONTEXT = 0.05
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
-
 Sums: TypeAlias = Mapping[str, Any]
 """Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; None is not known), and `runs`."""
 Key = TypeVar("Key")

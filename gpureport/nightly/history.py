@@ -25,7 +25,6 @@ from gpureport.store import atomic_writes
 
 FORMAT = 1
 """Version of the layout. 1 (2026-11): a row for each figure of a run; a row with a reason for a source without data."""
-
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (
@@ -33,11 +32,9 @@ _DAMAGE = (
     pa.ArrowException,
 )
 """What reading a damaged night raises."""
-
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
 """Key of the checks, which are JSON in the metadata: a table of figures has no place for them."""
-
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),

@@ -34,7 +34,6 @@ _NAMED = 2
 _LABEL = 60
 _GONE = 0.005
 """Share of GPU time that prints as less than one per cent."""
-
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 """Figures that say what lies behind a change of the job's own figure."""
 

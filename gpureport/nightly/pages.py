@@ -41,27 +41,20 @@ from gpureport.report.wording.terms import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
 LATEST = 60  # nights on the index
-
 _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
 """How a verdict looks, by its exit code: red is 1 and nothing else."""
-
 _OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
 """Groups whose own figure is drawn on the first page."""
-
 SMALL_NIGHTS = 90
 """The newest nights in the drawing beside others."""
-
 _LARGE, _SMALL = (720, 200), (180, 28)
 """Width and height of the drawing of one figure, and of the one beside others."""
-
 _MARGIN = 4
 _LEAST_RANGE = 0.1
 """Least height of a curve as a share of its largest value: without it noise of one per cent looks like a jump."""
-
 _TICKS, _SHORTEST_MONTH = 8, 28
-
 Content = dict[str, Any]
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
 
 Params = tuple[tuple[str, str], ...]
-
 _TEXTS = ("source", "name", "step", "reason")
 WORK = "--work"
 """Name of the param that says what a run did, such as `12000 steps`; none of a person is called so."""

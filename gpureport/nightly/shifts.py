@@ -14,41 +14,30 @@ if TYPE_CHECKING:
 
 SHORTEST = 3
 """Values a level lasts at least: one or two that lie apart are outliers."""
-
 _MOST_LEVELS = 256
-
 _CLIP = 2.5
 """Differences are clipped at so many deviations, so that outliers and shifts do not count as noise."""
-
 _CENTRE_CLIP = 2.0
 """The same for the values of a level when its centre is estimated."""
-
 _TO_DEVIATION = 1.4826
 """A median absolute deviation of a normal distribution, as its standard deviation."""
-
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """Correlation of a night with the one before that is assumed, and how many nights that assumption is worth."""
-
 _HIGHEST = 0.8
 """Highest correlation that is believed: what drifts looks like 1, and the deviation would have no bound. Chosen, not
 measured: at 0.8 it is 1.6 times what the differences from night to night show."""
 _DOUBT = 0.3
 """Standard errors of the correlation that are added to it: one taken for too low makes chance pass for a change."""
-
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
 """Part of its variance that a normal distribution keeps when clipped at the reach."""
-
 FEWEST = 10
 """Nights with a value that are needed to detect changes."""
-
 WINDOW = 365
 """The newest nights that are looked at."""
-
 _PENALTY = 5.0
 """What a step costs, in deviations."""
-
 _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
 """Standard errors a step must have, and how many times more, divided by the nights: few tell less of the noise.
@@ -57,18 +46,15 @@ Chosen by simulation of twenty figures over sixty nights at a correlation of 0.5
 a step of five deviations is told by its third night in seven cases of ten. At 4.3 there are 27 such nights; at 4.6
 there are 13, and fewer than seven cases.
 """
-
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
 """Deviations by which a level younger than so many nights keeps apart, in three of them, from the level beside it.
 
 A single large shock fades over the nights after it, and its mean over three of them is no level.
 """
-
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
 """The same of the ends of a 95% interval."""
-
 _GRADUAL = 0.8
 """How much closer than two levels a straight line must be."""
 

@@ -21,20 +21,16 @@ from gpureport.store import atomic_writes
 INDEX = "index.html"
 BACK = f"../{INDEX}"
 """The first page, as seen from a report."""
-
 REPORTS, FIGURES = "nights", "figures"
 """Folders of the reports, and of the pages of figures."""
-
 MARKER = "gpureport-site"
 """File that makes a folder a site; not hidden, since what carries artifacts between jobs leaves out hidden files."""
-
 _NIGHTS = "nights.html"
 """A page of all nights, which sites of earlier versions hold."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
 _WRITTEN = rf".+\.html|{MARKER}"
-
 ReportRenderer = Callable[[NightlyRecord], bytes | None]
 """Returns the report of a night as a page; None where its runs are kept no longer."""
 

@@ -16,7 +16,6 @@ from gpureport.report.wording.terms import name_figure, per_batch
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """The figures of a job whose work is not known, the first that changed before the others."""
-
 _LEFT = 0.1
 """Part of a change that may be left once a later one has undone it (pragmatic)."""
 

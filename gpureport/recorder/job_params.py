@@ -16,7 +16,6 @@ from gpureport.names import read_environment_labels
 from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets
 
 Params = Iterator[tuple[str, str]]
-
 _PACKAGES = (
     *("torch", "tensorflow", "jax", "jaxlib", "numpy"),
     *("lightning", "pytorch-lightning", "transformers", "accelerate", "deepspeed"),

@@ -29,14 +29,12 @@ FOLDER = ".gpureport"
 BASELINES = "baselines"
 _ID = re.compile(r"[0-9a-f]{16}")
 _SHORTEST_PREFIX = 4
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARISON = re.compile(r"((?:tag|param):[^=!<>~]+|[^=!<>~:]+)(!=|<=|>=|==?|<|>|~)(.*)", re.DOTALL)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d)?)?)?)?)?Z?")
 _EQUALS: dict[str, Callable[[Any, Any], bool]] = {"=": compare.eq, "!=": compare.ne}
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {"<": compare.lt, "<=": compare.le, ">": compare.gt, ">=": compare.ge}
 _COMPARE = _EQUALS | _ORDERS
-
 _TEXTS: "dict[str, Callable[[Run], Iterable[str | None]]]" = {
     "name": lambda run: [run.name],
     "id": lambda run: [run.id],

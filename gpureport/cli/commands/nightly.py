@@ -27,6 +27,7 @@ from gpureport.cli.reading import given, words
 from gpureport.cli.reading.recordings import (
     AnalysedRuns,
     analyze_runs,
+    describe_run,
     make_run_names_distinct,
     sample_runs,
 )
@@ -162,11 +163,19 @@ def _capture_night(
     read = read if options.name else make_run_names_distinct(read)
     sources = {id(recording): source for recording, (source, _) in zip(read, runs, strict=True)}
     fresh = analyze_runs(read, options, fewest_runs=0)
-    for recording, fault in fresh.faults:
+    parts, sampled, faults = list[NightlyRun](), list[tuple[Recording, Analysis]](), [*fresh.faults]
+    for recording, analysis in fresh.runs:
+        try:
+            with internal_errors(describe_run(recording.run)):
+                (run,) = sample_runs([(recording, analysis)], options.throughput)
+                parts.append(records.capture_run(sources[id(recording)], run))
+            sampled.append((recording, analysis))
+        except InternalError as error:
+            report_internal_error(error)
+            faults.append((recording, error))
+    for recording, fault in faults:
         add_missing(sources[id(recording)], recording.run.step or "", fault.what, fault.code, fault.where)
-    measured = zip(fresh.runs, sample_runs(fresh.runs, options.throughput), strict=True)
-    parts = [records.capture_run(sources[id(recording)], run) for (recording, _), run in measured]
-    return [*parts, *lacking], checks, fresh
+    return [*parts, *lacking], checks, replace(fresh, runs=tuple(sampled))
 
 
 def _check_changes(
