@@ -252,29 +252,22 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield what a baseline can hold, by the interval of one more run against it."""
+    """Yield by how much the runs of a baseline differ, and the size that a rule can hold, by one more run like them."""
     if len(runs) == 1:
         yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
         return
     longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
     another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_CHECKED)))
     comparison = compare([*(run.in_step(_BASELINE) for run in runs), another.in_step(_CHECKED)])
-    delta, size = comparison.judged(_BASELINE, _CHECKED), _describe_size(comparison.steps[0], comparison.primary)
-    if not size or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:
+    delta, base = comparison.judged(_BASELINE, _CHECKED), comparison.steps[0]
+    figure = BY_METRIC[comparison.primary]
+    is_ratio = figure.role is FigureRole.WORK
+    values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
+    if len(values) < 2 or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:  # noqa: PLR2004 - one has no scatter
         why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
         yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
         return
-    yield size
-
-
-def _describe_size(base: Step, metric: str) -> str:
-    """Return by how much runs differ, and the size that a rule can hold; empty without two runs that count."""
-    figure = BY_METRIC[metric]
-    is_ratio = figure.role is FigureRole.WORK
-    values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
-    if len(values) < 2:  # noqa: PLR2004 - one run has no scatter
-        return ""
-    known = find_resolution(base, base, metric) if is_ratio else Resolution(finest=figure.finest)
+    known = find_resolution(base, base, figure.metric) if is_ratio else Resolution(finest=figure.finest)
     half, spread = estimate_interval_of_next_run(values, known.finest, known.least), stdev(values)
     size = ceil(min(find_smallest_ratio(half) if is_ratio else half, _LARGEST) * 100 - 1e-9) / 100
     if is_ratio:
@@ -282,7 +275,6 @@ def _describe_size(base: Step, metric: str) -> str:
     else:
         held, differ = (display.percentage_points(each).lstrip("+") for each in (size, spread))
         held, other = held.replace(".0", ""), "; for one on GPU time per unit of work, give --work N:UNIT"
-    noun, spreads = terms.name_for_one(terms.column_title(metric)), f"{len(values)} runs spread by {differ}"
-    if size >= _LARGEST:
-        return f"{spreads}: too much for a rule on {noun}{other}."
-    return f"{spreads}: a rule on {noun} can hold a size of {held} or more{other}."
+    noun, spreads = terms.name_for_one(terms.column_title(figure.metric)), f"{len(values)} runs spread by {differ}"
+    can = f"a rule on {noun} can hold a size of {held} or more"
+    yield f"{spreads}: {can if size < _LARGEST else f'too much for a rule on {noun}'}{other}."

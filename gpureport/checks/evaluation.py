@@ -25,7 +25,7 @@ from gpureport.checks.limit import (
     Why,
     format_against_limit,
 )
-from gpureport.checks.policy import Acknowledgement, Exemption, LimitScope, Policy, PolicyEntry
+from gpureport.checks.policy import Acknowledgement, Exemption, Policy, PolicyEntry
 from gpureport.comparison.figures import observed_seconds
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
@@ -68,18 +68,18 @@ def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
 
 
 def _evaluate_entry(entry: PolicyEntry, policy: Policy, given: CheckInput) -> Iterator[Check]:
-    chosen = [run for run in given.runs if _applies(entry.scope, run.analysis)]
+    chosen = [run for run in given.runs if _applies(entry, run.analysis)]
     if entry.limit.subject is Subject.CHANGE:
         # the runs of one step are repetitions and are compared together
         chosen = list({step_name(run.analysis): run for run in chosen}.values())
     if not chosen and given.runs:
-        reason = Why("no_run_matches", f"no run is {entry.scope.words}")
+        reason = Why("no_run_matches", f"no run is {entry.scope}")
         yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, Observed(), reason)
     for run in chosen:
         yield _check_run(entry, run, policy, given)
 
 
-def _applies(where: LimitScope, analysis: Analysis) -> bool:
+def _applies(where: PolicyEntry, analysis: Analysis) -> bool:
     run = analysis.run
     if where.step is not None and not (run.step and fnmatchcase(run.step, where.step)):
         return False
@@ -92,12 +92,12 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
     whole = sampled.analysis
     run = CheckedRun(
         sampled=sampled,
-        analysis=_select_gpus(whole, entry.scope),
+        analysis=_select_gpus(whole, entry.gpus),
         selected_kinds=given.selected_kinds,
         goals=given.goals,
         confidence=entry.confidence,
     )
-    there, asked = {gpu.index for gpu in whole.run.gpus}, entry.scope.gpus
+    there, asked = {gpu.index for gpu in whole.run.gpus}, entry.gpus
     absent = [str(index) for index in asked or () if index not in there]
     lacking = Why("no_such_gpu", f"the run has no GPU {display.join_words(absent)}") if absent else NO_REASON
     has_gpus = asked is None or len(absent) < len(asked)
@@ -113,10 +113,10 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
     return _make_check(entry, name or whole.run.name, outcome, seen, reason)
 
 
-def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis:
+def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
     """Return the analysis of the GPUs in scope, with all hosts; of all GPUs where none is there."""
     run = analysis.run
-    kept = {gpu.id for gpu in run.gpus if gpu.index in (where.gpus or ())}
+    kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
         return analysis
     devices = tuple(device for device in run.devices if device.id in kept or device not in run.gpus)
@@ -153,7 +153,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
 
 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
-    limit, is_of_gpus = entry.limit, entry.scope.gpus is not None
+    limit, is_of_gpus = entry.limit, entry.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
         return not_observed("no_gpu_scope", "training metrics describe the whole run: leave out gpu under for")
     if not limit.needs_baseline:

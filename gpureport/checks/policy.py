@@ -20,21 +20,6 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitScope:
-    """What a limit applies to: GPUs, and patterns of steps and of names of runs or files; None is everything."""
-
-    gpus: tuple[int, ...] | None = None
-    step: str | None = None
-    source: str | None = None
-
-    @property
-    def words(self) -> str:
-        gpus = None if self.gpus is None else ", ".join(map(str, self.gpus))
-        named = {"GPU": gpus, "step": self.step, "source": self.source}
-        return ", ".join(f"{word} {value}" for word, value in named.items() if value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
     """When a limit does not apply: another is kept, a bare kind is found, or a run has a param or tag."""
 
@@ -45,18 +30,29 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """One limit of a policy, what it applies to and when not, how sure findings must be, and where it is stated."""
+    """One limit of a policy, what it applies to and when not, how sure findings must be, and where it is stated.
+
+    It applies to GPUs, and to patterns of steps and of names of runs or files; None is everything.
+    """
 
     limit: Limit
-    scope: LimitScope = LimitScope()
+    gpus: tuple[int, ...] | None = None
+    step: str | None = None
+    source: str | None = None
     unless: Exemption | None = None
     confidence: Confidence = Confidence.MEDIUM
     origin: str = OPTION
 
     @property
+    def scope(self) -> str:
+        gpus = None if self.gpus is None else ", ".join(map(str, self.gpus))
+        named = {"GPU": gpus, "step": self.step, "source": self.source}
+        return ", ".join(f"{word} {value}" for word, value in named.items() if value)
+
+    @property
     def words(self) -> str:
-        place = f" for {self.scope.words}" if self.scope.words else ""
-        return f"{self.limit.words}{place}" + (f" unless {self.unless.words}" if self.unless else "")
+        scope = f" for {self.scope}" if self.scope else ""
+        return f"{self.limit.words}{scope}" + (f" unless {self.unless.words}" if self.unless else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +104,10 @@ def _read_entry(section: Section) -> PolicyEntry:
     if confidence not in tuple(Confidence):
         what, hint = f"{confidence!r} is not a confidence", f"write one of {', '.join(Confidence)}"
         raise section.wrong("confidence", what, hint, code="wrong_value")
-    return PolicyEntry(limit, scope, unless, Confidence(confidence), section.at("limit"))
+    return PolicyEntry(limit, *scope, unless, Confidence(confidence), section.at("limit"))
 
 
-def _read_scope(section: Section) -> LimitScope:
+def _read_scope(section: Section) -> tuple[tuple[int, ...] | None, str | None, str | None]:
     given: Any = section.values.get("for", {})
     is_table = isinstance(given, dict) and given.keys() <= {"gpu", "step", "source"}
     gpus, named = (given.get("gpu"), [given[key] for key in given.keys() & {"step", "source"}]) if is_table else (0, [])
@@ -121,7 +117,7 @@ def _read_scope(section: Section) -> LimitScope:
         hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of them"
         raise section.wrong("for", "not a table of GPUs, a step or a source", hint, code="wrong_value")
     chosen = None if gpus is None else tuple(sorted(set(listed)))
-    return LimitScope(gpus=chosen, step=given.get("step"), source=given.get("source"))
+    return chosen, given.get("step"), given.get("source")
 
 
 def _read_exemption(section: Section) -> Exemption | None:
