@@ -132,10 +132,7 @@ def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return why a limit does not apply, or why that is unknown; else both are false.
-
-    A run without any GPU in scope can be excused by what is of the whole run alone.
-    """
+    """Return why a limit does not apply, or why that is unknown; else both are false."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)
@@ -259,7 +256,7 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
     found = _select_findings(limit, run)
     one_kind = limit.name not in _SEVERITIES
     lacking = [entry for entry in run.analysis.not_judged if entry.kind in asked]
-    seen = _count_findings(found) if limit.threshold.unit == FINDINGS else _sum_losses(limit, run.analysis, found)
+    seen = _add_up(limit, run.analysis, found)
     unsure = _count_unsure(limit, run, len(found))
     if unsure and not found:
         # a rule that holds shows only what was observed
@@ -271,11 +268,6 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
     return replace(seen, doubt=doubt, note=join_reasons(unjudged, unsure))
 
 
-def _count_findings(found: Sequence[Finding]) -> Observed:
-    text = display.plural(len(found), "finding")
-    return Observed(value=float(len(found)), text=f"{text}: {_name_kinds(found)}" if found else text)
-
-
 def _name_kinds(found: Sequence[Finding]) -> str:
     kinds = [finding.kind for finding in found]
     names = [f"{kind} ({kinds.count(kind)} times)" if kinds.count(kind) > 1 else kind for kind in dict.fromkeys(kinds)]
@@ -283,9 +275,12 @@ def _name_kinds(found: Sequence[Finding]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return what findings lost; a root includes its consequences."""
+def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
+    """Return how many findings there are, or what they lost; a root includes its consequences."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
+    named = f": {_name_kinds(found)}" if found else ""
+    if unit == FINDINGS:
+        return Observed(value=float(len(found)), text=f"{display.plural(len(found), 'finding')}{named}")
     if unit == MONEY and (cost is None or cost.currency != limit.threshold.currency):
         currency = limit.threshold.currency or "this currency"
         return not_observed("no_price", f"no price is stated in {currency}: --gpu-hour-price or [prices]")
@@ -299,7 +294,7 @@ def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> O
     value = total / held if unit == SHARE else total
     shown = format_against_limit(value, limit.threshold, display.gpu_time if unit == TIME else None)
     doubt = Why("loss_not_known", f"what {_name_kinds(untold)} lost is not known in GPU time") if untold else NO_REASON
-    return Observed(value=value, text=f"{shown}: {_name_kinds(found)}" if found else shown, doubt=doubt)
+    return Observed(value=value, text=f"{shown}{named}", doubt=doubt)
 
 
 def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Sequence[str] | frozenset[str]) -> Why:

@@ -101,10 +101,7 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it.
-
-    If both would read the same, the unit of the limit is used, with enough decimals to differ.
-    """
+    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it."""
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)
     word = parts[2] or "" if parts else ""

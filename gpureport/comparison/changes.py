@@ -63,8 +63,6 @@ class SetupChange:
 
 
 class ChangeKind(StrEnum):
-    """What became of a finding, in the order shown."""
-
     NEW = "new"
     PERSISTING = "persisting"
     RESOLVED = "resolved"
@@ -262,8 +260,6 @@ def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargestFinding:
-    """The findings of one kind and cause that lost most in a step; the words are of the one that did."""
-
     kind: str
     cause: str | None
     severity: Severity

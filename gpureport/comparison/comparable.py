@@ -22,8 +22,6 @@ _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparability:
-    """One property of the recordings that must agree for their figures to be compared."""
-
     base: str
     step: str
     check: str

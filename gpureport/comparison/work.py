@@ -133,8 +133,6 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingCurve:
-    """One training metric of a run, in the order of time."""
-
     name: str
     times: IntArray  # microseconds since 1970, empty where one value has none
     values: FloatArray  # NaN and infinities as they were logged; one that ends in such has diverged

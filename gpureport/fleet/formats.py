@@ -157,7 +157,6 @@ def render_text(page: FleetPage, place: Page = PIPE, *, full: bool = False) -> s
 
 
 def write_json(report: Facts) -> str:
-    """Return the report as JSON: null for what is not known; times as ISO 8601."""
     zone = "UTC" if report["is_zoned"] else None
     times = {name: report[name] and iso_time(report[name], zone) for name in ("started", "ended")}
     return dump(_round({"schema": SCHEMA, **report, **times}))

@@ -74,10 +74,7 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
 
 
 def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
-    """Return the share of GPU time that was lost; `not recorded` where nothing is known of it.
-
-    Where more may be lost than is known, it is said to be a lower bound, and a tiny bound is `not known`.
-    """
+    """Return the share of GPU time that was lost; `not recorded` where nothing is known of it."""
     ratio = use["lost_ratio"] if use["gpu_seconds"] > use["unknown_gpu_seconds"] else None
     if is_lower_bound and ratio is not None:
         return f"at least {display.percent(ratio)}" if ratio >= NOTABLE_RATIO else UNKNOWN

@@ -157,10 +157,7 @@ def _end_with(owner: BaseProcess) -> None:
 
 @contextmanager
 def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
-    """Connect to a Dask cluster, which runs the tasks of a worker that dies on another one.
-
-    Without the address of a scheduler one is started on this machine, with a process for each of `count` cores.
-    """
+    """Connect to a Dask cluster, which runs the tasks of a worker that dies on another one."""
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):

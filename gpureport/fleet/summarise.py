@@ -304,10 +304,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
-    """Yield what was found on a GPU or on the whole job, in the order of the analysis.
-
-    A loss in a recording too short to assess it asks for no step.
-    """
+    """Yield what was found on a GPU or on the whole job, in the order of the analysis."""
     is_too_short = gains.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
@@ -329,10 +326,7 @@ def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Itera
 
 
 def _measure_part(finding: Finding, device: str, times: _Times) -> float:
-    """Return which part of what a finding lost one of its GPUs lost.
-
-    It is that of the time of its class where there is any, otherwise each has the same.
-    """
+    """Return which part of what a finding lost one of its GPUs lost."""
     concerned = [each for each in finding.devices if each in times] or list(times)
     name = _CLASSES.get(finding.kind, "")
     whole = fsum(times[each].get(name, 0.0) for each in concerned)

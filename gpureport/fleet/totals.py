@@ -46,10 +46,7 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is.
-
-    `labels` are what runs are grouped by, `selection` says how they were selected; they are a sample of a month.
-    """
+    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is."""
     rows = _price_rows(summaries, prices)
     members = _group(rows, (row["run_id"] for row in rows))
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
@@ -289,11 +286,7 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
-    """Return a step of advice over some losses.
-
-    It is called what the reports of these runs call what to do about the finding that lost most, unless they name GPUs
-    in it, or another step has this title.
-    """
+    """Return a step of advice over some losses."""
     runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
     for row, finding, seconds in losses:
         runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well

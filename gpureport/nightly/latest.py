@@ -42,10 +42,8 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history, with its records, of which parallel jobs write one each, and groups of runs.
 
-    `new_events` are those that it first shows: the latest of each group, the worse ones first, then those that a later
-    one has overtaken. `standing_events` are changes for the worse that an earlier night showed and that still hold.
-    `unrecorded` are figures that its runs no longer record. Groups with too few nights need so many more.
-    The course of the figure by which each job is judged is its own trend.
+    `new_events` are those that it first shows, `standing_events` changes for the worse that an earlier night showed and
+    that still hold, `unrecorded` what its runs no longer record.
     """
 
     date: str
@@ -252,10 +250,7 @@ def describe_absence(kind: FigureKind, point: Point) -> str:
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent.
-
-    It is empty where both ends read alike.
-    """
+    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent."""
     if kind.unit not in (COUNT, "1") and step.before > 0:
         return display.drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")

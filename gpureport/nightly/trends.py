@@ -163,9 +163,8 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
 class ChangeEvent:
     """Changes of the runs of one step on one model of GPU that begin within a few nights of each other.
 
-    The job's own figure comes first and decides the verdict: `worse` or `better`, or `changed` where that stayed the
-    same. It is new where the latest night is the first to show what decides, not a figure that joins it, and undone
-    where a later change took the job's own figure back to where it was before.
+    The job's own figure comes first and decides the verdict, `changed` where that stayed the same. It is new where the
+    latest night is the first to show what decides, and undone where a later change took the job's own figure back.
     """
 
     date: str

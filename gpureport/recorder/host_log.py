@@ -27,10 +27,7 @@ _PARENT, _OWN, _WAITED, _START, _PAGES = 1, slice(11, 13), slice(13, 15), 19, 21
 
 
 class HostCounters(NamedTuple):
-    """Bytes read and written by each disk, and received and sent; None if not counted.
-
-    They rise; `at` is in seconds of a clock that nobody sets.
-    """
+    """Bytes read and written by each disk, and received and sent; None if not counted."""
 
     at: float
     disks: Mapping[str, tuple[int, int]] | None
@@ -137,10 +134,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """What a process has used: seconds of its own, those of processes it started and waited for, and resident bytes.
-
-    With its number, its `start` in a unit of the system names one process for good.
-    """
+    """What a process has used: seconds of its own, those of processes it started and waited for, and resident bytes."""
 
     parent: int
     start: float
@@ -150,10 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What a job used since the last look: cores in all, cores of its busiest process, and bytes of the largest one.
-
-    None without a process; for the cores also at the first look.
-    """
+    """What a job used since the last look: cores in all, cores of its busiest process, and bytes of the largest one."""
 
     cores: float | None
     busiest: float | None

@@ -40,10 +40,7 @@ _LONG_SILENCE = 90.0
 
 
 def build_query_command(interval: float) -> list[str]:
-    """Return the command that prints every GPU at an interval: the fields that the driver knows and answers.
-
-    Raise a `SourceError` when the driver answers no query, with what it says.
-    """
+    """Return the command that prints every GPU at an interval: the fields that the driver knows and answers."""
     known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""

@@ -36,10 +36,7 @@ _PART = ".part"
 
 
 class RecordingSession:
-    """A recording in progress; `run` is what its file says, complete after `record`.
-
-    It waits for lines of nvidia-smi, for the time of the next sample of the machine, and for signals.
-    """
+    """A recording in progress; `run` is what its file says, complete after `record`."""
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
         """Ask the driver what it knows and make the folder, or raise an error; nothing runs yet.
