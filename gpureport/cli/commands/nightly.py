@@ -27,7 +27,6 @@ from gpureport.cli.reading import given, words
 from gpureport.cli.reading.recordings import (
     AnalysedRuns,
     analyze_runs,
-    describe_run,
     make_run_names_distinct,
     sample_runs,
 )
@@ -163,19 +162,11 @@ def _capture_night(
     read = read if options.name else make_run_names_distinct(read)
     sources = {id(recording): source for recording, (source, _) in zip(read, runs, strict=True)}
     fresh = analyze_runs(read, options, fewest_runs=0)
-    parts, sampled, faults = list[NightlyRun](), list[tuple[Recording, Analysis]](), [*fresh.faults]
-    for recording, analysis in fresh.runs:
-        try:
-            with internal_errors(describe_run(recording.run)):
-                (run,) = sample_runs([(recording, analysis)], options.throughput)
-                parts.append(records.capture_run(sources[id(recording)], run))
-            sampled.append((recording, analysis))
-        except InternalError as error:
-            report_internal_error(error)
-            faults.append((recording, error))
-    for recording, fault in faults:
+    for recording, fault in fresh.faults:
         add_missing(sources[id(recording)], recording.run.step or "", fault.what, fault.code, fault.where)
-    return [*parts, *lacking], checks, replace(fresh, runs=tuple(sampled))
+    measured = zip(fresh.runs, sample_runs(fresh.runs, options.throughput), strict=True)
+    parts = [records.capture_run(sources[id(recording)], run) for (recording, _), run in measured]
+    return [*parts, *lacking], checks, fresh
 
 
 def _check_changes(
