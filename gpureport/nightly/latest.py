@@ -161,12 +161,12 @@ def describe_latest_night(night: LatestNight) -> list[str]:
         if titles:
             lines.append(f"Known before, but not of this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
     for event in night.new_events:
-        lines.append(_describe_new_event(night, event))
+        lines += _describe_new_event(night, event)
     for event in night.standing_events:
         trend, change = event.changes[0]
         good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
         accept = "To accept it: gpureport baseline set NAME on newer nights."
-        lines += [_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
+        lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
     if len(night.groups) > 1:
         for group, needed in night.nights_needed.items():
             lines.append(
@@ -175,14 +175,14 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     return lines
 
 
-def _describe_new_event(night: LatestNight, event: ChangeEvent) -> str:
+def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]:
     trend, change = event.changes[0]
     before, after = (format_value(trend.kind, level) for level in (change.shift.before, change.shift.after))
     verdict = f", {event.verdict}" if event.verdict != "changed" else ""
     interval = format_change_interval(trend.kind, change.shift)
     between = f" (95% interval {interval})" if interval else ""
     of = night.name(event.group, " of {}")
-    return f"Since {name_night(event)}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
+    yield f"Since {name_night(event)}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
     if event.changed_params:
         yield f"Changed that night: {format_param_changes(event.changed_params)}."
 
