@@ -35,7 +35,17 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and the differences of each from the one before and the first."""
+    """Steps in order, and the differences of each from the one before and the first.
+
+    Attributes:
+        steps: in order.
+        deltas: neighbours in order, then those after the second against the first.
+        primary: the figure that the chain is judged by.
+        tested: how many comparisons of it verdicts allow for.
+        training_tested: the same of the training rate.
+        remaining: what is still lost in the last step.
+        goals: what a person says of training metrics.
+    """
 
     steps: tuple[Step, ...]
     deltas: tuple[Delta, ...]
