@@ -61,7 +61,6 @@ _PROFILED = "the time since DCGM's previous reading, over which its counters ave
 _COUNTED = "since counting began, which nvidia-smi does not say"
 _LIFE = "the life of the GPU"
 _ENGINES = {"encoder": "video encoder", "decoder": "video decoder", "jpeg": "JPEG engine", "ofa": "optical-flow engine"}
-
 CLOCK_EVENT_BITS: dict[str, int] = {
     "gpu_idle": 0x1,
     "applications_clocks_setting": 0x2,
@@ -76,7 +75,6 @@ CLOCK_EVENT_BITS: dict[str, int] = {
     "reliability": 0x400,
 }
 """Bits of NVML's clocks event reasons mask (nvml.h, nvmlClocksEventReasons; 0x200 and 0x400 since NVML 615)."""
-
 COUNTED_CLOCK_EVENTS = (
     "sw_power_cap",
     "sync_boost",

@@ -12,18 +12,14 @@ from functools import partial
 
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
-
 Units = Sequence[tuple[str, float]]
 """Name and size in base units of each unit of a quantity, the largest first."""
-
 GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
 ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
 MASS: Units = (("t", 1e6), ("kg", 1e3), ("g", 1.0), ("mg", 1e-3))
 THROUGHPUT: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
-
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£": "£", "¥": "¥"}
 """Signs that stand before an amount; any other currency follows it as a code."""
-
 _FIGURES = 3
 _FINEST = 1e-9  # size below which a number is the rounding of a computation
 _MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # days are easier to read than hours from two on

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 _MIB, _GIB = 2**20, 2**30
-
 MOST_SETTINGS_BYTES = _MIB
 """Bytes of a file that a person writes by hand: settings, policies, maps, labels, steps; and of one label of a run."""
 MOST_RECORD_BYTES = _GIB  # bytes of one file of a tracker: the points of a metric, or the operations of a process
@@ -33,7 +32,6 @@ MOST_ANSWER_BYTES = 256 * _MIB  # bytes of one answer of a tracking server
 MOST_PAGES = 10_000  # pages of one list of a tracking server
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
 """Times that are read: from 1970 on, before the year 9999, so that every zone and every end of a sample has a date."""
-
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
@@ -47,7 +45,6 @@ class Unit:
     denominator: int = 1
 
     def to_base(self, value: float) -> float:
-        """Return `value` of this unit in the base unit; one rounding at most."""
         return value * self.numerator / self.denominator
 
 

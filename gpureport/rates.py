@@ -25,10 +25,7 @@ _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
 
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A stretch, first to last sample, so slowly sampled that elsewhere it would be full of gaps.
-
-    Times are microseconds, the interval is the median in seconds.
-    """
+    """A stretch, first to last sample, so slowly sampled that elsewhere it would be full of gaps."""
 
     start: int
     end: int
@@ -71,10 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the seconds between rows of each of two recorders that write one log, just behind each other.
-
-    None where distances in microseconds do not alternate between one much shorter than the mean and a longer one.
-    """
+    """Return the seconds between rows of each of two recorders that write one log, just behind each other."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -112,7 +106,6 @@ def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
 
 
 def distances_inside(times: IntArray, stretch: SlowStretch) -> slice:
-    """Return the distances between samples that lie in a stretch, by the sample before each."""
     first = int(np.searchsorted(times, stretch.start, side="left"))
     return slice(first, int(np.searchsorted(times, stretch.end, side="right")) - 1)
 
@@ -134,12 +127,10 @@ class CountedWork:
 
     @property
     def rate(self) -> float | None:
-        """Work done a second from the start of the first span to the end of the last; None without any."""
         seconds = float(self.times[-1] - self.times[0]) / 1e6
         return self.amount / seconds if seconds > 0 and self.amount > 0 else None
 
     def within(self, start: int, end: int) -> float:
-        """Return the work done between two times; within a span work goes on evenly."""
         total = np.concatenate([[0.0], np.cumsum(self.amounts)])
         first, last = np.interp([start, end], self.times, total)
         return float(last - first)
@@ -181,7 +172,6 @@ def count_by_rates(
 
 
 def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, FloatArray] | None:
-    """Return each moment, in order, and its highest step; None for too few, or no rise."""
     order = np.lexsort((steps, times))
     stamps, counts = times[order], steps[order]
     last = np.append(np.diff(stamps) > 0, True)[: len(stamps)]

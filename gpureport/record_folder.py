@@ -13,7 +13,6 @@ machine and of the job's processes."""
 RUN_FILE, LABEL_FILE = "run.json", "labels.json"
 """What the run was, see `RecordedRun`; and what a person says of the runs of any folder, which no recorder writes."""
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
-"""Ends of the names of logs that were compressed after they were written, of any recorder."""
 SCHEMA = "gpureport.record/1"
 
 

@@ -22,7 +22,6 @@ GPU_FIELDS = tuple(_QUERY.split(","))
 """Fields that answer what an nvidia-smi log can answer, with R530 and newer."""
 IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
 """Fields of every command: when, which GPU, what it is and how much memory it has."""
-
 COUNTER_FIELDS = (
     "clocks_event_reasons_counters.sw_power_cap",
     "clocks_event_reasons_counters.sw_thermal_slowdown",
@@ -30,21 +29,16 @@ COUNTER_FIELDS = (
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
 """Time the driver counted a clock held down; R580 and newer have them."""
-
 RECORD = "gpureport record -- COMMAND"  # what records a job, its GPUs and its machine
 RECORDS_ONE = f"{RECORD} records one"  # for a person who gave something that is no log
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
-
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """What logs GPUs where gpureport cannot be installed."""
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # what logs copies over PCIe: --query-gpu has no field for it
-GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-"""What logs how much of a GPU works, on Hopper and newer; `explanation.toml` names it."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
-"""What logs the same on older GPUs, with utilisation, power, temperatures and memory."""
+"""What logs how much of a GPU works, with utilisation, power, temperatures and memory."""
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # what logs the machine, in local time, as nvidia-smi does
 PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # what logs one process
-
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
 """Command by the first word of what yields a metric of the machine."""
 

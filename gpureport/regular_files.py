@@ -68,12 +68,10 @@ def check_regular_file(path: Path, *, root: Path | None = None, most: int | None
 
 
 def lies_within(path: Path, root: Path) -> bool:
-    """Return whether a file or folder lies in a folder, links followed."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_SETTINGS_BYTES) -> bytes:
-    """Return the content of a file; arguments and errors as for `check_regular_file`."""
     check_regular_file(path, root=root, most=most)
     # should it have become a named pipe meanwhile, opening it does not block
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
@@ -148,7 +146,6 @@ def _make_folder() -> Path:
 
 
 def make_temporary_folder() -> Path:
-    """Return a new folder that goes when the process ends."""
     # resolved, since readers resolve paths before they name them
     folder = Path(tempfile.mkdtemp(prefix="gpureport-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -5,20 +5,8 @@ from dataclasses import dataclass, replace
 from math import ceil, exp, isfinite, log
 from statistics import stdev
 
-from gpureport.checks.figures import NO_TARGET, observe_divergence
-from gpureport.checks.limit import (
-    BEST,
-    NO_REASON,
-    POINTS,
-    SHARE,
-    Limit,
-    Observed,
-    Why,
-    format_against_limit,
-    format_quantity,
-    join_reasons,
-    not_observed,
-)
+from gpureport.checks.figures import NO_TARGET, Observed, join_reasons, not_observed, observe_divergence
+from gpureport.checks.limit import BEST, NO_REASON, POINTS, SHARE, Limit, Why, format_against_limit, format_quantity
 from gpureport.comparison.chain import compare
 from gpureport.comparison.changes import (
     ChangeKind,
@@ -53,25 +41,22 @@ from gpureport.report.wording.reasons import (
 
 _NEAR = 0.1
 """Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
-
 _ROOM = 0.9
 """Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
 _LARGEST = 1.0
-"""Size from which a rule holds nothing worth a rule."""
-
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
 """Why the size of a change is not known, though both sides have the figure."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    deltas: tuple[Delta, ...]
-    finding_changes: tuple[FindingChange, ...]
     base: Step
     step: Step
-    quality: tuple[QualityChange, ...] = ()
+    deltas: tuple[Delta, ...]
+    finding_changes: tuple[FindingChange, ...]
+    quality: tuple[QualityChange, ...]
 
 
 def compare_with_baseline(
@@ -79,16 +64,10 @@ def compare_with_baseline(
 ) -> BaselineComparison:
     checked = {run.analysis.run.id for run in step}
     others = [run for run in baseline if run.analysis.run.id not in checked] or baseline
-    sides = [run.in_step(_BASELINE) for run in others], [run.in_step(_CHECKED) for run in step]
-    comparison = compare([*sides[0], *sides[1]], goals)
-    first, last = comparison.steps
-    return BaselineComparison(
-        deltas=comparison.deltas,
-        finding_changes=compare_findings(first, last),
-        base=first,
-        step=last,
-        quality=compare_quality(first, last, goals),
-    )
+    comparison = compare([run.in_step(_BASELINE) for run in others] + [run.in_step(_CHECKED) for run in step], goals)
+    base, last = comparison.steps
+    found, quality = compare_findings(base, last), compare_quality(base, last, goals)
+    return BaselineComparison(base, last, comparison.deltas, found, quality)
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
@@ -151,7 +130,6 @@ def _is_improvement(limit: Limit, value: float) -> bool:
 
 
 def _explain_no_change(limit: Limit, delta: Delta, found: BaselineComparison) -> Why:
-    """Return why there is no change to hold against a limit, and what to do where a side lacks the figure."""
     reason, sides = delta.reason, _list_lacking(delta.before, delta.after)
     if reason is not None and not (sides and reason.kind is ReasonKind.NOT_RECORDED):
         return Why(reason.kind.value, describe_reason(reason))
@@ -172,7 +150,6 @@ def _explain_absence(name: str, sides: Sequence[str]) -> Why:
 
 
 def _list_lacking(before: float | None, after: float | None) -> list[str]:
-    """Return the sides that lack a figure."""
     return [side for side, value in ((_BASELINE, before), (_CHECKED, after)) if value is None]
 
 
@@ -194,7 +171,6 @@ def _describe_basis(delta: Delta) -> Why:
 
 
 def _count_runs(before: int, after: int) -> Why:
-    """Return how many runs a change rests on, such as `3 baseline runs, 2 checked`."""
     assumed = f"; {SINGLE_RUN_SCATTER}" if min(before, after) == 1 < max(before, after) else ""
     return Why("replicates", f"{display.plural(before, 'baseline run')}, {after} checked{assumed}")
 
@@ -227,7 +203,6 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
 
 
 def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> Observed:
-    """Return the change of a training metric since the baseline, in the unit of its limit."""
     name, is_best = limit.name, limit.statistic == BEST
     change = next((each for each in changes if each.name == name), None)
     if change is None:
@@ -260,50 +235,39 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
 
 def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
     """Return the fingerprints of findings that the baseline did not have, or perhaps not, with why that is open."""
-    new = {each.fingerprint: NO_REASON for each in found.finding_changes if each.change is ChangeKind.NEW}
+    new = {}
     for each in found.finding_changes:
-        if each.change is ChangeKind.CANNOT_TELL and each.after:
+        if each.change is ChangeKind.NEW:
+            new[each.fingerprint] = NO_REASON
+        elif each.change is ChangeKind.CANNOT_TELL and each.after:
             why = f"whether {each.kind} is new is not known ({describe_unknown_change(each)})"
             new[each.fingerprint] = Why("novelty_not_known", why)
     return new
 
 
 def format_size(limit: Limit, value: float) -> str:
-    """Return the size of a change, without a sign."""
     unit, bound = limit.threshold.unit, replace(limit.threshold, value=abs(limit.threshold.value))
-
-    def words(size: float) -> str:
-        if unit == SHARE:
-            return display.percent(size)
-        return format_quantity(size, unit, bound.currency).removeprefix("+")
-
-    return format_against_limit(abs(value), bound, words)
+    plain = display.percent if unit == SHARE else lambda size: format_quantity(size, unit, bound.currency)
+    return format_against_limit(abs(value), bound, lambda size: plain(size).removeprefix("+"))
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield what a baseline can hold, by the interval of one more run against it."""
+    """Yield by how much the runs of a baseline differ, and the size that a rule can hold, by one more run like them."""
     if len(runs) == 1:
         yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
         return
     longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
     another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_CHECKED)))
     comparison = compare([*(run.in_step(_BASELINE) for run in runs), another.in_step(_CHECKED)])
-    delta, size = comparison.judged(_BASELINE, _CHECKED), _describe_size(comparison.steps[0], comparison.primary)
-    if not size or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:
+    delta, base = comparison.judged(_BASELINE, _CHECKED), comparison.steps[0]
+    figure = BY_METRIC[comparison.primary]
+    is_ratio = figure.role is FigureRole.WORK
+    values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
+    if len(values) < 2 or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:  # noqa: PLR2004 - one has no scatter
         why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
         yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
         return
-    yield size
-
-
-def _describe_size(base: Step, metric: str) -> str:
-    """Return by how much runs differ, and the size that a rule can hold; empty without two runs that count."""
-    figure = BY_METRIC[metric]
-    is_ratio = figure.role is FigureRole.WORK
-    values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
-    if len(values) < 2:  # noqa: PLR2004 - one run has no scatter
-        return ""
-    known = find_resolution(base, base, metric) if is_ratio else Resolution(finest=figure.finest)
+    known = find_resolution(base, base, figure.metric) if is_ratio else Resolution(finest=figure.finest)
     half, spread = estimate_interval_of_next_run(values, known.finest, known.least), stdev(values)
     size = ceil(min(find_smallest_ratio(half) if is_ratio else half, _LARGEST) * 100 - 1e-9) / 100
     if is_ratio:
@@ -311,7 +275,6 @@ def _describe_size(base: Step, metric: str) -> str:
     else:
         held, differ = (display.percentage_points(each).lstrip("+") for each in (size, spread))
         held, other = held.replace(".0", ""), "; for one on GPU time per unit of work, give --work N:UNIT"
-    noun, spreads = terms.name_for_one(terms.column_title(metric)), f"{len(values)} runs spread by {differ}"
-    if size >= _LARGEST:
-        return f"{spreads}: too much for a rule on {noun}{other}."
-    return f"{spreads}: a rule on {noun} can hold a size of {held} or more{other}."
+    noun, spreads = terms.name_for_one(terms.column_title(figure.metric)), f"{len(values)} runs spread by {differ}"
+    can = f"a rule on {noun} can hold a size of {held} or more"
+    yield f"{spreads}: {can if size < _LARGEST else f'too much for a rule on {noun}'}{other}."

@@ -1,40 +1,46 @@
-"""Every limit of a policy, checked on every run it applies to, and what is acknowledged of what is broken."""
+"""Every limit of a policy, checked on every run it applies to: what is observed, and what of it is acknowledged."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
-from math import isfinite
+from math import fsum, isfinite
 from pathlib import PurePath
 
 from gpureport.analysis.results import Analysis
-from gpureport.checks import changes, finding_counts
+from gpureport.checks import changes, figures
 from gpureport.checks.changes import BaselineComparison
+from gpureport.checks.figures import CheckedRun, Observed, explain_short_time, join_reasons, not_observed
 from gpureport.checks.limit import (
+    EVERY_KIND,
+    FAMILIES,
+    FINDINGS,
+    MONEY,
     NO_REASON,
-    NO_VALUE,
-    CheckedRun,
+    NUMBER,
+    SHARE,
+    TIME,
     Limit,
-    Observed,
     Subject,
     Why,
-    join_reasons,
-    not_observed,
+    format_against_limit,
 )
-from gpureport.checks.policy import Acknowledgement, Exemption, LimitScope, Policy, PolicyEntry
+from gpureport.checks.policy import Acknowledgement, Exemption, Policy, PolicyEntry
+from gpureport.comparison.figures import observed_seconds
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.training import NO_GOALS, TrainingGoals
-from gpureport.findings import Check, CheckOutcome, Finding
+from gpureport.findings import Check, CheckOutcome, Confidence, Finding, NotJudged, Severity
 from gpureport.report.wording import display
 
 NO_BASELINE_NAMED = Why("no_baseline", "no baseline was named (--baseline)")
-
 _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "data"): ("idle_gap", "io"),
     ("idle_gap", "unknown"): ("idle_gap", "io"),
     ("power_limited", "capped below its limit"): ("power_cap", None),
 }
 """Kind and cause of findings that had others in the release before: what names them by these holds for one more."""
+_SEVERITIES, _CONFIDENCES = list(Severity), list(Confidence)
+_LISTED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +64,22 @@ def step_name(analysis: Analysis) -> str:
 
 
 def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
-    """Return a check per limit and run, in the order of the limits; for a change, per limit and step."""
     return tuple(check for entry in policy.entries for check in _evaluate_entry(entry, policy, given))
 
 
 def _evaluate_entry(entry: PolicyEntry, policy: Policy, given: CheckInput) -> Iterator[Check]:
-    chosen = [run for run in given.runs if _applies(entry.scope, run.analysis)]
+    chosen = [run for run in given.runs if _applies(entry, run.analysis)]
     if entry.limit.subject is Subject.CHANGE:
         # the runs of one step are repetitions and are compared together
         chosen = list({step_name(run.analysis): run for run in chosen}.values())
     if not chosen and given.runs:
-        reason = Why("no_run_matches", f"no run is {entry.scope.words}")
-        yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, NO_VALUE, reason)
+        reason = Why("no_run_matches", f"no run is {entry.scope}")
+        yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, Observed(), reason)
     for run in chosen:
         yield _check_run(entry, run, policy, given)
 
 
-def _applies(where: LimitScope, analysis: Analysis) -> bool:
+def _applies(where: PolicyEntry, analysis: Analysis) -> bool:
     run = analysis.run
     if where.step is not None and not (run.step and fnmatchcase(run.step, where.step)):
         return False
@@ -84,46 +89,34 @@ def _applies(where: LimitScope, analysis: Analysis) -> bool:
 
 
 def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: CheckInput) -> Check:
-    limit, whole = entry.limit, sampled.analysis
-    name = whole.run.step or whole.run.name if limit.subject is Subject.CHANGE else whole.run.name
+    whole = sampled.analysis
     run = CheckedRun(
         sampled=sampled,
-        analysis=_select_gpus(whole, entry.scope),
+        analysis=_select_gpus(whole, entry.gpus),
         selected_kinds=given.selected_kinds,
         goals=given.goals,
         confidence=entry.confidence,
     )
-    there = {gpu.index for gpu in whole.run.gpus}
-    absent = [str(index) for index in entry.scope.gpus or () if index not in there]
+    there, asked = {gpu.index for gpu in whole.run.gpus}, entry.gpus
+    absent = [str(index) for index in asked or () if index not in there]
     lacking = Why("no_such_gpu", f"the run has no GPU {display.join_words(absent)}") if absent else NO_REASON
-    has_gpus = entry.scope.gpus is None or len(absent) < len(entry.scope.gpus)
+    has_gpus = asked is None or len(absent) < len(asked)
     excused, doubt = _evaluate_exemption(entry.unless, run, has_gpus=has_gpus)
     if excused:
-        return _make_check(entry, name, CheckOutcome.NOT_APPLIED, NO_VALUE, excused)
-    if not has_gpus:
-        return _make_check(entry, name, CheckOutcome.CANNOT_JUDGE, NO_VALUE, lacking)
-
-    findings, is_whole, words, expired = _find_acknowledged(entry, run.analysis, policy, given.today)
-    seen = _observe(entry, run, given)
-    outcome, reason = _decide_outcome(limit, seen)
-    if outcome is CheckOutcome.BROKEN and (findings or is_whole):
-        without = _observe(entry, replace(run, acknowledged=findings), given) if findings else seen
-        others, other_reason = _decide_outcome(limit, without)
-        if others is CheckOutcome.PASSED or is_whole:
-            outcome, reason = CheckOutcome.ACKNOWLEDGED, words
-        elif others is CheckOutcome.CANNOT_JUDGE:
-            outcome, reason = others, join_reasons(other_reason, words)
-        else:
-            seen = without
-    if outcome is CheckOutcome.BROKEN:
-        reason = join_reasons(reason, expired)
-    return _make_check(entry, name, outcome, seen, join_reasons(reason, doubt, lacking))
+        seen, outcome, reason = Observed(), CheckOutcome.NOT_APPLIED, excused
+    elif not has_gpus:
+        seen, outcome, reason = Observed(), CheckOutcome.CANNOT_JUDGE, lacking
+    else:
+        seen, outcome, reason = _hold(entry, run, policy, given)
+        reason = join_reasons(reason, doubt, lacking)
+    name = whole.run.step if entry.limit.subject is Subject.CHANGE else None
+    return _make_check(entry, name or whole.run.name, outcome, seen, reason)
 
 
-def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis:
+def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
     """Return the analysis of the GPUs in scope, with all hosts; of all GPUs where none is there."""
     run = analysis.run
-    kept = {gpu.id for gpu in run.gpus if gpu.index in (where.gpus or ())}
+    kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
         return analysis
     devices = tuple(device for device in run.devices if device.id in kept or device not in run.gpus)
@@ -139,10 +132,7 @@ def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return why a limit does not apply, or why that is unknown; else both are false.
-
-    A run without any GPU in scope can be excused by what is of the whole run alone.
-    """
+    """Return why a limit does not apply, or why that is unknown; else both are false."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)
@@ -150,7 +140,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     limit = unless.limit if unless else None
     if unless is None or limit is None or not (has_gpus or limit.subject is Subject.RUN):
         return NO_REASON, NO_REASON
-    seen = limit.figure.observe(limit, run)
+    seen = _OBSERVERS[limit.subject](limit, run)
     # as a limit, a bare kind must not be found; as an exemption, it must
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
@@ -160,11 +150,11 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
 
 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
-    limit, is_of_gpus = entry.limit, entry.scope.gpus is not None
+    limit, is_of_gpus = entry.limit, entry.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
         return not_observed("no_gpu_scope", "training metrics describe the whole run: leave out gpu under for")
     if not limit.needs_baseline:
-        return limit.figure.observe(limit, run)
+        return _OBSERVERS[limit.subject](limit, run)
     found = given.comparisons.get(step_name(run.analysis))
     if found is None:
         return Observed(doubt=given.why_no_baseline)
@@ -172,11 +162,11 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         if is_of_gpus:
             return not_observed("no_gpu_scope", "changes are those of all GPUs together: leave out gpu under for")
         return changes.observe_change(limit, found)
-    sure = {finding.fingerprint for finding in finding_counts.select_findings(limit, run)}
+    sure = {finding.fingerprint for finding in _select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
     # a finding too unsure to count is reported as not counted, whether it is or may be new
     counted = {each for each, why in new.items() if not why or each not in sure}
-    seen = finding_counts.observe_findings(limit, replace(run, only=counted))
+    seen = _observe_findings(limit, replace(run, only=counted))
     return replace(seen, doubt=seen.doubt or next((new[each] for each in new if each not in counted), NO_REASON))
 
 
@@ -191,32 +181,38 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
     return CheckOutcome.CANNOT_JUDGE, seen.doubt or open_
 
 
-def _find_acknowledged(
-    entry: PolicyEntry, analysis: Analysis, policy: Policy, today: date
-) -> tuple[list[Finding], bool, Why, Why]:
-    """Return what is acknowledged of a limit: findings, whether itself, in words what applies and no longer does."""
+def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput) -> tuple[Observed, CheckOutcome, Why]:
+    """Return what a run shows of a limit, the outcome and why; a finding that is acknowledged breaks none."""
+    limit, seen = entry.limit, _observe(entry, run, given)
+    outcome, reason = _decide_outcome(limit, seen)
+    if outcome is not CheckOutcome.BROKEN:
+        return seen, outcome, reason
     findings: list[Finding] = []
     words, expired, is_whole = [], [], False
-    is_counted = entry.limit.subject in {Subject.FINDING, Subject.NEW}
+    is_counted = limit.subject in {Subject.FINDING, Subject.NEW}
     for each in policy.acknowledged:
-        meant = [finding for finding in analysis.findings if is_counted and _acknowledges(each, finding)]
-        is_limit, reason = each.limit == entry.limit.words, display.clean(each.reason)
-        if not (meant or is_limit):
-            continue
-        if each.until < today:
-            expired.append(f"acknowledged until {each.until} ({reason}), which is over ({each.origin})")
-            continue
-        findings += meant
-        is_whole = is_whole or is_limit
-        words.append(f"acknowledged until {each.until}: {reason}")
+        meant = [finding for finding in run.analysis.findings if is_counted and _acknowledges(each, finding)]
+        is_limit, why = each.limit == limit.words, display.clean(each.reason)
+        if (meant or is_limit) and each.until < given.today:
+            expired.append(f"acknowledged until {each.until} ({why}), which is over ({each.origin})")
+        elif meant or is_limit:
+            findings += meant
+            is_whole = is_whole or is_limit
+            words.append(f"acknowledged until {each.until}: {why}")
     known, over = Why("acknowledged", "; ".join(words)), Why("acknowledgement_expired", "; ".join(expired))
-    return findings, is_whole, known, over
+    without = _observe(entry, replace(run, acknowledged=findings), given) if findings else seen
+    others, other_reason = _decide_outcome(limit, without)
+    if others is CheckOutcome.PASSED or is_whole:
+        return seen, CheckOutcome.ACKNOWLEDGED, known
+    if others is CheckOutcome.CANNOT_JUDGE:
+        return seen, others, join_reasons(other_reason, known)
+    return without, outcome, join_reasons(reason, over)
 
 
 def _acknowledges(known: Acknowledgement, finding: Finding) -> bool:
     kind, cause = _FORMER.get((finding.kind, finding.cause), (finding.kind, finding.cause))
     prints = {finding.fingerprint, replace(finding, kind=kind, cause=cause).fingerprint}
-    return not known.kinds.isdisjoint({finding.kind, kind}) or known.fingerprint in prints
+    return known.finding in prints or not {finding.kind, kind}.isdisjoint(FAMILIES.get(known.finding, ()))
 
 
 def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Observed, reason: Why) -> Check:
@@ -231,6 +227,103 @@ def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Obser
         origin=entry.origin,
         metric=" ".join(filter(None, (limit.name, limit.statistic))),
         value=seen.value if seen.value is not None and isfinite(seen.value) else None,
-        unit="" if seen.value is None else limit.unit,
+        unit="" if seen.value is None or limit.threshold.unit == NUMBER else limit.threshold.unit,
         bounds=bounds if bounds and all(map(isfinite, bounds)) else None,
     )
+
+
+# --- findings
+
+
+def _select_findings(limit: Limit, run: CheckedRun) -> tuple[Finding, ...]:
+    """Return the findings that count against a limit, of a severity those that are worse as well."""
+    kinds = frozenset(FAMILIES.get(limit.name, EVERY_KIND))
+    severities = _SEVERITIES[_SEVERITIES.index(Severity(limit.name)) :] if limit.name in _SEVERITIES else _SEVERITIES
+    sure = _CONFIDENCES[: _CONFIDENCES.index(run.confidence) + 1]
+    return tuple(
+        finding
+        for finding in run.analysis.findings
+        if finding.kind in kinds and finding.severity in severities and finding.confidence in sure
+        if (run.only is None or finding.fingerprint in run.only) and finding not in run.acknowledged
+    )
+
+
+def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
+    kinds = frozenset(FAMILIES.get(limit.name, EVERY_KIND))
+    asked = kinds & set(run.selected_kinds)
+    if not asked:
+        return not_observed("not_looked_for", f"{limit.name} was not looked for (--select, --ignore)")
+    found = _select_findings(limit, run)
+    one_kind = limit.name not in _SEVERITIES
+    lacking = [entry for entry in run.analysis.not_judged if entry.kind in asked]
+    seen = _add_up(limit, run.analysis, found)
+    unsure = _count_unsure(limit, run, len(found))
+    if unsure and not found:
+        # a rule that holds shows only what was observed
+        seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
+    unjudged = NO_REASON
+    if lacking and not one_kind:
+        unjudged = Why("kinds_not_judged", f"not assessed: {', '.join(dict.fromkeys(each.kind for each in lacking))}")
+    doubt = seen.doubt or _explain_doubt(run.analysis, lacking if one_kind else (), kinds - asked if one_kind else ())
+    return replace(seen, doubt=doubt, note=join_reasons(unjudged, unsure))
+
+
+def _name_kinds(found: Sequence[Finding]) -> str:
+    kinds = [finding.kind for finding in found]
+    names = [f"{kind} ({kinds.count(kind)} times)" if kinds.count(kind) > 1 else kind for kind in dict.fromkeys(kinds)]
+    more = f" and {len(names) - _LISTED} more kinds" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
+    """Return how many findings there are, or what they lost; a root includes its consequences."""
+    unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
+    named = f": {_name_kinds(found)}" if found else ""
+    if unit == FINDINGS:
+        return Observed(value=float(len(found)), text=f"{display.plural(len(found), 'finding')}{named}")
+    if unit == MONEY and (cost is None or cost.currency != limit.threshold.currency):
+        currency = limit.threshold.currency or "this currency"
+        return not_observed("no_price", f"no price is stated in {currency}: --gpu-hour-price or [prices]")
+    if unit == SHARE and held <= 0:
+        return not_observed("no_gpu_time", "GPU time could not be divided")
+    prints = {finding.fingerprint for finding in found}
+    roots = [finding for finding in found if finding.root not in prints]
+    lost = [(each, cost.cost_of(each) if cost and unit == MONEY else each.lost_gpu_seconds) for each in roots]
+    untold = [finding for finding, amount in lost if amount is None]
+    total = fsum(amount for _, amount in lost if amount is not None)
+    value = total / held if unit == SHARE else total
+    shown = format_against_limit(value, limit.threshold, display.gpu_time if unit == TIME else None)
+    doubt = Why("loss_not_known", f"what {_name_kinds(untold)} lost is not known in GPU time") if untold else NO_REASON
+    return Observed(value=value, text=f"{shown}{named}", doubt=doubt)
+
+
+def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Sequence[str] | frozenset[str]) -> Why:
+    if short := explain_short_time(observed_seconds([analysis]), "the GPUs"):
+        return short
+    if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
+        return Why("not_recorded", "the utilisation of no GPU was recorded")
+    if lacking:
+        needs = f"; needs {lacking[0].recording}" if lacking[0].recording else ""
+        return Why("kind_not_judged", f"{lacking[0].kind} was not assessed: {lacking[0].reason}{needs}")
+    text = f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)"
+    return Why("not_looked_for", text) if unasked else NO_REASON
+
+
+def _count_unsure(limit: Limit, run: CheckedRun, counted: int) -> Why:
+    unsure = len(_select_findings(limit, replace(run, confidence=Confidence.LOW))) - counted
+    if not unsure:
+        return NO_REASON
+    words = f"{display.plural(unsure, 'finding')} with less than {run.confidence} confidence not counted"
+    return Why("unsure_findings", words)
+
+
+_OBSERVERS = {
+    Subject.STATISTIC: figures.observe_device,
+    Subject.DEVICE: figures.observe_device,
+    Subject.FIGURE: figures.observe_figure,
+    Subject.GPU_TIME: figures.observe_gpu_time,
+    Subject.RUN: figures.observe_run,
+    Subject.TRAINING: figures.observe_training,
+    Subject.FINDING: _observe_findings,
+}
+"""How a run shows what may be limited without a baseline."""

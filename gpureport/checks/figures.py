@@ -1,26 +1,24 @@
-"""How a run shows each figure that may be limited: of a device, all GPUs, the run, its GPU time and its training."""
+"""What a run shows of each figure that may be limited: of a device, all GPUs, the run and its training."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from math import fsum, inf
 
 from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.checks.limit import (
+    BELOW,
     BEST,
+    LOST,
+    MONEY,
     NO_REASON,
     SHARE,
-    CheckedRun,
     Limit,
-    Observed,
     Subject,
     Why,
-    explain_currency,
     format_against_limit,
-    measured,
-    not_observed,
 )
 from gpureport.comparison.comparable import COVERAGE
-from gpureport.comparison.figures import SECONDS_TO_TARGET, SHORTEST_SECONDS, observed_seconds, read_run
+from gpureport.comparison.figures import SECONDS_TO_TARGET, SHORTEST_SECONDS, TRAINING_RATE, observed_seconds, read_run
 from gpureport.comparison.gains import FEWEST_SAMPLES, count_samples, is_recording_too_short, list_possible_waits
 from gpureport.comparison.quality import (
     MissingTarget,
@@ -31,23 +29,29 @@ from gpureport.comparison.quality import (
 )
 from gpureport.comparison.run import SampledRun, count_work, mean_gpu_hour_price
 from gpureport.comparison.steps import TrainingBasis, training_rate
+from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.comparison.work import build_training_curves
+from gpureport.findings import Confidence, Finding
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording import Device, Recording
 from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-LOST = "lost"
-"""GPU time of all classes that are lost."""
-
-BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
-"""Statistics of a utilisation: shares of time below it."""
-
 NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
-"""Why the time to a target is not known."""
-
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
+_COSTS = {
+    "cost": ("total", _NO_PRICE),
+    "idle_cost": (
+        "idle",
+        Why("not_recorded", "the utilisation of a GPU was not recorded, so what was idle is not known"),
+    ),
+    "carbon": (
+        "carbon_grams",
+        Why("no_carbon", "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"),
+    ),
+}
+"""The field of each amount that was spent, and why it is not known."""
 _FIELDS = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
 _NAMED = 6
 _KINDS_BEHIND_CLASS = {
@@ -56,6 +60,77 @@ _KINDS_BEHIND_CLASS = {
     "hollow": ("hollow_util",),
 }
 """Kinds that fill a class of GPU time: while they cannot be judged, the class stays empty."""
+
+
+def join_reasons(*reasons: Why) -> Why:
+    """Return several reasons as one: all sentences, and the code of the first."""
+    known = [reason for reason in reasons if reason]
+    return Why(known[0].code, "; ".join(reason.text for reason in known)) if known else NO_REASON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a run shows of what is limited.
+
+    The value is in the unit of the limit. It lies between the ends where part of it, which `open_part` names, is not
+    known. `doubt` is why there is no value, or why the limit cannot pass, although it can be broken.
+    """
+
+    value: float | None = None
+    text: str = ""
+    ends: tuple[float, float] | None = None
+    doubt: Why = NO_REASON
+    note: Why = NO_REASON
+    open_part: str = "time without samples"
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and highest possible value; None if it is exact or not known."""
+        return self.ends if self.ends and self.ends[0] < self.ends[1] else None
+
+    def breaks(self, limit: Limit) -> bool:
+        return self.value is not None and not any(map(limit.holds, self.bounds or (self.value,)))
+
+    def keeps(self, limit: Limit) -> bool:
+        if self.value is None or self.doubt:
+            return False
+        return limit.subject is Subject.CHANGE or all(map(limit.holds, self.bounds or (self.value,)))
+
+
+def not_observed(code: str, text: str) -> Observed:
+    return Observed(doubt=Why(code, text))
+
+
+def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON) -> Observed:
+    return Observed(value=value, text=f"{format_against_limit(value, limit.threshold)}{where}", doubt=doubt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRun:
+    """A run that limits are held against, and what counts of it.
+
+    Findings count from a confidence on. Acknowledged ones do not, nor do others than `only` some fingerprints; kinds
+    that were not looked for cannot be judged.
+    """
+
+    sampled: SampledRun
+    analysis: Analysis
+    selected_kinds: Collection[str]
+    goals: TrainingGoals = NO_GOALS
+    confidence: Confidence = Confidence.MEDIUM
+    acknowledged: Collection[Finding] = ()
+    only: Collection[str] | None = None
+
+
+def explain_currency(currency: str, limit: Limit) -> Why:
+    """Return why a cost does not compare with a limit in another currency, and what to do; false where it does."""
+    asked = limit.threshold.currency
+    if limit.threshold.unit != MONEY or currency == asked:
+        return NO_REASON
+    if currency:
+        return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
+    words = f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
+    return Why("no_currency", words)
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
@@ -81,14 +156,13 @@ def _observe_one(limit: Limit, analysis: Analysis, device: Device) -> Observed:
         hint = f"; needs {choose_recording([limit.name])}" if limit.name in BY_NAME else ""
         return not_observed("not_recorded", f"{limit.name} of {name} was not recorded{hint}")
     # of a host, the whole run counts
-    length = (analysis.run.ended - analysis.run.started) / 1e6
-    held_for = next((gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id), length)
+    jobs = (gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id)
+    held_for = next(jobs, _measure_length(analysis))
     where = f" on {name}" if len(analysis.run.devices) > 1 else ""
     return measured(limit, value, where, _explain_low_coverage(seconds, held_for, name))
 
 
 def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-    """Return a statistic or figure of a device and the seconds it is based on."""
     if limit.subject is not Subject.STATISTIC:
         value = getattr(held, _FIELDS.get(limit.name, limit.name))
         return None if value is None else float(value), held.observed_seconds
@@ -100,14 +174,12 @@ def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
 
 
 def explain_short_time(seconds: float, name: str) -> Why:
-    """Return why less than a minute is too little; else false."""
     if seconds >= SHORTEST_SECONDS:
         return NO_REASON
     return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least")
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
-    """Return why too little of a device was recorded to speak for the run; else false."""
     share = min(seconds / whole, 1.0) if whole else 0.0
     if (short := explain_short_time(seconds, name)) or share >= COVERAGE:
         return short
@@ -115,7 +187,6 @@ def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
 
 
 def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure over all GPUs of the run."""
     analysis, name = run.analysis, limit.name
     value = read_run(SampledRun(analysis=analysis, gpu_hour_price=mean_gpu_hour_price(analysis))).get(name)
     if value is None:
@@ -139,7 +210,7 @@ def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
         return short
     seen = whole - fsum(_class_seconds(analysis, "no_samples", "gpu_lost"))
-    if name.startswith("energy"):
+    if name.startswith(("energy", "carbon")):
         seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
     return _explain_low_coverage(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs")
 
@@ -149,42 +220,36 @@ def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 
 
 def observe_run(limit: Limit, run: CheckedRun) -> Observed:
-    analysis = run.analysis
-    if limit.name == "rejected":
+    analysis, name = run.analysis, limit.name
+    if name in _COSTS:
+        return _observe_cost(limit, analysis)
+    if name == "rejected":
         rows = sum(entry.rows for entry in analysis.run.quality.rejected)
         return Observed(value=float(rows), text=display.plural(rows, "line"))
-    if limit.name == "not_judged":
+    if name == "not_judged":
         kinds = len({entry.kind for entry in analysis.not_judged})
         return Observed(value=float(kinds), text=display.plural(kinds, "kind"))
-    length = (analysis.run.ended - analysis.run.started) / 1e6
-    value = length if limit.name == "duration" else analysis.coverage_ratio
+    value = _measure_length(analysis) if name == "duration" else analysis.coverage_ratio
     if value is None:
-        text = f"the {limit.name} of a log without time stamps, or of one sample, is not known"
-        return not_observed("no_length", text)
+        return not_observed("no_length", f"the {name} of a log without time stamps, or of one sample, is not known")
     return measured(limit, value)
 
 
-def observe_cost(limit: Limit, run: CheckedRun) -> Observed:
-    cost = run.analysis.cost
-    if cost is None or cost.total is None:
-        return Observed(doubt=_NO_PRICE)
-    amount = cost.idle if limit.name == "idle_cost" else cost.total
-    if amount is None:
-        text = "the utilisation of a GPU was not recorded, so what was idle is not known"
-        return not_observed("not_recorded", text)
-    if other := explain_currency(cost.currency, limit):
-        return Observed(doubt=other)
+def _measure_length(analysis: Analysis) -> float:
+    return (analysis.run.ended - analysis.run.started) / 1e6
+
+
+def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
+    cost, name = analysis.cost, limit.name
+    field, unknown = _COSTS[name]
+    if cost is None or (cost.total is None and limit.threshold.unit == MONEY):
+        return Observed(doubt=unknown if name == "carbon" else _NO_PRICE)
+    amount: float | None = getattr(cost, field)
+    other = explain_currency(cost.currency, limit)
+    if amount is None or other:
+        return Observed(doubt=unknown if amount is None else other)
     # time without samples is paid for too, but may have been idle
-    doubt = _explain_unsampled_time(run.analysis) if limit.name == "idle_cost" else NO_REASON
-    return measured(limit, amount, doubt=doubt)
-
-
-def observe_carbon(limit: Limit, run: CheckedRun) -> Observed:
-    cost = run.analysis.cost
-    if cost is None or cost.carbon_grams is None:
-        text = "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"
-        return not_observed("no_carbon", text)
-    return measured(limit, cost.carbon_grams, doubt=_explain_unsampled_time(run.analysis, "energy"))
+    return measured(limit, amount, doubt=NO_REASON if name == "cost" else _explain_unsampled_time(analysis, name))
 
 
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
@@ -238,10 +303,7 @@ def _name_hidden_losses(analysis: Analysis) -> Why:
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price, without the series of comparisons.
-
-    A training metric of any name may count its work.
-    """
+    """Return a run with its work, training metrics and price, without the series of comparisons."""
     return replace(
         count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),
@@ -249,8 +311,12 @@ def read_training(recording: Recording, analysis: Analysis, throughput: str | No
     )
 
 
-def observe_training_rate(limit: Limit, run: CheckedRun) -> Observed:
-    """Return how fast training alone went, as its loop logged, else over the steady phase."""
+def observe_training(limit: Limit, run: CheckedRun) -> Observed:
+    """Return a training metric, the time to the target, or how fast training alone went."""
+    if limit.statistic:
+        return _observe_training_metric(limit, run)
+    if limit.name != TRAINING_RATE:
+        return _observe_time_to_target(limit, run)
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(run.sampled, basis)) is not None), None)
     if value is None:
@@ -259,7 +325,7 @@ def observe_training_rate(limit: Limit, run: CheckedRun) -> Observed:
     return measured(limit, value)
 
 
-def observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
+def _observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
     curve = next((each for each in run.sampled.training if each.name == limit.name), None)
     if curve is None:
         return _miss_metric(limit.name, run.sampled)
@@ -278,7 +344,6 @@ def observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def observe_divergence(limit: Limit, why: str) -> Observed:
-    """Return a value that breaks every limit, for training that diverged."""
     return Observed(value=inf if limit.is_upper else -inf, text=f"diverged: {why}")
 
 
@@ -290,7 +355,7 @@ def _miss_metric(name: str, run: SampledRun) -> Observed:
     return not_observed("not_recorded", f"{text}; recorded were {listed}")
 
 
-def observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
+def _observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
     target, cost = run.goals.target, run.analysis.cost
     if target is None:
         return Observed(doubt=NO_TARGET)
@@ -298,25 +363,20 @@ def observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
     if found.missing is MissingTarget.NOT_RECORDED:
         return _miss_metric(target.name, run.sampled)
     if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
-        return _observe_missed_target(limit, run)
+        # it is longer than the run trained, and not known
+        curve = next(each for each in run.sampled.training if each.name == target.name)
+        seconds = seconds_since_job_start(run.sampled, curve, -1)
+        trained = display.duration(seconds)
+        doubt = Why("target_not_reached", f"the run trained for {trained}, less than the limit")
+        return Observed(
+            value=inf,
+            text=f"{target.text} was never reached in {trained}",
+            ends=(seconds, inf),
+            doubt=doubt if limit.is_upper else NO_REASON,
+        )
     if found.missing:
         return not_observed(found.missing.name.lower(), f"{target.text}: {found.missing.value}")
     spent = {SECONDS_TO_TARGET: found.seconds, "gpu_seconds_to_target": found.gpu_seconds, "cost_to_target": found.cost}
     value = spent[limit.name]
     doubt = _NO_PRICE if value is None else explain_currency(cost.currency if cost else "", limit)
     return Observed(doubt=doubt) if value is None or doubt else measured(limit, value, f" to {target.text}")
-
-
-def _observe_missed_target(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the time for which a run trained without reaching the target: it is longer than that, and not known."""
-    target = run.goals.target
-    curve = next(each for each in run.sampled.training if target is not None and each.name == target.name)
-    seconds = seconds_since_job_start(run.sampled, curve, -1)
-    trained = display.duration(seconds)
-    doubt = Why("target_not_reached", f"the run trained for {trained}, less than the limit")
-    return Observed(
-        value=inf,
-        text=f"{target.text if target else ''} was never reached in {trained}",
-        ends=(seconds, inf),
-        doubt=doubt if limit.is_upper else NO_REASON,
-    )

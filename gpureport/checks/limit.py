@@ -1,27 +1,32 @@
-"""A limit on one figure, its amount, what a run shows of that figure, and whether the limit is kept.
+"""Limits as people write them, such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`.
 
-Amounts are written as people do (`5%`, `10 min`, `80 GiB`, `3 EUR`), and held in base units.
+In one sentence: `no`, `change` or `new`, then a name (of a training metric with `training` before it, in quotes where
+it has spaces), a statistic, a relation and an amount; only the name is always needed. Amounts (`5%`, `10 min`,
+`80 GiB`, `3 EUR`) are held in base units.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from math import isclose, isfinite
 
-from gpureport.analysis.results import Analysis
-from gpureport.comparison.run import SampledRun
-from gpureport.comparison.training import NO_GOALS, TrainingGoals
-from gpureport.findings import Confidence, Finding
+from gpureport.analysis import RULES
+from gpureport.analysis.account.selection import kinds_by_name
+from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.comparison.figures import BY_METRIC, SECONDS_TO_TARGET, TRAINING_RATE
+from gpureport.errors import SettingsError
+from gpureport.findings import Severity
+from gpureport.metrics import BY_NAME, METRICS, MetricKind
+from gpureport.names import QUALITY_ROLES, recognise_metric
 from gpureport.parsing import UNITS, Unit
 from gpureport.report.wording import display
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
 """Units of quantities besides the base units of metrics."""
-
 _DECIMALS = 13
 """Enough decimals to show any difference that is not a rounding error."""
-
 _LONGEST = 100
 """Characters of a quantity at most; the pattern takes as long as their square."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
@@ -31,10 +36,8 @@ _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
 # nvidia-smi says MB where it means MiB, a person does not
 _UNITS = {name: unit for name, unit in UNITS.items() if name != "MB"} | {
-    "points": Unit(POINTS, 1, 100),
-    "point": Unit(POINTS, 1, 100),
-    "findings": Unit(FINDINGS, 1),
-    "finding": Unit(FINDINGS, 1),
+    **dict.fromkeys(("points", "point"), Unit(POINTS, 1, 100)),
+    **dict.fromkeys(("findings", "finding"), Unit(FINDINGS, 1)),
     "GB": Unit("By", 10**9),
     "GB/s": Unit("By/s", 10**9),
     "Wh": Unit("J", 3600),
@@ -79,36 +82,26 @@ def parse_quantity(text: str) -> Quantity | None:
     match = _QUANTITY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if match is None or _AMBIGUOUS.fullmatch(match[1]):
         return None
-    number, word = float(match[1].replace(",", ".")), match[2] or ""
-    is_money = _CURRENCY.fullmatch(word)
-    unit = Unit(MONEY, 1) if is_money else _UNITS.get(word)
-    if unit is None or not isfinite(unit.to_base(number)):
+    word = match[2] or ""
+    currency = word if _CURRENCY.fullmatch(word) else ""
+    unit = Unit(MONEY, 1) if currency else _UNITS.get(word)
+    value = unit.to_base(float(match[1].replace(",", "."))) if unit else None
+    if unit is None or value is None or not isfinite(value):
         return None
-    currency = word if is_money else ""
-    return Quantity(value=unit.to_base(number), unit=unit.base, currency=currency, text=_join(match[1], word))
-
-
-def describe_unit(unit: str) -> str:
-    return _EXAMPLES.get(unit, f"a number of {unit}")
+    return Quantity(value=value, unit=unit.base, currency=currency, text=_join(match[1], word))
 
 
 def format_quantity(value: float, unit: str, currency: str = "") -> str:
-    if unit == POINTS:
-        return display.percentage_points(value)
     if unit == MONEY:
         return display.money(value, currency)
-    if unit == NUMBER:
-        return display.number(value)
     if unit == FINDINGS:
         return display.plural(round(value), "finding")
-    return display.integer(value) if unit == COUNT else display.quantity(value, unit)
+    plain = {POINTS: display.percentage_points, NUMBER: display.number, COUNT: display.integer}.get(unit)
+    return plain(value) if plain else display.quantity(value, unit)
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it.
-
-    If both would read the same, the unit of the limit is used, with enough decimals to differ.
-    """
+    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it."""
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)
     word = parts[2] or "" if parts else ""
@@ -128,17 +121,28 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
 
 
 def _join(number: str, unit: str, gap: str = " ") -> str:
-    """Return a number with its unit, a per cent sign without a space."""
     return f"{number}{'' if unit == '%' else gap}{unit}".rstrip()
 
 
-FINAL, BEST = "final", "best"
-"""Statistics of a training metric; the final value if none is named."""
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A reason: its code, for programs, and a sentence for people. False without any."""
+
+    code: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+NO_REASON = Why()
 
 
 class Subject(StrEnum):
     STATISTIC = "statistic of a device"
-    FIGURE = "figure of the GPUs"
+    DEVICE = "figure of a GPU"
+    FIGURE = "figure of all GPUs"
+    GPU_TIME = "class of GPU time"
     RUN = "figure of the run"
     TRAINING = "figure of the training"
     FINDING = "findings"
@@ -147,28 +151,15 @@ class Subject(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """What a name in a limit stands for: the units of its threshold, the usual one first, and how a run shows it."""
-
-    subject: Subject
-    units: tuple[str, ...]
-    observe: "Callable[[Limit, CheckedRun], Observed]" = lambda *_: Observed()
-
-
-@dataclass(frozen=True, slots=True)
 class Limit:
     """A limit on one figure, or on findings; `words` are the limit as it can be written again."""
 
-    figure: Figure
+    subject: Subject
     name: str
     statistic: str
     relation: str
     threshold: Quantity
     words: str
-
-    @property
-    def subject(self) -> Subject:
-        return self.figure.subject
 
     @property
     def is_upper(self) -> bool:
@@ -186,11 +177,6 @@ class Limit:
     def size(self) -> str:
         return self.threshold.text.lstrip("+-")
 
-    @property
-    def unit(self) -> str:
-        """The unit of a value as checks show it: a plain number has none."""
-        return "" if self.threshold.unit == NUMBER else self.threshold.unit
-
     def holds(self, value: float) -> bool:
         """Return whether a value is within it, up to rounding errors."""
         limit = self.threshold.value
@@ -199,92 +185,169 @@ class Limit:
         return value < limit if self.is_upper else value > limit
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    """A reason: its code, for programs, and a sentence for people. False without any."""
+# --- what may be limited, and the text of a limit
 
-    code: str = ""
-    text: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.text)
-
-
-NO_REASON = Why()
-
-
-def join_reasons(*reasons: Why) -> Why:
-    """Return several reasons as one: all sentences, and the code of the first."""
-    known = [reason for reason in reasons if reason]
-    return Why(known[0].code, "; ".join(reason.text for reason in known)) if known else NO_REASON
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What a run shows of what is limited.
-
-    The value is in the unit of the limit. It lies between the ends where part of it, which `open_part` names, is not
-    known. `doubt` is why there is no value, or why the limit cannot pass, although it can be broken.
-    """
-
-    value: float | None = None
-    text: str = ""
-    ends: tuple[float, float] | None = None
-    doubt: Why = NO_REASON
-    note: Why = NO_REASON
-    open_part: str = "time without samples"
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest possible value; None if it is exact or not known."""
-        return self.ends if self.ends and self.ends[0] < self.ends[1] else None
-
-    def breaks(self, limit: Limit) -> bool:
-        """Return whether the limit is broken, whatever is still unknown."""
-        return self.value is not None and not any(map(limit.holds, self.bounds or (self.value,)))
-
-    def keeps(self, limit: Limit) -> bool:
-        """Return whether the limit is kept, whatever is still unknown; of a change the doubt says all."""
-        if self.value is None or self.doubt:
-            return False
-        return limit.subject is Subject.CHANGE or all(map(limit.holds, self.bounds or (self.value,)))
-
-
-NO_VALUE = Observed()
+FINAL, BEST = "final", "best"
+"""Statistics of a training metric; the final value if none is named."""
+STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
+"""Statistics of a metric; the mean if none is named."""
+BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
+LOST = "lost"
+"""GPU time of all classes that are lost."""
+FAMILIES = kinds_by_name(RULES)
+"""The kinds of every kind and family, by its name."""
+EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
+Allowed = tuple[Subject, tuple[str, ...]]
+"""What a name stands for, and the units of its limits, the usual one first."""
+_FIGURES: dict[Allowed, tuple[str, ...]] = {
+    (Subject.TRAINING, ("1/s",)): (TRAINING_RATE,),
+    (Subject.DEVICE, (TIME,)): ("idle_seconds", "observed_seconds"),
+    (Subject.DEVICE, ("By",)): ("gpu_memory_peak_bytes",),
+    (Subject.DEVICE, (SHARE,)): ("gpu_memory_headroom_ratio",),
+    (Subject.RUN, (MONEY,)): ("cost", "idle_cost"),
+    (Subject.RUN, ("g",)): ("carbon",),
+    (Subject.RUN, (TIME,)): ("duration",),
+    (Subject.RUN, (SHARE,)): ("coverage",),
+    (Subject.RUN, (COUNT,)): ("rejected", "not_judged"),
+    (Subject.TRAINING, (TIME,)): (SECONDS_TO_TARGET, "gpu_seconds_to_target"),
+    (Subject.TRAINING, (MONEY,)): ("cost_to_target",),
+    (Subject.GPU_TIME, (SHARE, TIME)): (*GPU_TIME_CLASSES, LOST),
+    (Subject.FINDING, (FINDINGS, SHARE, TIME, MONEY)): (*FAMILIES, *Severity),
+}
+FIGURES: dict[str, Allowed] = {
+    **{each.metric: (Subject.FIGURE, (each.unit,)) for each in BY_METRIC.values()},
+    **{name: allowed for allowed, names in _FIGURES.items() for name in names},
+    # of a state, the share of time it was on
+    **{
+        each.name: (Subject.STATISTIC, (SHARE if each.kind is MetricKind.STATE else each.unit,))
+        for each in METRICS
+        if each.kind is not MetricKind.COUNTER
+    },
+}
+"""Every name that a limit may use without a word before it; a metric comes before a figure of the same name."""
+_SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
+_NEAR = 0.85
+"""Likeness to a known name from which an unknown one is taken for a slip."""
+_LIMIT = re.compile(
+    r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
+    r"(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>\w+))?"
+    r"\s*(?:(?P<relation><=|>=|<|>)(?P<amount>.*))?"
+)
 
 
-def not_observed(code: str, text: str) -> Observed:
-    return Observed(doubt=Why(code, text))
+def parse_limit(text: str, where: str) -> Limit:
+    """Return the limit a text states; a SettingsError says that it states none, and where."""
+    text = " ".join(text.split())
+    match = _LIMIT.fullmatch(text)
+    if match is None or (match["quoted"] and not match["training"]):
+        hint = "write one such as 'idle_ratio <= 5%' or 'no thermal_throttle'"
+        raise SettingsError(where, f"{text!r} is not a limit", hint, code="not_a_limit")
+    no, of, training, quoted, name, statistic, relation, amount = match.groups(default="")
+    name = name or quoted
+    if no and relation:
+        hint = "write one of the two"
+        raise SettingsError(where, f"{text!r} has both 'no' and an amount", hint, code="not_a_limit")
+    if not (training or statistic or name in FIGURES) and name.rpartition(".")[0] in FIGURES:
+        name, _, statistic = name.rpartition(".")
+    subject, units = _find_figure(of, name, where, is_named=bool(training), is_bounded=bool(relation))
+    statistic = _find_statistic(name, statistic, where, subject, units)
+    if relation:
+        threshold = _read_amount(amount, name, where, subject, units)
+    elif FINDINGS in units:
+        # without an amount no finding at all is allowed
+        threshold = Quantity(value=0.0, unit=FINDINGS)
+    else:
+        hint = f"write {name} <= and {_describe_unit(units[0])}"
+        raise SettingsError(where, f"{name} needs an amount", hint, code="no_amount")
+    written = f'"{name}"' if quoted else name
+    bound = f"{relation} {threshold.text}" if relation else ""
+    words = " ".join(filter(None, ("" if relation else "no", of, training, written, statistic, bound)))
+    limit = Limit(subject, name, statistic, relation or "<=", threshold, words)
+    _refuse_idle_limit(limit, where)
+    return limit
 
 
-def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON) -> Observed:
-    """Return a value that is known, in words that read as the limit only where it equals it."""
-    return Observed(value=value, text=f"{format_against_limit(value, limit.threshold)}{where}", doubt=doubt)
+def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: bool) -> Allowed:
+    is_change = of == "change"
+    if is_bounded and of != "new" and (is_named or (name not in FIGURES and _says_quality(name))):
+        return (Subject.CHANGE, (NUMBER, SHARE, POINTS)) if is_change else (Subject.TRAINING, (NUMBER, SHARE))
+    if is_change and not is_named and name in BY_METRIC:
+        unit = BY_METRIC[name].unit
+        return Subject.CHANGE, (POINTS,) if unit == SHARE else (SHARE, unit)
+    if is_change or is_named or name not in FIGURES:
+        what = f"the change of {name!r} is not measured" if is_change else f"unknown name {name!r}"
+        raise SettingsError(where, what, _suggest_name(name, is_change=is_change), code="unknown_limit_name")
+    if of == "new" and FIGURES[name][0] is not Subject.FINDING:
+        hint = "write new before a kind or a severity"
+        raise SettingsError(where, f"{name} is not a kind of finding", hint, code="unknown_kind")
+    return (Subject.NEW, (FINDINGS,)) if of == "new" else FIGURES[name]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedRun:
-    """A run that limits are held against, and what counts of it.
-
-    Findings count from a confidence on. Acknowledged ones do not, nor do others than `only` some fingerprints; kinds
-    that were not looked for cannot be judged.
-    """
-
-    sampled: SampledRun
-    analysis: Analysis
-    selected_kinds: Collection[str]
-    goals: TrainingGoals = NO_GOALS
-    confidence: Confidence = Confidence.MEDIUM
-    acknowledged: Collection[Finding] = ()
-    only: Collection[str] | None = None
+def _says_quality(name: str) -> bool:
+    """Return whether a name says that it is a loss, an error or an accuracy, and is no slip of a known name."""
+    metric = recognise_metric(name)
+    return metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, FIGURES, 1, _NEAR)
 
 
-def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost does not compare with a limit in another currency, and what to do; false where it does."""
-    asked = limit.threshold.currency
-    if limit.threshold.unit != MONEY or currency == asked:
-        return NO_REASON
-    if currency:
-        return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
-    words = f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
-    return Why("no_currency", words)
+def _suggest_name(name: str, *, is_change: bool) -> str:
+    if found := get_close_matches(name, BY_METRIC if is_change else FIGURES, n=1):
+        return f"did you mean {found[0]!r}?"
+    if is_change:
+        return f"changes are known of {', '.join(BY_METRIC)}"
+    return (
+        "name a metric, a kind of finding, a severity, a class of GPU time, a figure, or a training metric as "
+        "'training NAME' (see docs/how-to/gates.md)"
+    )
+
+
+def _find_statistic(name: str, written: str, where: str, subject: Subject, units: tuple[str, ...]) -> str:
+    """Return the statistic that is limited, the usual one where none is written; empty where there is none."""
+    known: tuple[str, ...] = (FINAL, BEST) if NUMBER in units else ()
+    if subject is Subject.STATISTIC:
+        known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
+    if written and written not in known:
+        hint = f"known are {', '.join(known)}" if known else "leave out the second word"
+        raise SettingsError(where, f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
+    return written or next(iter(known), "")
+
+
+def _describe_unit(unit: str) -> str:
+    return _EXAMPLES.get(unit, f"a number of {unit}")
+
+
+def _read_amount(text: str, name: str, where: str, subject: Subject, units: tuple[str, ...]) -> Quantity:
+    threshold = parse_quantity(text)
+    if threshold is None:
+        hint = f"write {_describe_unit(units[0])}"
+        raise SettingsError(where, f"{text.strip()!r} is not an amount", hint, code="not_an_amount")
+    plain = next((unit for unit in (FINDINGS, NUMBER) if unit in units), None if {*units} & _SCALED else units[-1])
+    if threshold.unit == COUNT and plain is not None:
+        threshold = Quantity(value=threshold.value, unit=plain, text=threshold.text)
+    if threshold.unit not in units:
+        what, hint = f"{name} cannot be compared with {text.strip()!r}", " or ".join(map(_describe_unit, units))
+        raise SettingsError(where, what, f"write {hint}", code="wrong_unit")
+    if subject is Subject.CHANGE and threshold.value == 0:
+        hint = "state the smallest size that matters"
+        raise SettingsError(where, f"a change of 0 in {name} is within any noise", hint, code="no_amount")
+    return threshold
+
+
+def _refuse_idle_limit(limit: Limit, where: str) -> None:
+    """Refuse a limit that every run keeps, most often a change written as a level."""
+    name, relation, value, is_share = limit.name, limit.relation, limit.threshold.value, limit.threshold.unit == SHARE
+    metric = recognise_metric(name) if limit.statistic and limit.subject is Subject.TRAINING else None
+    is_rate = metric is not None and metric.role not in QUALITY_ROLES
+    if limit.subject is Subject.TRAINING and limit.statistic:
+        # a reward may be below zero, a rate is no share
+        is_idle = is_share and (value < 0 or is_rate)
+    elif relation.startswith(">"):
+        is_idle = limit.threshold.unit != "Cel" and (value < 0 or (value == 0 and relation == ">="))
+    else:
+        may_exceed_one = name in BY_NAME and BY_NAME[name].may_exceed_one
+        is_idle = is_share and (value > 1 or (value == 1 and relation == "<=")) and not may_exceed_one
+    if is_idle and limit.subject is not Subject.CHANGE:
+        bound = f"{relation} {limit.threshold.text}"
+        figure = TRAINING_RATE if is_rate else f"training {name}" if metric else name
+        change = f"'change {figure} {bound}' limits a change against the baseline"
+        hint = change if value < 0 or is_rate else "write an amount that a run can miss"
+        raise SettingsError(where, f"{name} {bound} cannot fail", hint, code="cannot_fail")

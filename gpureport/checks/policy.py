@@ -10,31 +10,13 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
-from gpureport.checks.finding_counts import FAMILIES, list_kinds
-from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import Limit, Subject
-from gpureport.errors import SettingsError
+from gpureport.checks.limit import EVERY_KIND, FAMILIES, Limit, Subject, parse_limit
 from gpureport.findings import Confidence
 from gpureport.settings import Section, Settings
 
 OPTION = "--fail-on"
 _FINGERPRINT = re.compile(r"[0-9a-f]{12}")
 _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitScope:
-    """What a limit applies to: GPUs, and patterns of steps and of names of runs or files; None is everything."""
-
-    gpus: tuple[int, ...] | None = None
-    step: str | None = None
-    source: str | None = None
-
-    @property
-    def words(self) -> str:
-        gpus = None if self.gpus is None else ", ".join(map(str, self.gpus))
-        named = {"GPU": gpus, "step": self.step, "source": self.source}
-        return ", ".join(f"{word} {value}" for word, value in named.items() if value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,32 +28,39 @@ class Exemption:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """One limit of a policy, what it applies to and when not, how sure findings must be, and where it is stated."""
+    """One limit of a policy, what it applies to and when not, how sure findings must be, and where it is stated.
+
+    It applies to GPUs, and to patterns of steps and of names of runs or files; None is everything.
+    """
 
     limit: Limit
-    scope: LimitScope = LimitScope()
+    gpus: tuple[int, ...] | None = None
+    step: str | None = None
+    source: str | None = None
     unless: Exemption | None = None
     confidence: Confidence = Confidence.MEDIUM
     origin: str = OPTION
 
     @property
+    def scope(self) -> str:
+        gpus = None if self.gpus is None else ", ".join(map(str, self.gpus))
+        named = {"GPU": gpus, "step": self.step, "source": self.source}
+        return ", ".join(f"{word} {value}" for word, value in named.items() if value)
+
+    @property
     def words(self) -> str:
-        place = f" for {self.scope.words}" if self.scope.words else ""
-        return f"{self.limit.words}{place}" + (f" unless {self.unless.words}" if self.unless else "")
+        scope = f" for {self.scope}" if self.scope else ""
+        return f"{self.limit.words}{scope}" + (f" unless {self.unless.words}" if self.unless else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A known finding or broken limit that does not fail the gate up to a given day, and why.
+    """A kind, family, fingerprint of a finding, or limit in words, that fails no gate up to a given day, and why."""
 
-    It is of kinds, of one finding by its fingerprint, or of a limit in its words.
-    """
-
-    kinds: frozenset[str] = frozenset()
-    fingerprint: str = ""
-    limit: str = ""
+    finding: str
+    limit: str
     reason: str
     until: date
     origin: str
@@ -87,12 +76,8 @@ class Policy:
         return any(entry.limit.needs_baseline for entry in self.entries)
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
-        """Return this policy and limits of `--fail-on`."""
-        try:
-            added = [PolicyEntry(limit=parse_limit(text)) for text in limits]
-        except LimitError as error:
-            raise SettingsError(OPTION, error.what, error.hint, code=error.code) from error
-        return replace(self, entries=(*self.entries, *added))
+        added = tuple(PolicyEntry(parse_limit(text, OPTION)) for text in limits)
+        return replace(self, entries=self.entries + added)
 
 
 def read_policy(settings: Settings) -> Policy:
@@ -115,22 +100,14 @@ def _read_entry(section: Section) -> PolicyEntry:
     if not text:
         first, hint = next(iter(section.values), "limit"), "write limit = 'idle_ratio <= 5%'"
         raise section.wrong(first, "a policy without a limit", hint, code="missing_key")
-    limit, scope, unless = _read_limit(section, "limit", text), _read_scope(section), _read_exemption(section)
+    limit, scope, unless = parse_limit(text, section.at("limit")), _read_scope(section), _read_exemption(section)
     if confidence not in tuple(Confidence):
         what, hint = f"{confidence!r} is not a confidence", f"write one of {', '.join(Confidence)}"
         raise section.wrong("confidence", what, hint, code="wrong_value")
-    sure, origin = Confidence(confidence), section.at("limit")
-    return PolicyEntry(limit=limit, scope=scope, unless=unless, confidence=sure, origin=origin)
+    return PolicyEntry(limit, *scope, unless, Confidence(confidence), section.at("limit"))
 
 
-def _read_limit(section: Section, key: str, text: str) -> Limit:
-    try:
-        return parse_limit(text)
-    except LimitError as error:
-        raise section.wrong(key, error.what, error.hint, code=error.code) from error
-
-
-def _read_scope(section: Section) -> LimitScope:
+def _read_scope(section: Section) -> tuple[tuple[int, ...] | None, str | None, str | None]:
     given: Any = section.values.get("for", {})
     is_table = isinstance(given, dict) and given.keys() <= {"gpu", "step", "source"}
     gpus, named = (given.get("gpu"), [given[key] for key in given.keys() & {"step", "source"}]) if is_table else (0, [])
@@ -140,7 +117,7 @@ def _read_scope(section: Section) -> LimitScope:
         hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of them"
         raise section.wrong("for", "not a table of GPUs, a step or a source", hint, code="wrong_value")
     chosen = None if gpus is None else tuple(sorted(set(listed)))
-    return LimitScope(gpus=chosen, step=given.get("step"), source=given.get("source"))
+    return chosen, given.get("step"), given.get("source")
 
 
 def _read_exemption(section: Section) -> Exemption | None:
@@ -149,7 +126,7 @@ def _read_exemption(section: Section) -> Exemption | None:
         return None
     if label := _LABEL.fullmatch(text.strip()):
         return Exemption(label=(label[1], label[2], label[3].strip()), words=text)
-    limit = _read_limit(section, "unless", text)
+    limit = parse_limit(text, section.at("unless"))
     if limit.needs_baseline:
         hint = "name a kind, a figure, a param or a tag"
         raise section.wrong("unless", "an exception cannot be a change", hint, code="not_an_exception")
@@ -162,23 +139,20 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
     until: Any = section.values.get("until")
     if bool(finding) == bool(limit) or not reason or until is None:
         hint = "write finding or limit, a reason, and the last day, such as until = 2026-12-31"
-        raise section.wrong(
-            next(iter(section.values), "until"), "not a complete acknowledgement", hint, code="missing_key"
-        )
+        first = next(iter(section.values), "until")
+        raise section.wrong(first, "not a complete acknowledgement", hint, code="missing_key")
     try:
         day = date.fromisoformat(str(until))
     except ValueError as error:
         what = f"until must be a date, not {until!r}"
         raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
-    is_fingerprint = _FINGERPRINT.fullmatch(finding)
-    if finding and not is_fingerprint and finding not in FAMILIES:
-        close = get_close_matches(finding, list_kinds("problem"), n=1)
+    if finding and finding not in FAMILIES and not _FINGERPRINT.fullmatch(finding):
+        close = get_close_matches(finding, EVERY_KIND, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
         raise section.wrong("finding", f"unknown kind {finding!r}", hint, code="unknown_kind")
     return Acknowledgement(
-        kinds=list_kinds(finding) if finding and not is_fingerprint else frozenset(),
-        fingerprint=finding if is_fingerprint else "",
-        limit=_read_limit(section, "limit", limit).words if limit else "",
+        finding=finding,
+        limit=parse_limit(limit, section.at("limit")).words if limit else "",
         reason=reason,
         until=day,
         origin=section.at("finding" if finding else "limit"),

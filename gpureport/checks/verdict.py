@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
-from gpureport.checks.grammar import LimitError, parse_limit
-from gpureport.checks.limit import SHARE, Limit, Subject
+from gpureport.checks.limit import SHARE, Limit, Subject, parse_limit
 from gpureport.checks.policy import PolicyEntry
+from gpureport.errors import SettingsError
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
 from gpureport.report.formats.text import markdown
@@ -28,7 +28,6 @@ _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED = 3
 _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
-
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -37,17 +36,12 @@ OUTCOMES = {
     CheckOutcome.NOT_APPLIED: "Does not apply",
 }
 """What each line of text begins with, the gravest first."""
-
 _TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
-
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
 """Exit codes of a gate."""
-
 WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
-
 HAS_DATA = "the run has data"
 """The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
-
 _NAMED = 2
 _LONGEST = 264
 """Characters of a line for a chat, which the command comes before."""
@@ -55,10 +49,7 @@ _LONGEST = 264
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a gate ended. Exit code, pages, JUnit, summary and what is printed all derive from it.
-
-    It rests on checks; without any, nothing was assessed.
-    """
+    """How a gate ended. Exit code, pages, JUnit, summary and what is printed all derive from it."""
 
     checks: tuple[Check, ...]
 
@@ -76,10 +67,7 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """How many checks have each outcome, the gravest first; empty without checks.
-
-        Those that do not apply are counted only where there is no other.
-        """
+        """How many checks have each outcome, the gravest first; empty without checks."""
         counted = {each: number for each in CheckOutcome if (number := self.count(each))}
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
@@ -100,13 +88,11 @@ class Verdict:
 
 
 def build_missing_check(source: str, reason: str, code: str = "") -> Check:
-    """Return the check of a source, as named, that gives no run to assess, and why."""
     outcome = CheckOutcome.CANNOT_JUDGE
     return Check(limit=HAS_DATA, run=source, outcome=outcome, reason=reason, reason_code=code or "no_data")
 
 
 def build_unused_baseline_check(baseline: str) -> Check:
-    """Return the check that says that no rule uses the named baseline; it changes no verdict."""
     reason = "no rule asks for it; add one, such as --fail-on 'no new warning'"
     limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
     return Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
@@ -147,10 +133,9 @@ def name_failure(checks: Iterable[Check]) -> str:
 
 
 def _parse(words: str) -> Limit | None:
-    """Return the limit of a rule without where it applies; None of a missing source."""
     try:
-        return parse_limit(_SCOPE.split(words, maxsplit=1)[0])
-    except LimitError:
+        return parse_limit(_SCOPE.split(words, maxsplit=1)[0], words)
+    except SettingsError:
         return None
 
 
@@ -163,7 +148,6 @@ def name_findings(text: str) -> str:
 
 
 def render_json(verdict: Verdict) -> str:
-    """Return the checks as JSON text; null is what is not known."""
     checks = [
         {key: value.replace(GAP, " ") if isinstance(value, str) else value for key, value in asdict(check).items()}
         for check in verdict.checks

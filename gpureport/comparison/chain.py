@@ -131,7 +131,6 @@ class StepPair:
 
     @property
     def comparable(self) -> bool:
-        """Whether any figure has a verdict, or at least an interval."""
         shortest = min(figures.recorded_seconds(side.analyses) for side in (self.base, self.step))
         is_measured = any(delta.interval for delta in self.deltas) and shortest >= figures.SHORTEST_REPETITION_SECONDS
         return is_measured or any(delta.verdict is not Verdict.NOT_ENOUGH_DATA for delta in self.deltas)
@@ -213,7 +212,6 @@ def _summarize(step: Step) -> StepSummary:
 
 
 def average(step: Step, metric: str) -> Mean | None:
-    """Return a figure of a step with its own interval; None if unknown."""
     figure = figures.BY_METRIC[metric]
     own, is_work = gather_evidence(step, step, figure), figure.role is figures.FigureRole.WORK
     if own.before is None or (not own.before if is_work else not own.steady):
@@ -247,7 +245,6 @@ def mean_over_runs(values: Sequence[float], least: float = 0.0) -> Mean:
 
 
 def read_run_figures(step: Step, metric: str) -> tuple[RunFigure, ...]:
-    """Return a figure of every run of a step: a settled mean, or a figure of its whole recording."""
     figure, interval = figures.BY_METRIC[metric], coarsest_interval(step.runs)
     if figure.role is figures.FigureRole.MEAN:
         counted = figures.count_runs(step.runs, metric, interval).counted or step.runs

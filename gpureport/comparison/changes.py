@@ -63,8 +63,6 @@ class SetupChange:
 
 
 class ChangeKind(StrEnum):
-    """What became of a finding, in the order shown."""
-
     NEW = "new"
     PERSISTING = "persisting"
     RESOLVED = "resolved"
@@ -104,7 +102,6 @@ class FindingChange:
 
 
 def compare_setups(base: Step, step: Step) -> tuple[SetupChange, ...]:
-    """Return all that differs between two steps, settings that bear on GPU time first."""
     found = [*_compare_labels(base, step, "param"), *_compare_labels(base, step, "tag"), *_compare_gpus(base, step)]
     return tuple(sorted(found, key=_rank))
 
@@ -123,13 +120,7 @@ def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, 
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
 
-def _split_name(key: str) -> list[str]:
-    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lstrip("-").replace("-", "_").lower()
-    return re.split(r"[./:]", plain)
-
-
 def has_params(base: Step, step: Step) -> bool:
-    """Return whether both steps recorded params or tags, so that a change shows."""
     return all(any(run.info.states_setup for run in side.runs) for side in (base, step))
 
 
@@ -145,7 +136,8 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
         if shares[0] == shares[1] or is_hidden:
             continue
         differ = None not in texts and len(set(texts)) == len(base.runs) + len(step.runs)
-        is_own = key.lower() == "mlflow.note.content" or _split_name(key)[-1] in _OF_ONE_RUN
+        plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lstrip("-").replace("-", "_").lower()
+        is_own = key.lower() == "mlflow.note.content" or re.split(r"[./:]", plain)[-1] in _OF_ONE_RUN
         orders = (sorted(side.items(), key=lambda each: (-each[1], each[0] or "")) for side in counts)
         before, after = (tuple(SettingValue(text=text, runs=runs) for text, runs in order) for order in orders)
         yield SetupChange(
@@ -162,7 +154,6 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
 
 
 def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
-    """Yield what both recorded and differs: what one log does not name may be the same."""
     for key in HARDWARE:
         before, after = (read_property(side, key) for side in (base, step))
         is_same = has_same_memory(base, step) if key == "gpu_memory" else before == after
@@ -269,8 +260,6 @@ def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargestFinding:
-    """The findings of one kind and cause that lost most in a step; the words are of the one that did."""
-
     kind: str
     cause: str | None
     severity: Severity

@@ -12,7 +12,6 @@ from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
 
 Value = str | float | None  # text, a number in a base unit, or None when not recorded
-
 COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
 SAME_MEMORY = 1.05  # ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %
 _SAMPLING = 1.25  # ratio of intervals from which one log sees gaps that the other misses
@@ -23,8 +22,6 @@ _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparability:
-    """One property of the recordings that must agree for their figures to be compared."""
-
     base: str
     step: str
     check: str
@@ -61,7 +58,6 @@ def _of_numbers(
 
 
 def _format_limit(gpu: Device) -> str | None:
-    """Return a limit in three digits or whole: one derived from power and its share is not exact."""
     watts = gpu.power_limit_watts
     return None if watts is None else f"{watts:.3g} W" if watts < 100 else f"{watts:.0f} W"  # noqa: PLR2004 - three digits
 
@@ -127,7 +123,6 @@ def _are_covered(*ratios: float | None) -> bool | None:
 
 
 def is_same_recording(base: Step, step: Step) -> bool:
-    """Return whether the very same recordings stand on both sides."""
     return sorted(run.info.id for run in base.runs) == sorted(run.info.id for run in step.runs)
 
 
@@ -205,7 +200,6 @@ _CHECKS = (
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
-
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
 """Checks of what the GPUs are, which a change of the set-up may be in."""
 

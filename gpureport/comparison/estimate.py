@@ -32,14 +32,11 @@ def student(share: float, degrees: float) -> float:
 
 
 def two_sided(level: float, degrees: float) -> float:
-    """Return how many standard errors half an interval at a level is wide."""
     return student((1 + level) / 2, degrees) if degrees >= 1 else inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanEstimate:
-    """The mean of a run; error and degrees are of what lies between the gaps that are counted."""
-
     mean: float
     error: float
     degrees: int  # 0 where there are too few samples
@@ -192,7 +189,6 @@ class DifferenceEstimate:
 
     @property
     def scatter(self) -> float:
-        """Half the width by scatter alone."""
         low, high = map(self._amount, self.ends(LEVEL))
         return (high - low) / 2
 

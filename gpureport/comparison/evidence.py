@@ -16,8 +16,6 @@ _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 
 class ReasonKind(StrEnum):
-    """What keeps a difference from being judged, or from a surer verdict."""
-
     NOT_RECORDED = "not_recorded"
     NO_PRICE = "no_price"
     OTHER_WORK_UNIT = "other_work_unit"
@@ -63,7 +61,6 @@ class Reason:
 
     @property
     def of_any_run(self) -> "Reason":
-        """The same without the run, so that several differences share it."""
         return replace(self, run="", amount=0.0) if self.run else self
 
 
@@ -77,7 +74,6 @@ class WholeRecordingFigure:
 
     @property
     def difference(self) -> float | None:
-        """How far they are apart; None without both, or where one cannot be taken from the other."""
         if self.before is None or self.after is None or not self.comparable:
             return None
         return self.after - self.before
@@ -176,7 +172,6 @@ def _allow_slow_change(figure: Figure, steady: Sequence[float], widths: Sequence
 def _find_short_run(
     pair: Sequence[SampledRun], recorded: Sequence[float], widths: Sequence[float], few: ReasonKind
 ) -> Reason | None:
-    """Return why slow changes may hide in one of two runs, if so."""
     for run, seconds, width in zip(pair, recorded, widths, strict=True):
         if seconds < LONG_SECONDS - width / 2:
             # cells reach past the first and the last sample

@@ -33,11 +33,9 @@ class Factor:
 
     @property
     def name(self) -> str:
-        """What a label calls it: the key, or the kind where there is none."""
         return self.key or self.kind
 
     def value(self, run: "Run") -> str | None:
-        """Return the value of a run; None where it has no such param or tag."""
         if self.kind == "gpu":
             return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
         return self.labels(run).get(self.key)
@@ -157,7 +155,6 @@ def order_values(values: Iterable[str]) -> list[str]:
 
 
 def order_levels(column: Sequence[str | None]) -> list[str | None]:
-    """Return the different values of a setting in order, its absence last."""
     known = order_values(value for value in column if value is not None)
     return [*known, *([None] if None in column else [])]
 
@@ -184,14 +181,10 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
         values = [factor.value(run) for run in runs]
         # names differ in every run though groups are repeated, or are texts as well
         is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
-        kind = "repetitions" if is_repetition_param(factor.key) else "names" if is_name else "factors"
+        kind = "repetitions" if _REPETITION.search(factor.key.lower()) else "names" if is_name else "factors"
         if len(set(values)) > 1:
             found[kind].append(factor)
     return VariedParams(**{kind: tuple(factors) for kind, factors in found.items()})
-
-
-def is_repetition_param(name: str) -> bool:
-    return _REPETITION.search(name.lower()) is not None
 
 
 def _is_number(value: str | None) -> bool:

@@ -22,7 +22,6 @@ ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
 TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
-
 POINTS, SHARE = 0.02, 0.03
 """Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
@@ -72,7 +71,6 @@ class Figure:
     usual_noise: float = SHARE  # part of itself by which two runs of one job commonly lie apart
 
     def margin(self, before: float) -> float:
-        """Return how far two runs of one job commonly lie apart, in the figure's unit."""
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
@@ -82,7 +80,6 @@ class Figure:
 
     @property
     def is_share(self) -> bool:
-        """Whether it lies between 0 and 1."""
         return self.metric in {UTILISATION, IDLE}
 
     def clip(self, interval: Ends, before: float | None) -> Ends:
@@ -112,7 +109,6 @@ def observed_seconds(analyses: Sequence[Analysis]) -> float:
 
 
 def recorded_seconds(analyses: Sequence[Analysis]) -> float:
-    """Return the time that is known of a step, over its repetitions."""
     each = [observed_seconds([analysis]) for analysis in analyses]
     return max(fsum(one for one in each if one >= SHORTEST_REPETITION_SECONDS), *each, 0.0)
 
@@ -158,7 +154,6 @@ def _cost(runs: Sequence[SampledRun]) -> float | None:
 
 
 def _per_work(total: Read) -> Read:
-    """Return what reads a total for a batch of work; None unless every run says its work in one unit."""
 
     def read(runs: Sequence[SampledRun]) -> float | None:
         each = [(total([run]), run.info.work) for run in runs]
@@ -192,7 +187,6 @@ FIGURES = (
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
 """Every figure, in the order shown. The training rate is read by what the rates of all steps rest on."""
-
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same in the order of documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
@@ -201,7 +195,6 @@ BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 
 def read_run(run: SampledRun) -> dict[str, float | None]:
-    """Return every figure of one run but the training rate, which needs the others."""
     return {figure.metric: figure.read([run]) for figure in LISTED if figure.metric != TRAINING_RATE}
 
 
@@ -221,7 +214,6 @@ class CountedRuns(NamedTuple):
 
 
 def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> CountedRuns:
-    """Return which runs count as observations of a steady mean: short ones too, where others are about as short."""
     held = [run.steady_seconds(metric, interval) for run in runs]
     sampled, alike = (min(SHORTEST_SECONDS, each) for each in (_FEWEST_SAMPLES * interval, max(held) * _LIKE))
     least = max(SHORTEST_REPETITION_SECONDS, sampled, alike)

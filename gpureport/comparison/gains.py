@@ -77,7 +77,6 @@ def is_recording_too_short(analysis: Analysis) -> bool:
 
 
 def count_samples(analysis: Analysis) -> int:
-    """Return how many samples of a run hold a utilisation, of the GPU with most."""
     whole = analysis.whole_statistics or analysis.statistics
     return max((found.samples for each in whole if (found := each.metric("gpu_utilization_ratio"))), default=0)
 
@@ -219,7 +218,6 @@ class StepGain:
 
 
 def build_gains(comparison: Comparison, pairs: Sequence[StepPair] | None = None) -> tuple[StepGain, ...]:
-    """Return one row per step; `pairs` are each of them against the one before, where that is known already."""
     steps = comparison.steps
     pairs = pair_steps(comparison) if pairs is None else pairs
     rows = [StepGain(step=steps[0], params_recorded=has_params(steps[0], steps[0]))]

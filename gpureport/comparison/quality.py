@@ -66,7 +66,6 @@ class QualityChange:
 
     @property
     def values(self) -> tuple[float | None, float | None]:
-        """Both values that are compared: at equal work, else at the end."""
         before, after = (side.final if side.at_work is None else side.at_work for side in (self.before, self.after))
         return before, after
 
@@ -81,7 +80,6 @@ class QualityChange:
 
 
 def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_better: bool | None) -> QualityFigure:
-    """Return how well a run trained by one of its metrics; the best value is the first of equal ones."""
     row, is_known = None, np.isfinite(curve.values)
     if higher_is_better is not None and is_known.any():
         row = int(np.where(is_known, curve.values if higher_is_better else -curve.values, -np.inf).argmax())
@@ -96,7 +94,6 @@ def measure_run_quality(run: SampledRun, curve: TrainingCurve, *, higher_is_bett
 
 
 def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> float:
-    """Return the seconds from the start of the job that logged a metric to one of its values."""
     return (int(curve.times[row]) - find_job_start(run, curve)) / 1e6
 
 
@@ -108,7 +105,6 @@ def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
 
 
 def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[QualityChange, ...]:
-    """Return how well two steps trained by each metric that says so, the weightiest first; by batches at last."""
     sides = [{curve.name for run in side.runs for curve in run.training} for side in (base, step)]
     ranks = {name: rank for name in sides[0] | sides[1] if (rank := _rank(name, goals)) is not None}
     others = {name: rank for name, (rank, _) in ranks.items() if rank != _NAMED}

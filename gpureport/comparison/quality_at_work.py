@@ -56,11 +56,9 @@ class EqualWork(NamedTuple):
 
 
 Runs = Sequence[tuple[SampledRun, TrainingCurve]]
-"""Runs of both steps, each with its curve of one metric, which ends in a number."""
 
 
 def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
-    """Return a metric of runs at the last work common to all, or why there is none."""
     # where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger
     # batch learns more in a step and less from a sample, so that either alone speaks against one of the two
     axes = _find_axes(runs)
@@ -102,7 +100,6 @@ def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | Non
 
 
 def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
-    """Return in which units all runs count work alike, and how much was done at each value."""
     steps = [_find_steps(run, curve) for run, curve in runs]
     ends = [float(np.nanmax(each, initial=0)) for each in steps]
     counted = min(ends) > 0

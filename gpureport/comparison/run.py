@@ -51,7 +51,6 @@ class RunSeries:
 
     @cached_property
     def gap(self) -> BoolArray:
-        """Which bins lie in a gap: those in which most GPUs are idle."""
         bins = len(next(iter(self.columns.values()), ()))
         return np.asarray(self.columns.get(IDLE, np.zeros(bins)) > 0.5, dtype=np.bool_)  # noqa: PLR2004 - most
 
@@ -68,7 +67,6 @@ class RunSeries:
 
     @property
     def settled(self) -> Interval:
-        """The stretch in which the run had settled, in time."""
         times = round(self.width / self.grid.width)
         first, stop = (np.array([edge * times], dtype=np.int64) for edge in (self.steady.start, self.steady.stop))
         edges = self.grid.find_bin_edges(first, "right")[0], self.grid.find_bin_edges(stop, "left")[0]
@@ -159,7 +157,6 @@ class SampledRun:
 
     @property
     def lasted(self) -> float:
-        """Seconds from the first to the last sample; samples far apart stand for more."""
         return (self.info.ended - self.info.started) / 1e6
 
     @property
@@ -187,7 +184,6 @@ class SampledRun:
         return self._thinned[interval]
 
     def settled(self, metric: str, interval: float) -> tuple[FloatArray, BoolArray]:
-        """Return the settled values of a metric that are known, and which of them lie in a gap."""
         series = self.at(interval)
         if series is None or metric not in series.columns:
             return np.zeros(0), np.zeros(0, dtype=np.bool_)
@@ -220,7 +216,6 @@ def coarsest_interval(runs: Sequence[SampledRun]) -> float:
 
 
 def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
-    """Return a run as a comparison takes it; `key` is the training metric that counts its work."""
     cells = []
     for gpu in analysis.run.gpus:
         one, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
@@ -241,7 +236,6 @@ def build_sampled_run(recording: Recording, analysis: Analysis, key: str | None 
 
 
 def count_work(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
-    """Return a run with its throughput alone, and the work it counts unless stated."""
     run, began = analysis.run, None
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     if start is not None and len(recording.training):

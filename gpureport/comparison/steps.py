@@ -56,13 +56,11 @@ class Step:
 
     @property
     def work_unit(self) -> str | None:
-        """The unit of its work, as stated or found in training metrics; None if unknown, or if runs differ."""
         units = {run.work_unit for run in self.runs}
         return units.pop() if len(units) == 1 else None
 
     @property
     def gpu_count(self) -> int | None:
-        """The GPUs of a run; None where its runs differ."""
         counts = {len(run.info.gpus) for run in self.runs}
         return counts.pop() if len(counts) == 1 else None
 
@@ -70,7 +68,6 @@ class Step:
         return self.values.get(metric)
 
     def read(self, figure: figures.Figure) -> list[float | None]:
-        """Return a figure of each run over its whole recording."""
         if figure.metric == figures.TRAINING_RATE:
             source = self.training_source
             return [training_rate(run, source.basis) if source else None for run in self.runs]

@@ -102,7 +102,6 @@ class Study:
 
     @property
     def best_label(self) -> str | None:
-        """The group with the best figures: the cheapest, else the fastest, if known."""
         best = self.best_by_cost or self.best_by_speed
         return best.label if best else None
 
@@ -184,7 +183,6 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
 
 
 def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals) -> Iterator[QualityChange]:
-    """Yield for each metric that counts the group that trained furthest beyond the best, if any."""
     fallen: dict[str, list[QualityChange]] = {}
     for other in steps:
         for change in compare_quality(other, best, goals) if other is not best else ():
@@ -306,7 +304,6 @@ class LinearModel:
 
     @cached_property
     def degrees(self) -> int:
-        """Observations beyond those that the effects use up: residual degrees of freedom."""
         return len(self.values) - _count_effects(self.levels)
 
     @cached_property
@@ -343,7 +340,6 @@ class LinearModel:
 
 
 def _build_design(levels: Levels, observations: int = 0) -> FloatArray:
-    """Return one row per observation: the constant, then a column per level but the first of each factor."""
     columns = [np.ones(observations or len(levels[0]))]
     for factor in levels:
         columns += [(np.array(factor) == level).astype(np.float64) for level in range(1, max(factor) + 1)]

@@ -21,7 +21,6 @@ class QualityTarget:
 
     @property
     def text(self) -> str:
-        """The target as it is written on a command line."""
         return f"{self.name}={self.value:g}"
 
 

@@ -36,12 +36,10 @@ class Verdict(StrEnum):
 
     @property
     def is_established(self) -> bool:
-        """Whether repetitions show the difference and it has a direction."""
         return self in {Verdict.BETTER, Verdict.WORSE}
 
     @property
     def code(self) -> str:
-        """The verdict in one word of snake_case, which stays when its words change."""
         return self.name.lower()
 
     @property
@@ -102,7 +100,6 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
 
 
 def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
-    """Return the verdict on a figure, at the level that its family of comparisons leaves it."""
     contrast = found.contrast
     if contrast is None:
         # a mean without its scatter is not judged at all
@@ -120,7 +117,6 @@ def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
 
 
 def _judge_single_runs(found: Evidence) -> Judgement:
-    """Judge a run without repetition: it differs, unconfirmed, by more than repeating usually changes."""
     low, high = sorted(abs(value or 0.0) for value in (found.before, found.after))
     if found.lone and found.brief and high <= SLOW_RATIO * low:
         return Judgement(Verdict.NOT_ENOUGH_DATA, found.brief)
@@ -195,7 +191,6 @@ class RunInterval(NamedTuple):
 
 
 def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *, repeat_base: bool) -> RunInterval:
-    """Return the interval of a change; of the two steps the base or the later can get more runs."""
     is_work = BY_METRIC[delta.metric].role is FigureRole.WORK
     least = (delta.before or 0.0) * expm1(find_resolution(base, step, delta.metric).least) if is_work else 0.0
     return RunInterval(delta.runs if repeat_base else delta.runs[::-1], (interval[1] - interval[0]) / 2, least)

@@ -38,8 +38,6 @@ _MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """Work done per second, by a training metric."""
-
     name: str
     unit: str
     width: float  # seconds of a bin, as long as points lie apart and at least 1 s
@@ -105,7 +103,6 @@ def measure_throughput(training: "pa.Table", key: str | None = None, began: int 
 
 
 def _rank(name: str) -> tuple[int, bool, str]:
-    """Sort samples and tokens before steps, rates before times, training before evaluation."""
     unit, is_time = parse_work_unit(name) or ("", False)
     place = [*_UNITS, ""].index(unit)
     return place + len(_UNITS) * bool(re.search(r"val|eval|test", name.lower())), is_time, name
@@ -136,8 +133,6 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingCurve:
-    """One training metric of a run, in the order of time."""
-
     name: str
     times: IntArray  # microseconds since 1970, empty where one value has none
     values: FloatArray  # NaN and infinities as they were logged; one that ends in such has diverged

@@ -7,11 +7,10 @@ from itertools import pairwise
 from math import fsum
 from typing import Any, TypeAlias
 
-from gpureport.fleet.summary_table import Row
+from gpureport.fleet.summarise import Row
 
 Facts: TypeAlias = dict[str, Any]
 """A part of the report on many runs, as its JSON holds it; None is not known."""
-
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # that are listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
@@ -116,10 +115,7 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
 
 
 def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
-    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many.
-
-    Times with and without a zone do not compare.
-    """
+    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many."""
     cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
         if row["card"]:
@@ -132,7 +128,6 @@ def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
 
 
 def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
-    """Yield the overlaps on one GPU: each run, in the order of time, with those that begin before it ends."""
     under_way: list[Row] = []
     for row in rows:
         under_way = [other for other in under_way if other["ended"] > row["started"]]
@@ -147,7 +142,6 @@ def _list_overlaps(rows: Sequence[Row]) -> Iterator[Facts]:
 
 
 def _measure_excess(rows: Sequence[Row]) -> float:
-    """Return by how much the seconds of all runs of one GPU exceed those with any run."""
     excess, busy_until = 0, rows[0]["started"]
     for row in {row["run_id"]: row for row in rows}.values():
         excess += max(min(row["ended"], busy_until) - row["started"], 0)

@@ -78,10 +78,7 @@ def write_fleet_report(
 
 
 def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float | None = None) -> list[str]:
-    """Return a figure a row of a table, empty for a row without a bar.
-
-    Those of a page share the hatches of the first; on paper each is a file of its own.
-    """
+    """Return a figure a row of a table, empty for a row without a bar."""
     lengths = [sum(part.value for part in row) for row in bars]
     scale = HorizontalScale(start=0.0, end=max(lengths, default=0.0), width=width)
     keys = [part.key for row in bars for part in row]
@@ -122,7 +119,6 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
 
 
 def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
-    """Return the page set by typst: two pages for a meeting, and an appendix, in `full` with every row."""
     from gpureport.report.formats import pdf
 
     bars = {part.id: _draw_bars(part.bars, f"bars{at}-", _BAR_WIDTH / pdf.SCALE) for at, part in enumerate(page.parts)}
@@ -157,12 +153,10 @@ def _list_blocks(page: FleetPage) -> Iterator[Block]:
 
 
 def render_text(page: FleetPage, place: Page = PIPE, *, full: bool = False) -> str:
-    """Return the page as text for a place: everything, or (not `full`) one screen of it."""
     return write_blocks(_list_blocks(page), place, full=full)
 
 
 def write_json(report: Facts) -> str:
-    """Return the report as JSON: null for what is not known; times as ISO 8601."""
     zone = "UTC" if report["is_zoned"] else None
     times = {name: report[name] and iso_time(report[name], zone) for name in ("started", "ended")}
     return dump(_round({"schema": SCHEMA, **report, **times}))

@@ -24,7 +24,6 @@ from gpureport.report.wording.words import choose_headline
 
 HEADING = "What would save most"
 _OPEN = 3
-"""Steps of advice that are no part of a table."""
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the share lost is a lower bound."""
 _FEW, _MANY = 0.25, 3
@@ -94,7 +93,6 @@ def _name_loss(key: str) -> str:
 
 
 def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
-    """Return the per cent that was lost, of how much, what it cost, and where most of it was lost."""
     use = report["use"]
     held, lost, unknown = (use[name] for name in ("gpu_seconds", "lost_gpu_seconds", "unknown_gpu_seconds"))
     if not held:
@@ -199,7 +197,6 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
 
 
 def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
-    """Return the bars on one axis: all runs, the lost classes, the largest first, then the others."""
     use = report["use"]
     whole, end = use["gpu_seconds"], use["gpu_seconds"] / amounts.size
     if not whole:

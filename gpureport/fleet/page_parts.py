@@ -73,10 +73,7 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
 
 
 def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tuple[TimeSegment, ...], ...]:
-    """Return a bar a row: the largest class, and all other losses as one.
-
-    What stands for many groups has none, as it would dwarf the others.
-    """
+    """Return a bar a row: the largest class, and all other losses as one."""
     bars = []
     for each in entries:
         parts, largest = [], each["largest_loss"]

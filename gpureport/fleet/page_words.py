@@ -43,7 +43,6 @@ class Amounts:
         return display.number(gpu_seconds / self.size)
 
     def format_money(self, cost: float | None) -> str:
-        """Return a cost, in whole units from 100 on; `not known` for None."""
         if cost is None:
             return UNKNOWN
         if 0 < abs(cost) < _WHOLE_FROM:
@@ -51,7 +50,6 @@ class Amounts:
         return display.money(round(cost), self.currency).replace(".00", "")
 
     def format_both(self, gpu_seconds: float, cost: float | None = None) -> str:
-        """Return GPU time with its unit, after its cost where that is known: `$5,775 (2,310 GPU-h)`."""
         time = f"{self.format_time(gpu_seconds)}{display.GAP}{self.unit}"
         return time if cost is None else f"{self.format_money(cost)} ({time})"
 
@@ -76,10 +74,7 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
 
 
 def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
-    """Return the share of GPU time that was lost; `not recorded` where nothing is known of it.
-
-    Where more may be lost than is known, it is said to be a lower bound, and a tiny bound is `not known`.
-    """
+    """Return the share of GPU time that was lost; `not recorded` where nothing is known of it."""
     ratio = use["lost_ratio"] if use["gpu_seconds"] > use["unknown_gpu_seconds"] else None
     if is_lower_bound and ratio is not None:
         return f"at least {display.percent(ratio)}" if ratio >= NOTABLE_RATIO else UNKNOWN

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from gpureport.analysis import analyze
 from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError, StoreError, describe_shortage
 from gpureport.fleet import summarise
-from gpureport.fleet.summarise import SummarySettings
-from gpureport.fleet.summary_table import Row, SummaryFile, make_row
+from gpureport.fleet.summarise import Row, SummaryFile, SummarySettings, make_row
 from gpureport.places import Place, RemotePath
 from gpureport.recorder.job_params import count_allowed_cores
 from gpureport.redaction import OwnSecrets, get_own_secrets, use_own_secrets
@@ -35,7 +34,6 @@ from gpureport.store.store import Entry, Store
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
 TRIES = 3
 """Deaths of workers after which a task is given up: once beside others, then twice alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
@@ -115,7 +113,6 @@ def _run_elsewhere(
 
 
 def _run_with_secrets(own: OwnSecrets, function: Callable[[Task], Result], task: Task) -> Result:
-    """Run a task, wherever it is, with the secrets that the settings here name."""
     use_own_secrets(own)
     return function(task)
 
@@ -160,10 +157,7 @@ def _end_with(owner: BaseProcess) -> None:
 
 @contextmanager
 def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
-    """Connect to a Dask cluster, which runs the tasks of a worker that dies on another one.
-
-    Without the address of a scheduler one is started on this machine, with a process for each of `count` cores.
-    """
+    """Connect to a Dask cluster, which runs the tasks of a worker that dies on another one."""
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
@@ -185,11 +179,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSummaries:
-    """The rows of the selected runs, in the order of the runs, each GPU after the other.
-
-    `damaged` are files of rows that could not be read, whose runs were summarised again, `traces` the tracebacks of
-    faults of gpureport itself, by the name of their run.
-    """
+    """The rows of the selected runs, in the order of the runs, each GPU after the other."""
 
     summaries: tuple[Row, ...]
     damaged: tuple[Place, ...]
@@ -197,8 +187,6 @@ class FleetSummaries:
 
 
 class SelectedRuns(NamedTuple):
-    """The runs of a store that are wanted; rows of any other than `every_run` of the store are forgotten."""
-
     store: Place
     runs: Sequence[StoredRun]
     every_run: frozenset[str]
@@ -229,17 +217,13 @@ class Outcome(NamedTuple):
 
 
 def locate_store(store: Place) -> Place:
-    """Return a store as a worker finds it, whatever folder that works in."""
     return store if isinstance(store, RemotePath) else store.absolute()
 
 
 def summarise_runs(
     selected: SelectedRuns, settings: SummarySettings, engine: Engine | None, watch: Watch
 ) -> FleetSummaries:
-    """Return the rows of runs; only those are made that the store does not keep.
-
-    A run whose summary failed is tried again each time.
-    """
+    """Return the rows of runs; only those are made that the store does not keep."""
     store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
     known: dict[str, Sequence[Row]] = {}
@@ -266,7 +250,6 @@ def summarise_runs(
 
 
 def _summarise_run(task: _SummaryTask) -> Outcome:
-    """Return the rows of a stored run, or its error as the only one, whatever happens."""
     try:
         if task.settings.version != summarise.hash_rules():
             how = "install the same version on every worker"
@@ -299,7 +282,6 @@ def _describe_worker_error(error: Exception) -> str:
 
 
 def _describe_failure(name: str, error: Exception) -> tuple[str, str]:
-    """Return what went wrong with a run, without its name, and the traceback of what no person can act on."""
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}; check the store and its permissions", ""
     if shortage := describe_shortage(error):

@@ -1,20 +1,28 @@
-"""From the recording of a run and its analysis to a row for each of its GPUs, and the key of what it was made from.
+"""The summary of a run: a row for each of its GPUs, the key of what it was made from, and the table that a store keeps.
 
-Where the key is the same, the row is as well. The rules are known by the code of the analysis itself and not by a
-number that somebody has to raise: a row made by other code is made again. Labels that no rule looks at, such as user,
-project and job, are no part of a key, so that labelling ten thousand runs analyses none of them again.
+A row has a value for each column of SCHEMA, None where it is not recorded; a run without a GPU, or failed, is one row
+without a device. Where the key is the same, the row is as well: a row made by other code of the analysis is made again,
+but labels that no rule looks at, such as user, project and job, are no part of a key.
+
+A run is written as soon as it is summarised, so that a process that is killed loses the runs in its hands alone; at the
+end all small files become part of the table. Two processes may write at once: each removes only files that it has read
+or written, and a summary that is lost on the way is made again.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from io import BytesIO
 from math import fsum
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 import gpureport
 from gpureport import columns, names
@@ -22,18 +30,150 @@ from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import apply_settings, list_settings
 from gpureport.analysis.job.events import is_training_name
 from gpureport.analysis.job.params import find_framework, read_params
-from gpureport.analysis.results import LOST_CLASSES, Analysis, DeviceStatistics
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis, DeviceStatistics
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.comparison import gains
 from gpureport.findings import Finding, Severity
-from gpureport.fleet.summary_table import CLASS_COLUMNS, Row, make_row
+from gpureport.places import Place
 from gpureport.recording import Device, Recording, Run
 from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.settings import Settings
+from gpureport.store import atomic_writes
 from gpureport.store.run_records import StoredRun
 
+Row: TypeAlias = dict[str, Any]
+"""A summary by the columns of SCHEMA; times are microseconds, params and tags are pairs."""
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_FINDING = pa.struct(
+    [
+        *((name, pa.string()) for name in ("kind", "cause", "severity")),
+        ("count", pa.int32()),
+        ("lost_gpu_seconds", pa.float64()),
+        ("fingerprint", pa.string()),
+        ("is_consequence", pa.bool_()),
+        ("steps", pa.list_(pa.string())),
+    ]
+)
+"""The findings of one run that share kind, cause and devices, as far as they concern one GPU.
+
+`lost_gpu_seconds` is what they lost on this GPU at most, `steps` what they ask for, the most promising first. Those
+that are a consequence follow from another finding, whose loss theirs is part of.
+"""
+CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
+"""The column of each class of GPU time; together they are the time from first to last sample."""
+_COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
+    ("key", pa.string()),
+    ("run_id run_name source step node device uuid model", _TEXT),
+    ("started ended", pa.timestamp("us")),
+    ("timezone", _TEXT),
+    (" ".join(("observed_seconds", *CLASS_COLUMNS.values(), "lost_seconds energy_joules utilisation")), pa.float64()),
+    ("memory_peak_bytes memory_total_bytes", pa.int64()),
+    ("findings", pa.list_(_FINDING)),
+    ("not_judged", pa.list_(pa.string())),
+    ("max_temperature_celsius heat_slowed_seconds hardware_slowed_seconds", pa.float64()),
+    ("ecc_corrected ecc_uncorrected remapped_rows", pa.int64()),
+    ("gpu_lost slow_link", _TEXT),
+    ("work_amount", pa.float64()),
+    ("work_unit", _TEXT),
+    ("params tags", pa.map_(pa.string(), pa.string())),
+    ("error", _TEXT),
+)
+_NEVER_NULL = "key run_id run_name findings not_judged gpu_lost slow_link params tags error"
+SCHEMA = pa.schema(
+    [
+        pa.field(name, kind, nullable=name not in _NEVER_NULL.split())
+        for column, kind in _COLUMNS
+        for name in column.split()
+    ]
+)
+"""Columns of the table; null is not recorded. Times without a zone are local, as in `Run`."""
+FORMAT = 1
+"""Version of the layout. 1 (2026-11): a row for each run and GPU."""
+_KEY = b"gpureport.fleet"
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, pa.ArrowException)
+_EMPTY = dict.fromkeys(SCHEMA.names) | {"gpu_lost": "not assessed", "slow_link": "not assessed", "error": ""}
+
+
+def make_row(key: str, run_id: str, **known: object) -> Row:
+    lists: Row = {name: [] for name in ("findings", "not_judged", "params", "tags")}
+    return {**_EMPTY, **lists, "key": key, "run_id": run_id, **known}
+
+
+class SummaryFile:
+    """The summaries of a store; `path` is the table, `damaged` are files that `load` could not read."""
+
+    def __init__(self, store: Place) -> None:
+        self._folder = store / "fleet"
+        self._parts = self._folder / "parts"
+        self.path = self._folder / "summaries.parquet"
+        self.damaged: list[Place] = []
+        self._found: list[Place] = []
+        self._loaded: list[Row] = []
+
+    def load(self) -> list[Row]:
+        self._found = sorted(self._parts.glob("[!.]*.parquet"))
+        for path in (self.path, *self._found):
+            if path.exists():
+                try:
+                    self._loaded += _load_rows(path.read_bytes())
+                except _DAMAGED:
+                    self.damaged.append(path)
+        return self._loaded
+
+    def add(self, rows: Sequence[Row]) -> None:
+        with atomic_writes.raise_store_errors(self._folder.parent):
+            self._parts.mkdir(parents=True, exist_ok=True)
+            path = self._parts / f"{rows[0]['run_id']}.parquet"
+            atomic_writes.write_bytes(path, _dump_rows(rows), self._parts)
+        self._found.append(path)
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        ordered = sorted(rows, key=_sort_key)
+        if ordered == self._loaded and self.path.exists() and not self._found:
+            return
+        content = _dump_rows(ordered)
+        with atomic_writes.raise_store_errors(self._folder.parent):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self._folder, self._parts):
+                atomic_writes.remove_stale_files(folder)
+            atomic_writes.write_bytes(self.path, content, self._folder)
+            for path in self._found:
+                path.unlink(missing_ok=True)
+
+
+def _sort_key(row: Row) -> tuple[int, str, bool, int, str]:
+    device = row["device"] or ""
+    return row["started"] or 0, row["run_id"], row["device"] is None, len(device), device
+
+
+def _dump_rows(rows: Sequence[Row]) -> bytes:
+    table = pa.Table.from_pylist(list(rows), schema=SCHEMA).replace_schema_metadata({_KEY: str(FORMAT).encode()})
+    file = BytesIO()
+    parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
+    return file.getvalue()
+
+
+def _load_rows(content: bytes) -> list[Row]:
+    """Return the summaries in the bytes of a Parquet file; one of an earlier version may lack columns of this one."""
+    file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
+    if version != FORMAT:
+        msg = f"format {version} is not {FORMAT}"
+        raise ValueError(msg)
+    table = file.read()
+    for field in SCHEMA:
+        if field.nullable and field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    # as integers: a timestamp without a zone would become a naive datetime
+    plain = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
+    rows: list[Row] = table.select(SCHEMA.names).cast(pa.schema(plain)).to_pylist()
+    return rows
+
+
+# --- the rows of a run
+
 _PACKAGE = Path(gpureport.__file__).parent
-_PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "comparison/gains.py", "fleet/summar*.py")
+_PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "comparison/gains.py", "fleet/summarise.py")
 """What decides about the content of a row: the analysis, the types it works on, and how it is summarised."""
 _RANK = list(Severity)
 _CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
@@ -44,18 +184,13 @@ _ERRORS = {
     "ecc_corrected": ("gpu_ecc_corrected_total", "gpu_ecc_single_bit_total"),
     "ecc_uncorrected": ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total"),
 }
-"""Two recorders of the same errors: those of the one that saw more count."""
 _REMAPPED = ("gpu_remapped_rows_correctable_total", "gpu_remapped_rows_uncorrectable_total")
 _Times = Mapping[str, Mapping[str, float]]
-"""The seconds of each GPU in each class of GPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """What decides about rows besides the runs: thresholds of rules, and the hash of their code.
-
-    It is small, as it goes along with every run to be summarised.
-    """
+    """What decides about rows besides the runs: thresholds of rules, and the hash of their code."""
 
     settings: Settings
     version: str
@@ -80,7 +215,6 @@ def hash_rules() -> str:
 
 
 def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
-    """Return what makes the key of a run: its series, the labels that rules look at, and the rules."""
     own = get_own_secrets()
     limits = [(rule.name, name, limit.value) for rule in settings.rules for name, limit in list_settings(rule).items()]
     shared = [settings.version, limits, *([repr(own)] if own != OwnSecrets() else [])]
@@ -97,7 +231,6 @@ def make_keys(settings: SummarySettings) -> Callable[[StoredRun], str]:
 
 
 def describe_run(run: Run, key: str) -> Row:
-    """Return what is known of a run without its series; no time where the date is missing."""
     is_dated = not run.quality.synthetic_time and run.ended >= _FIRST_YEAR
     return make_row(
         key,
@@ -164,7 +297,6 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
 
 
 def _read_energy(statistics: DeviceStatistics) -> float | None:
-    """Return the energy of a GPU: the integral of its power, otherwise what its counter rose by."""
     counter = statistics.energy_counter
     if statistics.energy_joules is not None or counter is None or counter.restarts or counter.impossible:
         return statistics.energy_joules
@@ -172,10 +304,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
-    """Yield what was found on a GPU or on the whole job, in the order of the analysis.
-
-    A loss in a recording too short to assess it asks for no step.
-    """
+    """Yield what was found on a GPU or on the whole job, in the order of the analysis."""
     is_too_short = gains.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
@@ -197,10 +326,7 @@ def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Itera
 
 
 def _measure_part(finding: Finding, device: str, times: _Times) -> float:
-    """Return which part of what a finding lost one of its GPUs lost.
-
-    It is that of the time of its class where there is any, otherwise each has the same.
-    """
+    """Return which part of what a finding lost one of its GPUs lost."""
     concerned = [each for each in finding.devices if each in times] or list(times)
     name = _CLASSES.get(finding.kind, "")
     whole = fsum(times[each].get(name, 0.0) for each in concerned)

@@ -14,12 +14,11 @@ from gpureport.analysis.advice.choose import STEPS
 from gpureport.analysis.results import LOST_CLASSES
 from gpureport.comparison.gains import measure_excessive_short_pauses
 from gpureport.fleet.cards import Facts, assess_health, find_overlaps, name_run
-from gpureport.fleet.summary_table import CLASS_COLUMNS, Row
+from gpureport.fleet.summarise import CLASS_COLUMNS, Row
 from gpureport.recording import Device
 from gpureport.report.sections.findings.found import find_advice
 
 LABELS = ("user", "project", "job", "node")
-"""What runs are grouped by if nobody asks for anything else."""
 _OWN_LABELS = ("node", "model", "step")
 """Labels that are facts of a GPU or its run."""
 _PRICED_BY = ("provider", "instance", "spot")
@@ -35,7 +34,6 @@ _CONTEXT = 0.05
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
-
 Sums: TypeAlias = Mapping[str, Any]
 """Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; None is not known), and `runs`."""
 Key = TypeVar("Key")
@@ -48,10 +46,7 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is.
-
-    `labels` are what runs are grouped by, `selection` says how they were selected; they are a sample of a month.
-    """
+    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is."""
     rows = _price_rows(summaries, prices)
     members = _group(rows, (row["run_id"] for row in rows))
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
@@ -65,6 +60,7 @@ def build_fleet_report(
     pauses = {run: runs[run]["short_pauses"] for run in excessive}
     dated = [row for row in rows if row["started"] is not None]
     powered = [row for row in rows if row["energy_joules"] is not None]
+    unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
     cards = {row["card"] for row in rows}
     overlaps, overlapping = find_overlaps(dated)
     return {
@@ -79,7 +75,11 @@ def build_fleet_report(
         "energy_joules": fsum(row["energy_joules"] for row in powered) if powered else None,
         "energy_gpu_seconds": fsum(row["job"] for row in powered),
         "classes": list(_list_classes(whole)),
-        "prices": _describe_prices(rows, prices),
+        "prices": {
+            "currency": prices.currency if prices.rates else "",
+            "date": prices.date if prices.rates else "",
+            "unpriced_models": sorted(unpriced) if prices.rates else [],
+        },
         "half_lost_in": half,
         "half_lost_class": largest and largest["name"],
         "worst_runs": [
@@ -150,7 +150,6 @@ def _read_label(row: Row, label: str) -> str | None:
 
 
 def _sum(rows: Collection[Row]) -> Sums:
-    """Return the sums of some GPUs; no cost is known where one with such time has no price."""
     sums: dict[str, Any] = {"runs": len({row["run_id"] for row in rows})}
     for name in _SUMMED:
         spent = [(row["price"], seconds) for row in rows if (seconds := row["times"][name]) > 0]
@@ -207,17 +206,7 @@ def _by_amount(amounts: Mapping[str, float]) -> list[str]:
     return sorted(amounts, key=lambda name: (-amounts[name], name))
 
 
-def _describe_prices(rows: Sequence[Row], prices: Prices) -> Facts:
-    unpriced = {row["model"] or "unknown model" for row in rows if row["price"] is None and row["job"] > 0}
-    return {
-        "currency": prices.currency if prices.rates else "",
-        "date": prices.date if prices.rates else "",
-        "unpriced_models": sorted(unpriced) if prices.rates else [],
-    }
-
-
 def _group_runs(rows: Sequence[Row], label: str) -> Facts:
-    """Return all runs by one label; runs without it are a group of their own that is always listed."""
     members = _group(rows, (_read_label(row, label) for row in rows))
     sums = {name: _sum(own) for name, own in members.items()}
     ranked = sorted(sums, key=lambda name: (-sums[name]["lost"], -sums[name]["job"], name or ""))
@@ -297,11 +286,7 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
-    """Return a step of advice over some losses.
-
-    It is called what the reports of these runs call what to do about the finding that lost most, unless they name GPUs
-    in it, or another step has this title.
-    """
+    """Return a step of advice over some losses."""
     runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
     for row, finding, seconds in losses:
         runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well

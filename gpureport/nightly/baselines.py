@@ -43,12 +43,6 @@ def open_baseline(store: Store, name: str) -> Store:
 
 
 def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
-    """Make runs of a store, repetitions of one step, a named baseline; one of that name is replaced whole.
-
-    Raises:
-        SettingsError: when the name is not allowed.
-        StoreError: when a run is damaged, or the folder cannot be written.
-    """
     place = _baseline_folder(store, name)
     damaged = next((entry for entry in entries if not store.intact(entry)), None)
     if damaged is not None:

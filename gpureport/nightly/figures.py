@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
 """What a job gets for its GPU time: figures that need its work."""
-
 COUNT = "count"  # unit of figures that count
 
 
@@ -75,7 +74,6 @@ FIGURES = (
     _kind("findings_warning", COUNT, "lower", "Warnings found"),
     _kind("findings_info", COUNT, "lower", "Facts found"),
 )
-
 SAMPLING = "sampling_interval_ratio"
 """Name of what is recorded beside the figures: the sampling interval as a share of the recording."""
 BY_NAME = {kind.name: kind for kind in FIGURES}

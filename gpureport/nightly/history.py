@@ -25,7 +25,6 @@ from gpureport.store import atomic_writes
 
 FORMAT = 1
 """Version of the layout. 1 (2026-11): a row for each figure of a run; a row with a reason for a source without data."""
-
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (
@@ -33,11 +32,9 @@ _DAMAGE = (
     pa.ArrowException,
 )
 """What reading a damaged night raises."""
-
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
 """Key of the checks, which are JSON in the metadata: a table of figures has no place for them."""
-
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),
@@ -148,8 +145,6 @@ def _load_run(rows: list[dict[str, Any]]) -> NightlyRun:
 
 
 class History:
-    """The nights of a store."""
-
     def __init__(self, store: Place) -> None:
         self.folder = store / FOLDER
 
@@ -226,7 +221,6 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
 
 
 def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[NightlyRecord]) -> bool:
-    """Return whether another call, at the same time or later, found the run that is missing."""
     return any(
         (run.step, run.source) == (gap.step, gap.source)
         for other in nights
@@ -236,7 +230,6 @@ def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[Night
 
 
 def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecord:
-    """Return a record with some of its runs, without checks of those recorded again."""
     kept = tuple(run for run in night.runs if any(run is one for one in runs))
     gone = {run.name for run in night.measured_runs} - {run.name for run in kept}
     return replace(night, runs=kept, checks=tuple(check for check in night.checks if check.run not in gone))

@@ -34,7 +34,6 @@ _NAMED = 2
 _LABEL = 60
 _GONE = 0.005
 """Share of GPU time that prints as less than one per cent."""
-
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 """Figures that say what lies behind a change of the job's own figure."""
 
@@ -43,10 +42,8 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history, with its records, of which parallel jobs write one each, and groups of runs.
 
-    `new_events` are those that it first shows: the latest of each group, the worse ones first, then those that a later
-    one has overtaken. `standing_events` are changes for the worse that an earlier night showed and that still hold.
-    `unrecorded` are figures that its runs no longer record. Groups with too few nights need so many more.
-    The course of the figure by which each job is judged is its own trend.
+    `new_events` are those that it first shows, `standing_events` changes for the worse that an earlier night showed and
+    that still hold, `unrecorded` what its runs no longer record.
     """
 
     date: str
@@ -63,7 +60,6 @@ class LatestNight:
         return tuple(run for night in self.records for run in night.missing_runs)
 
     def name(self, group: tuple[str, str], text: str = "{}") -> str:
-        """Return the name of a group within a text; empty where the night has no other."""
         return text.format(format_group(*group)) if len(self.groups) > 1 else ""
 
 
@@ -106,7 +102,6 @@ def summarize_latest_night(
 
 
 def _is_accepted(event: ChangeEvent, run: Run) -> bool:
-    """Return whether a run of a baseline is of the same job, and was recorded since a change."""
     step, model = event.group
     trend, change = event.changes[0]
     shown = trend.recorded_points[change.shift.place].runs
@@ -195,10 +190,7 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield a check for each group of runs: whether this night first shows that it got worse.
-
-    Where it says `standing`, a change that an earlier night showed breaks the rule as well, as long as it holds.
-    """
+    """Yield a check for each group of runs: whether this night first shows that it got worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(
@@ -258,10 +250,7 @@ def describe_absence(kind: FigureKind, point: Point) -> str:
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent.
-
-    It is empty where both ends read alike.
-    """
+    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent."""
     if kind.unit not in (COUNT, "1") and step.before > 0:
         return display.drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
@@ -278,7 +267,6 @@ def format_change(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_param_changes(entries: Sequence[ParamChange]) -> str:
-    """Return which params changed, as `batch_size 32 → 64`."""
     told = [
         [display.NOT_RECORDED if value is None else format_label(value) for value in (each.before, each.after)]
         for each in entries
@@ -302,7 +290,6 @@ def name_figure_page(trend: Trend) -> str:
 
 
 def describe_event(event: ChangeEvent) -> str:
-    """Return an event as a sentence: the job's own figure, then its largest part of GPU time."""
     (trend, change), *others = event.changes
     # a change in per cent is the same for one unit of work as for a thousand
     title = name_for_one(trend.kind.title)
@@ -322,7 +309,6 @@ def describe_standing_event(event: ChangeEvent) -> str:
 
 
 def format_day(night: str) -> str:
-    """Return a night as people write it, without the year: `7 Oct`."""
     day = date.fromisoformat(night)
     return f"{day.day} {day:%b}"
 

@@ -41,34 +41,26 @@ from gpureport.report.wording.terms import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
 LATEST = 60  # nights on the index
-
 _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
 """How a verdict looks, by its exit code: red is 1 and nothing else."""
-
 _OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
 """Groups whose own figure is drawn on the first page."""
-
 SMALL_NIGHTS = 90
 """The newest nights in the drawing beside others."""
-
 _LARGE, _SMALL = (720, 200), (180, 28)
 """Width and height of the drawing of one figure, and of the one beside others."""
-
 _MARGIN = 4
 _LEAST_RANGE = 0.1
 """Least height of a curve as a share of its largest value: without it noise of one per cent looks like a jump."""
-
 _TICKS, _SHORTEST_MONTH = 8, 28
-
 Content = dict[str, Any]
 
 
 def build_index(
     nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str], accepted: Sequence[Run] = ()
 ) -> Content:
-    """Return the first page, of all nights, the oldest first, with links to the reports there are."""
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
@@ -120,7 +112,6 @@ def _build_night_row(
 
 
 def _list_checks(record: NightlyRecord) -> list[Check]:
-    """Return the checks of a record, one for each source without data among them."""
     return [*(build_missing_check(run.name or run.source, run.reason) for run in record.missing_runs), *record.checks]
 
 
@@ -245,7 +236,6 @@ def build_figure_page(
 
 
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
-    """Return what is said without a change: too few nights may hide one."""
     judged = any(not trend.nights_needed for trend in trends)
     return "No change in the nights recorded." if judged else "Not enough data: too few nights hold a value."
 
@@ -260,11 +250,7 @@ def _build_point_row(
 
 
 def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> Content:
-    """Return the drawing of all nights, or of the newest ones where it is small.
-
-    It has lines, dots, levels, marks of changes, with the verdicts of their events, and dates as coordinates, and the
-    values at the edges.
-    """
+    """Return the drawing of all nights, or of the newest ones where it is small."""
     points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
     known = [point.value for point in points if point.value is not None]
     first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
@@ -323,7 +309,6 @@ def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
 
 
 def _find_range(values: Sequence[float], most: float) -> tuple[float, float]:
-    """Return a range, never empty, of all values, neither below nothing nor above `most`."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     missing = max(abs(low), abs(high)) * _LEAST_RANGE - (high - low)
     if missing <= 0 and high > low:

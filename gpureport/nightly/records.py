@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
 
 Params = tuple[tuple[str, str], ...]
-
 _TEXTS = ("source", "name", "step", "reason")
 WORK = "--work"
 """Name of the param that says what a run did, such as `12000 steps`; none of a person is called so."""
@@ -85,7 +84,6 @@ def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
 
 
 def _name_source(source: str) -> str:
-    """Return the name of a source in the history: its file name, without folders of the machine."""
     return source if source.startswith(("mlflow:", "neptune:", "trackio:")) else PurePath(source).name or source
 
 
@@ -137,7 +135,6 @@ class NightlyRecord:
 
     @property
     def page(self) -> str:
-        """The name of its report, which stays when one of its runs is replaced."""
         return self.file or self.id
 
     @property

@@ -14,41 +14,30 @@ if TYPE_CHECKING:
 
 SHORTEST = 3
 """Values a level lasts at least: one or two that lie apart are outliers."""
-
 _MOST_LEVELS = 256
-
 _CLIP = 2.5
 """Differences are clipped at so many deviations, so that outliers and shifts do not count as noise."""
-
 _CENTRE_CLIP = 2.0
 """The same for the values of a level when its centre is estimated."""
-
 _TO_DEVIATION = 1.4826
 """A median absolute deviation of a normal distribution, as its standard deviation."""
-
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """Correlation of a night with the one before that is assumed, and how many nights that assumption is worth."""
-
 _HIGHEST = 0.8
 """Highest correlation that is believed: what drifts looks like 1, and the deviation would have no bound. Chosen, not
 measured: at 0.8 it is 1.6 times what the differences from night to night show."""
 _DOUBT = 0.3
 """Standard errors of the correlation that are added to it: one taken for too low makes chance pass for a change."""
-
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
 """Part of its variance that a normal distribution keeps when clipped at the reach."""
-
 FEWEST = 10
 """Nights with a value that are needed to detect changes."""
-
 WINDOW = 365
 """The newest nights that are looked at."""
-
 _PENALTY = 5.0
 """What a step costs, in deviations."""
-
 _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
 """Standard errors a step must have, and how many times more, divided by the nights: few tell less of the noise.
@@ -57,18 +46,15 @@ Chosen by simulation of twenty figures over sixty nights at a correlation of 0.5
 a step of five deviations is told by its third night in seven cases of ten. At 4.3 there are 27 such nights; at 4.6
 there are 13, and fewer than seven cases.
 """
-
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
 """Deviations by which a level younger than so many nights keeps apart, in three of them, from the level beside it.
 
 A single large shock fades over the nights after it, and its mean over three of them is no level.
 """
-
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
 """The same of the ends of a 95% interval."""
-
 _GRADUAL = 0.8
 """How much closer than two levels a straight line must be."""
 
@@ -98,7 +84,6 @@ class NightNoise:
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
     def _prewhiten(self, rows: "FloatArray") -> "FloatArray":
-        """Return rows less what they take from the one before, all equally uncertain."""
         first = sqrt(1 - self.correlation**2) * rows[:1]
         return np.concatenate([first, rows[1:] - self.correlation * rows[:-1]])
 
@@ -126,7 +111,6 @@ def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> 
 
 
 def _estimate_correlation(values: "FloatArray", one: float) -> float:
-    """Return the correlation from one night to the next, whose differences have a variance of `one`."""
     two = _robust_deviation(values[2:] - values[:-2]) ** 2
     nights, worth = len(values), len(values) + _USUAL_NIGHTS
     seen = min(max(two / one - 1, 0.0), _HIGHEST) if one else _USUAL
@@ -176,10 +160,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of the level of a series: the first value that shows it, and the 95% interval of its size.
-
-    It is gradual where a straight line fits better than the two levels, as a drift.
-    """
+    """One change of the level of a series: the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -227,7 +208,6 @@ def detect_changes(
 
 
 def _is_occupied(values: "FloatArray", level: float, other: float, noise: NightNoise) -> bool:
-    """Return whether enough values belong to their level and not to the one beside it."""
     near = np.abs(values - level) < np.abs(values - other)
     if len(values) < _YOUNG:
         near &= (values - other) * np.sign(level - other) > _APART * noise.deviation
@@ -256,10 +236,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return those of the changes of a series that it does not show without its newest value.
-
-    The beginning of a change may be told differently once more nights are known.
-    """
+    """Return those of the changes of a series that it does not show without its newest value."""
     return tuple(
         step
         for step in found

@@ -21,21 +21,16 @@ from gpureport.store import atomic_writes
 INDEX = "index.html"
 BACK = f"../{INDEX}"
 """The first page, as seen from a report."""
-
 REPORTS, FIGURES = "nights", "figures"
 """Folders of the reports, and of the pages of figures."""
-
 MARKER = "gpureport-site"
 """File that makes a folder a site; not hidden, since what carries artifacts between jobs leaves out hidden files."""
-
 _NIGHTS = "nights.html"
 """A page of all nights, which sites of earlier versions hold."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
 _WRITTEN = rf".+\.html|{MARKER}"
-"""Names of the files that are written."""
-
 ReportRenderer = Callable[[NightlyRecord], bytes | None]
 """Returns the report of a night as a page; None where its runs are kept no longer."""
 
@@ -84,12 +79,7 @@ def write_site(
     report: ReportRenderer,
     accepted: Sequence[Run] = (),
 ) -> None:
-    """Write every page; the report of a night only where it is not there yet.
-
-    Raises:
-        PlaceError: when the bucket of the site cannot be reached, or refuses.
-        RenderError: when a page cannot be written.
-    """
+    """Write every page; the report of a night only where it is not there yet."""
     figures = sorted(f"{FIGURES}/{name_figure_page(trend)}.html" for trend in trends)
     try:
         with stage_folder(site, INDEX) as folder:
@@ -110,7 +100,6 @@ def write_site(
 
 
 def _write_page(site: Path, name: str, content: bytes) -> None:
-    """Write a page whole or not at all, and not when it already exists."""
     path = site / name
     if not path.is_file() or sha256(path.read_bytes()).digest() != sha256(content).digest():
         atomic_writes.write_bytes(path, content, site)

@@ -16,7 +16,6 @@ from gpureport.report.wording.terms import name_figure, per_batch
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """The figures of a job whose work is not known, the first that changed before the others."""
-
 _LEFT = 0.1
 """Part of a change that may be left once a later one has undone it (pragmatic)."""
 
@@ -29,10 +28,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it.
-
-    Its verdict is `worse`, `better`, or `changed` if neither; it is new where only the latest night reveals it.
-    """
+    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it."""
 
     date: str
     label: str
@@ -67,7 +63,6 @@ class Trend:
 
     @property
     def is_no_longer_recorded(self) -> bool:
-        """Whether the latest night has runs without this figure, unlike one of the ten before."""
         if not self.points[-1].runs or self.points[-1].value is not None:
             return False
         before = [point for point in self.points[:-1] if point.runs]
@@ -168,9 +163,8 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
 class ChangeEvent:
     """Changes of the runs of one step on one model of GPU that begin within a few nights of each other.
 
-    The job's own figure comes first and decides the verdict: `worse` or `better`, or `changed` where that stayed the
-    same. It is new where the latest night is the first to show what decides, not a figure that joins it, and undone
-    where a later change took the job's own figure back to where it was before.
+    The job's own figure comes first and decides the verdict, `changed` where that stayed the same. It is new where the
+    latest night is the first to show what decides, and undone where a later change took the job's own figure back.
     """
 
     date: str

@@ -27,10 +27,7 @@ _PARENT, _OWN, _WAITED, _START, _PAGES = 1, slice(11, 13), slice(13, 15), 19, 21
 
 
 class HostCounters(NamedTuple):
-    """Bytes read and written by each disk, and received and sent; None if not counted.
-
-    They rise; `at` is in seconds of a clock that nobody sets.
-    """
+    """Bytes read and written by each disk, and received and sent; None if not counted."""
 
     at: float
     disks: Mapping[str, tuple[int, int]] | None
@@ -50,12 +47,10 @@ class HostLog:
         self._core_count = len(psutil.cpu_times(percpu=True))
 
     def watch_job(self, pid: int) -> None:
-        """Log the process of this number from now on, and all that it starts."""
         self._tree = ProcessTree(pid)
         self._tree.load()
 
     def header(self) -> str:
-        """Return the headings, without a line end."""
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
@@ -123,7 +118,6 @@ def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
 def measure_disks(
     last: Mapping[str, tuple[int, int]], now: Mapping[str, tuple[int, int]], seconds: float
 ) -> list[float | None]:
-    """Return bytes read and written in a second by the disks that are in both samples."""
     rates = [measure_rates(last[name], now[name], seconds) for name in last if name in now]
     if not rates or any(rate is None for pair in rates for rate in pair):
         return [None, None]
@@ -131,7 +125,6 @@ def measure_disks(
 
 
 def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float) -> list[float | None]:
-    """Return how much counters rose in a second; None for one that fell, since it began anew."""
     if now is None:
         return [None] * len(last)
     return [(after - before) / seconds if after >= before else None for before, after in zip(last, now, strict=True)]
@@ -141,10 +134,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """What a process has used: seconds of its own, those of processes it started and waited for, and resident bytes.
-
-    With its number, its `start` in a unit of the system names one process for good.
-    """
+    """What a process has used: seconds of its own, those of processes it started and waited for, and resident bytes."""
 
     parent: int
     start: float
@@ -154,10 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What a job used since the last look: cores in all, cores of its busiest process, and bytes of the largest one.
-
-    None without a process; for the cores also at the first look.
-    """
+    """What a job used since the last look: cores in all, cores of its busiest process, and bytes of the largest one."""
 
     cores: float | None
     busiest: float | None
@@ -233,7 +220,6 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
 
 
 def parse_stat(text: str, tick: int, page: int) -> Usage:
-    """Return what a line of /proc/PID/stat says; a name in it may hold blanks and brackets."""
     fields = text[text.rindex(")") + 2 :].split()
     own, waited = (sum(map(int, fields[part])) / tick for part in (_OWN, _WAITED))
     return Usage(int(fields[_PARENT]), float(fields[_START]), own, waited, int(fields[_PAGES]) * page)

@@ -16,7 +16,6 @@ from gpureport.names import read_environment_labels
 from gpureport.redaction import HIDDEN, hide_secret_value, hide_secrets
 
 Params = Iterator[tuple[str, str]]
-
 _PACKAGES = (
     *("torch", "tensorflow", "jax", "jaxlib", "numpy"),
     *("lightning", "pytorch-lightning", "transformers", "accelerate", "deepspeed"),
@@ -72,7 +71,6 @@ def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_settings(command: Sequence[str]) -> Params:
-    """Yield the settings of a command line, such as `--batch-size 64` or `batch_size=64`; no secrets."""
     words = hide_secrets(command)
     for place, word in enumerate(words):
         if assigned := _ASSIGNED.fullmatch(word):
@@ -82,7 +80,6 @@ def _read_settings(command: Sequence[str]) -> Params:
 
 
 def _value_after(words: Sequence[str]) -> str:
-    """Return the value of an option: the next word and further numbers; else `true`."""
     first = words[0] if words else ""
     is_value = _NUMBER.fullmatch(first) or not first.startswith("-")
     if not first or not is_value or first.endswith((".py", ".sh")) or _ASSIGNED.fullmatch(first):
@@ -130,7 +127,6 @@ def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_place() -> Params:
-    """Yield the commit, cores and memory."""
     commit = _ask(["git", "rev-parse", "HEAD"]).strip()
     if re.fullmatch(r"[0-9a-f]{40,64}", commit):
         changed = _ask(["git", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]).strip()
@@ -156,7 +152,6 @@ def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
 
 
 def read_quota(cgroup: Path) -> float | None:
-    """Return the cores of a container by its quota, if it has one, in either cgroup version."""
     try:
         quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
     except (OSError, ValueError):
@@ -166,7 +161,6 @@ def read_quota(cgroup: Path) -> float | None:
 
 
 def read_limit(*files: Path) -> int | None:
-    """Return the number in the first file that can be read; None where it is no number."""
     for file in files:
         with suppress(OSError):
             text = file.read_text(encoding="utf-8").strip()

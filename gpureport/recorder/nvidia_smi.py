@@ -40,10 +40,7 @@ _LONG_SILENCE = 90.0
 
 
 def build_query_command(interval: float) -> list[str]:
-    """Return the command that prints every GPU at an interval: the fields that the driver knows and answers.
-
-    Raise a `SourceError` when the driver answers no query, with what it says.
-    """
+    """Return the command that prints every GPU at an interval: the fields that the driver knows and answers."""
     known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""
@@ -69,7 +66,6 @@ def build_dmon_command(interval: float) -> list[str] | None:
 
 
 def _run(words: Sequence[str]) -> str:
-    """Return what a command prints; one that does not end is a `SourceError`."""
     try:
         done = subprocess.run(  # noqa: S603 - nvidia-smi as found on the path
             words, stdin=subprocess.DEVNULL, capture_output=True, errors="replace", timeout=_SLOW, check=False
@@ -100,7 +96,6 @@ class LineFile:
         self.pending = b""
 
     def write(self, text: bytes) -> None:
-        """Add text; what follows the last line break waits for the rest of its line."""
         whole, line_break, self.pending = (self.pending + text).rpartition(b"\n")
         if line_break and not self.failure:
             self._append(whole + line_break)
@@ -157,12 +152,14 @@ class LoggedProgram:
                 start_new_session=True,
                 preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - one thread only
             )
+        except BaseException:
+            os.close(ours)
+            raise
         finally:
             os.close(theirs)
         self.descriptor = ours
 
     def copy_output(self) -> None:
-        """Copy what it has printed; call it when `descriptor` can be read."""
         if self.descriptor is None:
             return
         text = b""
@@ -181,7 +178,6 @@ class LoggedProgram:
         self._wait_before_next_start()
 
     def start_again(self) -> None:
-        """Start it again if it ended some seconds ago."""
         if self.descriptor is None and time.monotonic() >= self._next_start:
             try:
                 self._start()

@@ -26,7 +26,6 @@ from gpureport.regular_files import code_system_error
 _SIGNAL_BASE = 128
 """What shells add to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a program to end."""
 _FIRST_ROWS = 5.0
 """Seconds that a job waits at most for the first row of its log."""
 _AFTERWARDS = 1.2
@@ -37,10 +36,7 @@ _PART = ".part"
 
 
 class RecordingSession:
-    """A recording in progress; `run` is what its file says, complete after `record`.
-
-    It waits for lines of nvidia-smi, for the time of the next sample of the machine, and for signals.
-    """
+    """A recording in progress; `run` is what its file says, complete after `record`."""
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
         """Ask the driver what it knows and make the folder, or raise an error; nothing runs yet.

@@ -90,7 +90,6 @@ def redact_start(text: str, longest: int = _SHOWN) -> str:
 
 
 def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return params or tags without values that are secrets by name or form."""
     return tuple((redact_text(name), redact_value(name, value)) for name, value in pairs)
 
 
@@ -155,7 +154,6 @@ def _is_headed_secret(name: str, value: str) -> bool:
 
 
 def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command line with `***` for what is or may be a secret, by name or form."""
     shown: list[str] = []
     option = ""
     for word in command:
@@ -172,7 +170,6 @@ def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def hide_secret_value(name: str, value: str) -> str:
-    """Return a setting's value, `***` where it is or may be a secret."""
     return HIDDEN if may_be_secret(name, value) else _hide_in_word(value, name)
 
 
@@ -197,7 +194,6 @@ def _hide_in_word(word: str, name: str = "") -> str:
 
 
 def _unquote(piece: str) -> str:
-    """Return a word as the shell understands it; unchanged where quotes do not match."""
     try:
         return "".join(shlex.split(piece)) if re.search(r"[\"'\\]", piece) else piece
     except ValueError:
@@ -212,10 +208,7 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in one column's texts; different texts stay so, by a number behind.
-
-    The number depends on the table's other texts, so equal results in two tables need not be alike.
-    """
+    """Return a table without secrets in one column's texts; different texts stay so, by a number behind."""
     return _redact_texts(table, name, redact_text, distinct=True)
 
 

@@ -64,7 +64,6 @@ def get_own_secrets() -> OwnSecrets:
 
 
 def hide_own(text: str) -> str:
-    """Return a text without the words that a person's patterns find."""
     for pattern in _in_use.patterns:
         if all(piece in text for piece in pattern.split(STAR)):
             text = _compile(pattern).sub(lambda found: found[0] if found[1] is None else HIDDEN, text)
@@ -84,7 +83,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def may_be_secret(name: str, value: str) -> bool:
-    """Return whether a name means a secret value; `max_tokens=2048` and `key_dim=64` are settings."""
     # our own messages and help say KEY=VALUE
     return value not in {"", "VALUE"} and read_name(name)[0] > (_POSSIBLE if _SETTING.fullmatch(value) else _NONE)
 
@@ -172,7 +170,6 @@ def hide_users(text: str) -> str:
 
 
 def _hide_named_user(found: re.Match[str]) -> str:
-    """Return `user:password@host` without the user; text before `=` stays."""
     named, _, host = found[0].rpartition("@")
     user, colon, password = named.partition(":")
     before, sign, user = user.rpartition("=")

@@ -24,11 +24,7 @@ _TRIES = 100
 
 @contextmanager
 def raise_store_errors(store: Place) -> Iterator[None]:
-    """Turn system errors on writing the store into store errors.
-
-    Raises:
-        StoreError: when the system refuses, as on a full disk, or a file is too large to read again.
-    """
+    """Turn system errors on writing the store into store errors."""
     try:
         yield
     except UnsafeFileError as error:
@@ -42,7 +38,6 @@ def raise_store_errors(store: Place) -> Iterator[None]:
 
 
 def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
-    """Return why a file of a run is not opened, such as its size."""
     is_large = isinstance(error, TooLargeFileError)
     hint = "give a part of it with --from and --to, or one log per node" if is_large else "ingest the run again"
     return StoreError(where, error.strerror or "not a regular file", hint, code=error.code)
@@ -103,7 +98,6 @@ def _move_into_place(folder: Path, place: Path) -> None:
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    """Write a small file whole or not at all; `runs`, any folder of its disk, holds the half-written one."""
     # both lie on this machine or neither
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
@@ -119,13 +113,11 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
-    """Write like `write_bytes` to a folder with other writers, and remove what killed writers left."""
     remove_stale_files(folder, re.escape(path.name))
     write_bytes(path, content, folder)
 
 
 def remove_folder(folder: Place, last: str) -> None:
-    """Remove a folder: first its file `last`, without which readers see no folder, then the rest."""
     if isinstance(folder, RemotePath):
         folder.remove_folder(last)
         return
@@ -163,5 +155,4 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _temporary_path(runs: Path, name: str) -> Path:
-    """Return a path beside the runs that readers ignore, removed later if its writer was killed."""
     return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -48,7 +48,6 @@ class RunIndex:
 
 
 def dump_run(stored: StoredRun) -> str:
-    """Return the JSON text; params and tags as objects."""
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     if run["work"] is not None and not run["work"]["is_common"]:
@@ -61,7 +60,6 @@ def dump_run(stored: StoredRun) -> str:
 
 
 def _load_run(text: str) -> StoredRun:
-    """Return the run in a JSON text; raise one of `_DAMAGE` without one, or if it was changed."""
     import msgspec
 
     content = json.loads(text)
@@ -81,7 +79,6 @@ def _load_run(text: str) -> StoredRun:
 
 @lru_cache(maxsize=512)
 def _share_devices(dumped: bytes, _own: OwnSecrets) -> tuple[Device, ...]:
-    """Return a run's devices, one object for runs on the same GPUs: a third of a list of runs."""
     import msgspec
 
     return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped right before
@@ -99,12 +96,7 @@ def read_stored_file(path: Place, most: int) -> bytes:
 
 
 def read_stored_run(folder: Place) -> StoredRun:
-    """Return what the `run.json` of a folder says.
-
-    Raises:
-        DamagedRunError: when it is missing or damaged.
-        StoreError: when it cannot be read.
-    """
+    """Return what the `run.json` of a folder says."""
     path = folder / RUN_FILE
     try:
         return _load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
@@ -132,7 +124,6 @@ def list_run_folders(runs: Place) -> list[str]:
 
 
 def read_index(runs: Place) -> RunIndex:
-    """Return a store's content by every `run.json` in its runs folder: ten thousand take a second or two."""
     folders = [runs / name for name in list_run_folders(runs)]
     found = list(zip(folders, map_places(_try_stored_run, folders), strict=True))
     # a folder without the file was removed meanwhile

@@ -26,19 +26,15 @@ if TYPE_CHECKING:
     from gpureport.store.store import Entry, Store
 
 FOLDER = ".gpureport"
-"""Folder of a store."""
 BASELINES = "baselines"
-"""Folder of a store that holds its named baselines."""
 _ID = re.compile(r"[0-9a-f]{16}")
 _SHORTEST_PREFIX = 4
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARISON = re.compile(r"((?:tag|param):[^=!<>~]+|[^=!<>~:]+)(!=|<=|>=|==?|<|>|~)(.*)", re.DOTALL)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d)?)?)?)?)?Z?")
 _EQUALS: dict[str, Callable[[Any, Any], bool]] = {"=": compare.eq, "!=": compare.ne}
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {"<": compare.lt, "<=": compare.le, ">": compare.gt, ">=": compare.ge}
 _COMPARE = _EQUALS | _ORDERS
-
 _TEXTS: "dict[str, Callable[[Run], Iterable[str | None]]]" = {
     "name": lambda run: [run.name],
     "id": lambda run: [run.id],
@@ -63,7 +59,6 @@ _VALUES = (
 
 
 def find_store_folder(start: Path) -> Path:
-    """Return the store of a folder or the nearest one above, else a new one's place in it."""
     above = next((each for each in (start, *start.parents) if (each / FOLDER).is_dir()), start)
     return above / FOLDER
 
@@ -84,16 +79,10 @@ class RunLookup:
 
     @property
     def names(self) -> list[str]:
-        """The names of runs, each once, in the order of its oldest run."""
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the one run with this name, or whose id is this or begins so.
-
-        Raises:
-            UnknownRunError: when there is none.
-            StoreError: when there is more than one, or its `run.json` is damaged.
-        """
+        """Return the one run with this name, or whose id is this or begins so."""
         # a whole id is a folder, readable without other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
@@ -118,12 +107,10 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """The comparison as `--where` takes it."""
         return self.key + self.operator + self.value
 
     @property
     def label(self) -> tuple[str, str] | None:
-        """`tag` or `param` and its key; None for other conditions."""
         kind, colon, key = self.key.partition(":")
         return (kind, key) if colon else None
 
@@ -141,7 +128,6 @@ class Condition:
         return bool(texts) and any(map(self._matches_text, texts)) is not (self.operator == "!=")
 
     def _matches_text(self, text: str) -> bool:
-        """Return whether a text matches; of `!=` whether it is equal."""
         if self.operator == "~":
             return fnmatchcase(text.lower(), self.value.lower())
         one, other = (_parse_number(text), _parse_number(self.value)) if self.label else (None, None)
@@ -150,7 +136,6 @@ class Condition:
         return text == self.value or (one is not None and one == other)
 
     def _matches_date(self, microseconds: int, timezone: str | None) -> bool:
-        """Return whether a time matches a date, as far as that is written."""
         time = _format_time(microseconds, None if self.value.endswith("Z") else timezone)
         wanted = self.value.removesuffix("Z")
         if self.operator == "~":
@@ -163,11 +148,7 @@ RunSelection: TypeAlias = tuple[Condition, ...]
 
 
 def parse_condition(text: str) -> Condition:
-    """Return a comparison such as `tag:user=ann`.
-
-    Raises:
-        SettingsError: when it is none, its key is unknown, or key, operator and value do not fit.
-    """
+    """Return a comparison such as `tag:user=ann`."""
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
@@ -192,11 +173,7 @@ def _fits(key: str, operator: str, value: str) -> bool:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended within a time such as `30d` before now (microseconds), or since a date.
-
-    Raises:
-        SettingsError: when the text is neither.
-    """
+    """Return the condition that a run ended within a time such as `30d` before now (microseconds), or since a date."""
     seconds, date = parse_duration(text), text.strip().replace(" ", "T")
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
@@ -207,11 +184,7 @@ def parse_since(text: str, now: int) -> Condition:
 
 
 def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[StoredRun]":
-    """Return the runs that meet every condition, in their order.
-
-    Raises:
-        SettingsError: when no run has a tag or param that is asked for.
-    """
+    """Return the runs that meet every condition, in their order."""
     for kind, key in filter(None, (condition.label for condition in selection)):
         known = dict.fromkeys(name for stored in runs for name, _ in getattr(stored.run, f"{kind}s"))
         if runs and key not in known:
@@ -221,7 +194,6 @@ def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[S
 
 
 def _format_time(microseconds: int, timezone: str | None) -> str:
-    """Return a time as `2026-10-14T09:30:00` in a zone; unchanged without one."""
     time = _EPOCH + timedelta(microseconds=microseconds)
     return f"{time.astimezone(ZoneInfo(timezone)) if timezone else time:%Y-%m-%dT%H:%M:%S}"
 

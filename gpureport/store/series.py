@@ -53,7 +53,6 @@ class SeriesWriter:
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
-        """Prepare to write; the first row group makes the file and reads the run's id."""
         self._path, self._run_id = path, cache(run_id)
         self._parts: list[Path] = []
         self._writer: parquet.ParquetWriter | None = None
@@ -75,10 +74,7 @@ class SeriesWriter:
             self._write(self._take(max(self._rows, key=self._rows.__getitem__)))
 
     def close(self, devices: Sequence[str]) -> tuple[str, ...]:
-        """Write the rest, in the order of `devices`; return the recorded columns in order.
-
-        Rows out of order of devices and time, or in several files, are written once more.
-        """
+        """Write the rest, in the order of `devices`; return the recorded columns in order."""
         rest = [self._take(device) for device in devices if self._held.get(device)]
         is_late = bool(self._parts) and self._lacks_column()
         is_first = self._ordered and not is_late and len(self._parts) <= 1
@@ -94,7 +90,6 @@ class SeriesWriter:
         return (*known, *(name for name in self._columns if name not in SCHEMA.names))
 
     def abandon(self) -> None:
-        """Close the file; its content does not matter."""
         if self._writer is not None:
             with suppress(OSError):
                 self._writer.close()
@@ -133,7 +128,6 @@ class SeriesWriter:
         writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=rows)
 
     def _arrange(self, devices: Iterable[str]) -> None:
-        """Write all files as one by device and time."""
         parts = [*self._parts]
         writer = self._begin(self._path)
         with ExitStack() as opened:
@@ -204,15 +198,7 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """Return a run's rows: its file is held in memory, and rows of any devices are read when wanted.
-
-    A file of 40 million rows takes about 160 MB, as one table of ten columns 2 GB and more. Names are those
-    of wanted columns, devices are in order, and the sha256 is expected where known.
-
-    Raises:
-        OSError: when a page's checksum is wrong or the file is cut.
-        ValueError: when the file is unexpected or lacks a column; KeyError when it has another device.
-    """
+    """Return a run's rows: its file is held in memory, and rows of any devices are read when wanted."""
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
@@ -242,11 +228,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
 
 
 def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
-    """Yield each device of a row group with its first row and the one after its last.
-
-    Raises:
-        ValueError: when a row has none of the file's names.
-    """
+    """Yield each device of a row group with its first row and the one after its last."""
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(codes.dictionary):

@@ -57,7 +57,6 @@ class Store:
 
     @classmethod
     def find(cls, start: Path) -> "Store":
-        """Return the store of a folder or the nearest one above, else a new one in it."""
         return cls(find_store_folder(start))
 
     def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
@@ -101,11 +100,9 @@ class Store:
             raise
 
     def index(self) -> RunIndex:
-        """Return all runs, oldest first, and which are unreadable; it reads every `run.json`."""
         return run_records.read_index(self._runs)
 
     def get(self, run_id: str) -> Entry | None:
-        """Return the run of exactly this id, None without one; StoreError if its `run.json` is damaged."""
         folder = self._runs / run_id
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
@@ -125,18 +122,12 @@ class Store:
         return False
 
     def lookup(self) -> RunLookup:
-        """Return what finds runs by name, among the present names."""
         return RunLookup(self)
 
     def named(self, name: str) -> Entry:
         return self.lookup().find(name)
 
     def read(self, entry: Entry) -> Recording:
-        """Return a run with its series.
-
-        Raises:
-            StoreError: when the file is damaged.
-        """
         stored, path = entry.stored, entry.folder / _SERIES
         try:
             devices = [device.id for device in entry.run.devices]
@@ -156,7 +147,6 @@ class Store:
         return Recording(run=entry.run, rows=rows, training=training)
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
-        """Keep what is now said about a run: name, step, params, tags and work."""
         with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
             stored = replace(current.stored, run=_copy_labels(current.run, run))
@@ -169,11 +159,7 @@ class Store:
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
     def export(self, entry: Entry, target: Place) -> None:
-        """Copy a run's series to a Parquet file, without secrets named since it was stored.
-
-        Raises:
-            StoreError: when they are damaged, or the file cannot be written.
-        """
+        """Copy a run's series to a Parquet file, without secrets named since it was stored."""
         if target.suffix != ".parquet":
             what = "the series are exported as Parquet"
             raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")

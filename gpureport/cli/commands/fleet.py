@@ -25,8 +25,7 @@ from gpureport.fleet.running import (
     read_sources,
     summarise_runs,
 )
-from gpureport.fleet.summarise import SummarySettings, read_summary_settings
-from gpureport.fleet.summary_table import make_row
+from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
 from gpureport.report.formats.branding import read_brand
 from gpureport.report.formats.output import refuse_sources
