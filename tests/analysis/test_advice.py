@@ -143,7 +143,6 @@ NOT_TAKEN = {
 
 
 def test_a_step_that_was_taken_is_not_advised_and_one_that_was_not_comes_first() -> None:
-    """As params say; the advice names what it rests on."""
     wrong: list[object] = []
     for params, (kind, step) in TAKEN.items():
         told = advised(kind, **pairs(params))
@@ -159,7 +158,6 @@ def test_a_step_that_was_taken_is_not_advised_and_one_that_was_not_comes_first()
 
 
 def test_spellings_of_params() -> None:
-    """As trackers and scripts write them; those of evaluation, of ranks or said in two ways are none."""
     said = {
         "num_workers=16": "num_workers=4 dataloader_num_workers=4 data.num_workers=4 config/data/num-workers=4 "
         "cfg.loader.numWorkers=4 --workers=4.0"
@@ -191,7 +189,6 @@ def test_what_the_run_shows_decides() -> None:
 
 
 def test_mixed_precision_needs_tensor_cores() -> None:
-    """By compute capability; unknown GPUs get it with the question."""
     offered = {"Tesla P100-PCIE-16GB": None, "NVIDIA A100-SXM4-80GB": (), "a GPU nobody knows": 1}
     for model, expected in offered.items():
         got = unknown(advised("mem_pressure", job(BUSY, peak=77.0, model=model), precision="32"), "mixed_precision")
@@ -199,8 +196,6 @@ def test_mixed_precision_needs_tensor_cores() -> None:
 
 
 def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
-    """Preallocation hides the need: then it is a question."""
-
     def offered(run: Recording) -> tuple[str, ...] | None:
         return unknown(advised("underutilised", run), "larger_batch")
 
@@ -237,7 +232,6 @@ def test_power_limits_that_are_raised_and_lowered() -> None:
 
 
 def test_only_the_input_pipeline_of_the_framework() -> None:
-    """One of the four, and settings of PyTorch only where another framework is not named."""
     table = {
         "framework=pytorch": ("pytorch_input", True),
         "torch_version=2.11.0": ("pytorch_input", True),
@@ -277,7 +271,6 @@ def test_steps_that_no_log_can_settle_always_ask() -> None:
 
 
 def test_workers_that_match_the_cores_leave_no_room() -> None:
-    """Preprocessing elsewhere comes first then, and no finding says that there is room for more."""
     run = RUNS["cpu_bound"]
     assert findings_of(analyze(run), "workers_headroom")
     matched = analyze(with_params(run, num_workers="16", cpu_count="16"))
@@ -305,7 +298,6 @@ def low(level: float, gpus: int = 1, job_cores: float | None = None) -> Recordin
 
 
 def test_how_many_loader_workers_are_suggested() -> None:
-    """Twice as many, no more than cores; two where the main process loads."""
     table = {
         "num_workers=2 cpu_count=16": [4, 2, 16, 16, 1],
         "num_workers=5 cpu_count=8": [8, 5, 8, 8, 1],
@@ -326,7 +318,6 @@ def test_how_many_loader_workers_are_suggested() -> None:
 
 
 def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
-    """They wait for storage or a network; a job that waits for the CPU itself gets no more."""
     idle = low(47.0, job_cores=0.01)
     table = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
     assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in table} == table
@@ -335,7 +326,6 @@ def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
 
 
 def test_what_the_run_excludes_is_not_advised() -> None:
-    """Full memory that nobody is known to have reserved, requests, instances of a GPU, a host that holds nobody up."""
     requests = np.where(np.isin(np.arange(SECONDS) // 30 % 4, (0, 3)) & (np.arange(SECONDS) % 7 < 3), 60.0, 0.0)
     level = rec(util=LOW, memory=np.full(SECONDS, 78.0))
     split = job(LOW)

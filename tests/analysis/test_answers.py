@@ -30,7 +30,6 @@ def grouped(*gpus: tuple[str | None, str], hosts: tuple[str, ...] = ()) -> Recor
 
 
 def test_every_kind_is_answered_once_a_group() -> None:
-    """GPUs of a node and a model are one group; a run without any has one."""
     l4, a100 = "NVIDIA L4", "NVIDIA A100"
     table = {
         "one": (grouped((None, l4)), ["1 x NVIDIA L4"]),
@@ -74,7 +73,6 @@ def test_found_suspected_judged_and_not() -> None:
 
 
 def test_what_concerns_one_group_leaves_the_others_alone() -> None:
-    """A host speaks for the GPUs of its node; a finding without devices for all."""
     run = grouped(("a", "NVIDIA L4"), ("b", "NVIDIA L4"))
     run = with_host(run, np.arange(180.0), Device(id="a/host", node="a"), cpu_utilization_ratio=0.2)
     run = with_host(run, np.arange(20.0), Device(id="b/host", node="b"), cpu_utilization_ratio=0.2)
@@ -106,7 +104,6 @@ def test_selection_leaves_other_kinds_out() -> None:
 
 
 def test_findings_are_whole_and_sorted_by_weight() -> None:
-    """Nothing is said without evidence, samples and steps; the worst first, then by lost time."""
     util, cpu = steps((0, 60), (97, 300), (20, 300), (0, 30), (97, 100)), steps((20, 360), (95, 300), (20, 130))
     series = {"power": 399, "power_limit": 400, "temperature": 60, "clock": 1400}
     findings = analyze(rec(util=util, cpu=cpu, memory=steps((20, 200), (30, 590)), **series)).findings
@@ -119,7 +116,6 @@ def test_findings_are_whole_and_sorted_by_weight() -> None:
 
 
 def test_what_is_not_assessed_names_a_code_and_what_to_record() -> None:
-    """One entry a kind where it is the same for all GPUs; short logs and single moments are no silent success."""
     heat = analyze(rec(temperature=[steps((60, 60)), steps((61, 60))]))
     kinds = [entry.kind for entry in heat.not_judged]
     assert len(kinds) == len(set(kinds))
@@ -160,7 +156,6 @@ def test_columns_without_a_value_are_not_asked_for_again() -> None:
 
 
 def test_a_little_too_short_is_not_rounded_to_what_is_needed() -> None:
-    """Or it would cover what it is said to lack."""
     for covered in (59.56, 59.99, 59.4):
         run = rec(util=steps((97, 60)), times=np.linspace(0, covered, 60), memory=70.0)
         (entry,) = unjudged(analyze(run), "mem_prealloc")
@@ -197,7 +192,6 @@ def test_a_log_of_a_few_rows_is_analysed() -> None:
 
 
 def test_years_that_nobody_recorded_cost_nothing() -> None:
-    """As where the clock of a machine was set while it logged."""
     years = 20.0 * 365 * 86_400
     times = np.concatenate([[0.0, 1.0], np.arange(298.0) + years])
     analysis = analyze(rec(util=steps((97, 300)), times=times, cpu=np.full(300, 20.0)))

@@ -28,7 +28,6 @@ def check(table: dict[str, tuple[Recording, Answers]]) -> None:
 
 
 def test_every_question_is_answered() -> None:
-    """All of them, in order, whatever was recorded; who cannot judge says what to record."""
     runs = (
         rec(util=BUSY, cpu=CALM, memory=np.linspace(1, 60, 300)),
         rec(temperature=steps((60, 60))),
@@ -123,7 +122,6 @@ def test_the_cpu_beside_the_gpu_and_the_input_pipeline() -> None:
 
 
 def test_cores_are_judged_by_what_they_did() -> None:
-    """How many a GPU has is a fact; whether they are enough is what the CPU did beside GPUs that waited."""
     waiting: dict[str, Any] = {"util": steps((97, 60), (30, 300)), "cpu": steps((40, 60), (96, 300))}
     low: dict[str, Any] = {"util": np.full(360, 30.0), "cpu": np.full(360, 5.0)}
     fed: dict[str, Any] = {"util": np.full(360, 97.0), "cpu": np.full(360, 40.0)}
@@ -161,7 +159,6 @@ def test_cores_are_judged_by_what_they_did() -> None:
 
 
 def test_throughput() -> None:
-    """Work stated, speed logged, or steps: as many points as comparisons take, that rise."""
     run = rec(util=BUSY)
     stated = replace(run, run=replace(run.run, work=Work(amount=1000, unit="steps")))
     losses = [(10.0, "train/loss", 2.0), (20.0, "train/loss", 1.5), (30.0, "train/loss", 1.0)]

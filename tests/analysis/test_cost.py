@@ -52,7 +52,6 @@ def test_idle_time_and_findings_have_their_price() -> None:
 
 
 def test_the_closest_rate_holds() -> None:
-    """More conditions before fewer, then more words of the model; a condition the run says nothing of does not fit."""
     rates = {"prices": STATED | {"rate": RATES}}
     table: list[tuple[dict[str, str], float]] = [
         ({}, 3),
@@ -69,7 +68,6 @@ def test_the_closest_rate_holds() -> None:
 
 
 def test_carbon_is_energy_times_intensity() -> None:
-    """Energy by the driver's counter, which covers a log gap unless it restarted; else by the integral of power."""
     grid = cost(busy(), {"carbon": {"intensity": 400, "source": "the grid, 2025"}})
     assert grid.carbon_grams == pytest.approx(120)
     assert (grid.carbon_source, grid.counted, grid.total, grid.gpus) == ("the grid, 2025", False, None, ())
@@ -86,7 +84,6 @@ TOP = '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\n'
 
 
 def test_a_mistake_is_named_with_its_line(tmp_path: Path) -> None:
-    """The line is that of the key, in its own table of several."""
     table = {
         "[prices]\ngpu_hour = 2\n": (2, "incomplete_price"),
         '[prices]\ncurrency = "EUR"\ngpu_hour = 2\n': (3, "incomplete_price"),

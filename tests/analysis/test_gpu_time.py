@@ -22,7 +22,6 @@ def classes(run: Recording, gpu: int = 0) -> dict[str, float]:
 @settings(max_examples=60, deadline=None)
 @given(RUNS, RUNS, st.sampled_from([0.1, 1.0, 5.0, 30.0]), st.integers(0, 200))
 def test_classes_add_up_to_the_run(one: Parts, other: Parts, every: float, hole: int) -> None:
-    """Every microsecond from first to last sample falls into exactly one class, whatever the log holds."""
     length = min(sum(count for _, count in one), sum(count for _, count in other))
     times = np.arange(length) * every
     times[length // 2 :] += hole
@@ -78,7 +77,6 @@ def test_each_class_gets_its_time() -> None:
 
 
 def test_computing_means_the_same_whatever_was_found() -> None:
-    """At one utilisation the same time counts as computing, whether the CPU or nobody is blamed."""
     util = steps((97, 300), (50, 300), (97, 300))
     cpus = (steps((20, 300), (95, 300), (20, 300)), None, steps((20, 900)))
     found_times = [classes(rec(util=util, cpu=cpu)) for cpu in cpus]
@@ -88,7 +86,6 @@ def test_computing_means_the_same_whatever_was_found() -> None:
 
 
 def test_low_use_has_one_amount() -> None:
-    """Its class is what either kind says was lost, gaps of any sort within it left out."""
     util = steps((97, 300), (50, 300), (97, 300))
     times = np.arange(550.0)
     times[150:] += 100
@@ -132,7 +129,6 @@ def test_parts_of_a_class_by_cause() -> None:
 
 
 def test_short_edges_are_start_up_and_tail_where_the_job_was_seen() -> None:
-    """A part of a job may begin or end with a pause; a whole one loads first and ends last."""
     for is_seen in (True, False):
         job = np.where(np.isin(np.arange(66), [0, 65]), np.nan, 0.5) if is_seen else np.full(66, 0.5)
         run = rec(util=steps((0, 4), (97, 60), (0, 2)), cpu=steps((20, 66)), host={"cores_of_job": job})
@@ -142,7 +138,6 @@ def test_short_edges_are_start_up_and_tail_where_the_job_was_seen() -> None:
 
 
 def test_gpus_held_in_turn_are_not_counted_side_by_side() -> None:
-    """Each is held while it is seen; of two at once, one that was seen for a while only has no data for the rest."""
     nan, half = np.full(300, np.nan), np.full(300, 95.0)
 
     def seen(*util: Floats) -> Analysis:

@@ -125,7 +125,6 @@ def test_idle_gpus_of_a_host_are_not_of_the_run_that_a_tracker_logged() -> None:
 
 
 def test_how_many_jobs_a_log_holds() -> None:
-    """Only memory that work takes and that is given back separates jobs."""
     util, memory = steps((97, 300), (0, 300), (97, 300)), steps((20, 300), (0, 300), (20, 300))
     windows = np.concatenate([steps((97, 600)), np.tile([1.0, 9.0, 0.0, 22.0, 3.0], 300), steps((97, 600))])
     desktop = {
@@ -235,7 +234,6 @@ def staged(*names: str | None, util: list[float]) -> Recording:
 
 
 def test_figures_of_stages() -> None:
-    """Means, idle time and time covered are those of the rows a stage recorded, of one inside another too."""
     plain = staged(*["preprocessing"] * 6, *["training"] * 12, util=[*steps((20, 6), (90, 12))])
     names = [*["training"] * 10, *["validation"] * 10, *["training"] * 10, *[None] * 5]
     nested = staged(*names, util=[*steps((90, 10), (0, 10), (90, 10), (10, 5))])

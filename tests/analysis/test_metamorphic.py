@@ -221,7 +221,6 @@ def test_a_log_of_another_day_has_the_same_findings(gpus: tuple[Parts, ...], day
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_what_holds_of_a_sample_log(folder: str, tmp_path: Path) -> None:
-    """Of logs with every column: in halves, thinned, reordered and with a hole."""
     run, lines = sample(folder), (SAMPLES / folder / "nvidia-smi.csv").read_text().splitlines()
     same_in_halves(tmp_path / "logs", lines, 0.31)
     same_problems(run)
@@ -243,7 +242,6 @@ def noise(count: int, seed: int) -> testing.Floats:
     st.integers(0, 99),
 )
 def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: int, seed: int) -> None:
-    """Each reading written `times` as often: the same findings at the same time."""
     whole = [(True, 100), *parts, (True, 100)]
     util = np.concatenate(
         [noise(count, seed + place) if works else np.zeros(count) for place, (works, count) in enumerate(whole)]

@@ -132,7 +132,6 @@ ANY = st.builds(
 
 @given(st.lists(ANY, max_size=12))
 def test_links_are_whole_and_one_level_deep(findings: list[Finding]) -> None:
-    """Every root is found and lists what follows from it; no root follows from another."""
     made = linked(*findings)
     assert [one.fingerprint for one in made] == [one.fingerprint for one in findings]
     tops = {one.fingerprint for one in made if one.root is None}

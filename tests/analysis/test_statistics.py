@@ -60,7 +60,6 @@ def test_what_was_not_recorded_is_none() -> None:
 
 
 def test_the_time_that_samples_own() -> None:
-    """Half of the way to their neighbours, a cell and a quarter beside a hole, half an interval beside a log gap."""
     slower = [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)]
     table = {
         "even": (range(10), 10.0),
@@ -85,7 +84,6 @@ def test_rows_are_counted_and_not_what_they_repeat() -> None:
 
 
 def test_energy() -> None:
-    """The integral of power over what samples own or bridge, and the driver's counter, with what each leaves out."""
     hour, gap = np.arange(3601), np.r_[0:100, 199:300].astype(float)
     pauses, rising = np.r_[0:50, 53:100, 103:150].astype(float), np.linspace(100.0, 400.0, 5)
     jump, restart = np.r_[0.0, 200.0, 1e6, 1e6 + 200], np.r_[np.full(5, 7000.0), 7400.0, 100.0, 900.0]
@@ -132,7 +130,6 @@ def test_energy() -> None:
 
 
 def test_caveats_on_energy() -> None:
-    """What the sensor misses hangs on the model; of an unknown one nothing is claimed."""
     models = {
         "NVIDIA A100-SXM4-80GB": True,
         "NVIDIA H100 80GB HBM3": True,

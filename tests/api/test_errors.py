@@ -17,7 +17,6 @@ from gpureport.errors import GpureportError, InternalError, SettingsError, Sourc
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_can_go_to_another_process(error: GpureportError) -> None:
-    """Workers of a fleet are given runs that cannot be read, and give back errors."""
     other = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own
     assert type(other) is type(error)
     assert (str(other), other.where, other.what, other.hint) == (str(error), error.where, error.what, error.hint)

@@ -33,7 +33,6 @@ def make(path: Path, what: str) -> None:
 
 
 def test_what_is_no_small_regular_file_is_not_read_as_settings(tmp_path: Path) -> None:
-    """Opening a pipe would block, a device would never end, and a large file fills the memory."""
     run = recording(util=[50.0] * 60)
     for what in ("socket", "device", "folder", "large"):
         make(tmp_path / what, what)
@@ -52,14 +51,12 @@ def test_a_pipe_is_read_while_somebody_writes_to_it(tmp_path: Path) -> None:
 
 
 def test_folders_of_logs_are_searched_only_so_deep(tmp_path: Path) -> None:
-    """A thousand of them would exhaust Python's stack."""
     tmp_path.joinpath(*["d"] * 200).mkdir(parents=True)
     with pytest.raises(SourceError):
         gpureport.read(tmp_path)
 
 
 def test_a_recorded_folder_with_a_run_file_that_is_none(tmp_path: Path) -> None:
-    """A file cut short, or of another program, says nothing about a run; the log beside it is read all the same."""
     (tmp_path / "gpu.csv").write_text(LOG)
     for text in ("", "{", "[]", "{}", '{"schema": "gpureport.record/1"}', '{"schema": "other"}'):
         (tmp_path / "run.json").write_text(text)
@@ -75,7 +72,6 @@ def test_rows_are_found_by_device() -> None:
 
 
 def test_the_account_must_add_up() -> None:
-    """Lines are kept, rejected, headers, noise or events; anything else is a mistake."""
     rejected = (Rejected(reason="x", rows=2, first_line=3),)
     counts = {10: True, 11: False}
     for lines, accounted in counts.items():

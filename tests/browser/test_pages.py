@@ -82,7 +82,6 @@ def test_no_name_makes_a_telephone_scroll_sideways(open_page: "Open", tmp_path: 
 def test_nothing_scrolls_sideways_or_runs_into_another(
     open_page: "Open", request: pytest.FixtureRequest, name: str, width: int
 ) -> None:
-    """With every fold open; nothing else is loaded, and no script complains."""
     for file in files_of(name, request):
         with open_page(file, width, unfolded=True) as page:
             assert page.evaluate("document.documentElement.scrollWidth") == width, file.name
@@ -183,7 +182,6 @@ def test_a_page_without_script_is_whole(open_page: "Open", page_file: Path) -> N
 
 
 def test_readable_under_a_policy_that_forbids_its_style(browser: "Browser", page_file: Path) -> None:
-    """As Jenkins serves archived pages: text and figures stay, and no figure turns black."""
     page = browser.new_page()
     policy = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
 

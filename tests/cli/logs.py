@@ -9,7 +9,6 @@ SAMPLE = SAMPLES / "mem_pressure" / "nvidia-smi.csv.gz"
 
 
 def stamp(second: float) -> str:
-    """Return a stamp some seconds after nine."""
     whole, millis = divmod(round(second * 1000), 1000)
     return f"2026/03/14 09:{whole // 60:02d}:{whole % 60:02d}.{millis:03d}"
 
@@ -23,12 +22,10 @@ def table(*rows: str) -> str:
 
 
 def log(rows: int = 20, gpus: int = 1) -> str:
-    """Return a clean log of one row a second and GPU."""
     return table(*(row(second, gpu) for second in range(rows) for gpu in range(gpus)))
 
 
 def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
-    """Return a log with half a minute of idleness in its middle."""
     middle = range(seconds // 2 - 15, seconds // 2 + 15)
     return table(*(row(second, util=0 if second in middle else 95, power=power) for second in range(seconds)))
 

@@ -48,7 +48,6 @@ def test_a_training_log_that_is_named_wins(job: Path, gpureport: Program) -> Non
 
 
 def test_training_logs_are_told_by_content(tmp_path: Path, gpureport: Program) -> None:
-    """A table or objects with a step or a time, and a metric that only a training loop has."""
     for name, text, used in (
         ("metrics.csv", "epoch,step,train_loss\n0,10,1.0\n0,20,0.9\n", True),
         ("state.json", '{"log_history": [{"loss": 1.0, "step": 10}]}', True),

@@ -24,7 +24,6 @@ STEPS = (
 
 
 def prepare(folder: Path) -> None:
-    """Lay out every kind of bad source beside good ones."""
     for name, text in {
         "empty.csv": "",
         "sales.csv": "region,sales\nnorth,3\n",
@@ -196,12 +195,10 @@ CASES: dict[tuple[str, ...], Case] = {
 
 
 def fault_code(done: Outcome) -> str:
-    """Return the code that --debug prints."""
     return next((line.removeprefix("code: ") for line in done.err.splitlines() if line.startswith("code: ")), "")
 
 
 def test_one_line_and_a_code(gpureport: Program, tmp_path: Path) -> None:
-    """An error is one printable line on standard error, nothing on standard output, and leaves no file."""
     prepare(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     for words, (code, where, fault) in CASES.items():
@@ -223,7 +220,6 @@ def test_debug_stands_anywhere_and_shows_the_traceback(gpureport: Program) -> No
 
 
 def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp_path: Path) -> None:
-    """What cannot be read is named; a gate, and a folder with nothing else, still fail."""
     folder = tmp_path / "logs"
     folder.mkdir()
     (folder / "headonly.csv").write_text(f"{HEADER}\n")
@@ -250,7 +246,6 @@ def test_a_pipe_that_holds_no_log_is_one_line(tmp_path: Path) -> None:
 def test_a_page_is_opened_where_there_is_a_browser(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, *, browser: bool
 ) -> None:
-    """A machine without one is told where the page lies, which is no error."""
     opened: list[str] = []
 
     def launch(path: str) -> int:

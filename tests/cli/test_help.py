@@ -85,7 +85,6 @@ HEAVY = ("numpy", "pyarrow", "pandas", "jinja2")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a log, where `gpureport` is a program."""
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -12,7 +12,6 @@ from tests.cli.program import Program
 
 @pytest.fixture(autouse=True)
 def _two_jobs(tmp_path: Path) -> None:
-    """A log of two jobs of five and ten minutes, ten minutes apart."""
     rows = [
         f"{stamp(second)}, 0, NVIDIA L4, {95 if at_work else 0} %, {9000 if at_work else 3} MiB, 70.00 W"
         for second in range(1500)

@@ -37,7 +37,6 @@ def notes(outcome: Outcome) -> str:
 
 
 def test_runs_are_labelled_as_they_are_stored_and_afterwards(gpureport: Program, logs: Path) -> None:
-    """The id stays, labels given by hand win, and one line says what was labelled and what was not."""
     (logs / "gpu02.csv.json").write_text('{"tags": {"node": "gpu02"}}')
     plain = gpureport("ingest", str(logs))
     assert tags(gpureport, "job4411") == {}
@@ -58,7 +57,6 @@ def test_runs_are_labelled_as_they_are_stored_and_afterwards(gpureport: Program,
 
 
 def test_runs_that_are_not_stored(gpureport: Program, logs: Path) -> None:
-    """Every command takes the table; a stored run gets labels for the moment, a part of a log by its own time."""
     log_file = str(logs / "job4411.csv")
     for source in (log_file, "job4411"):
         for part in ((), ("--to", "30s")):
@@ -72,7 +70,6 @@ def test_runs_that_are_not_stored(gpureport: Program, logs: Path) -> None:
 
 
 def test_a_file_of_labels_adds_to_a_stored_run(gpureport: Program, logs: Path) -> None:
-    """What was said by hand stays, unless the log is read again by force; runs of one name are told apart."""
     gpureport("ingest", str(logs), "--tag", "user=me")
     (logs / "labels.json").write_text('{"name": "night", "tags": {"user": "ada", "project": "x"}}')
     gpureport("ingest", str(logs))

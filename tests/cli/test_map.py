@@ -25,7 +25,6 @@ def test_an_unknown_table_is_refused_with_the_way_to_a_map(wrapper: Path, gpurep
 
 
 def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport: Program) -> None:
-    """Of each column metric, stated unit and GPU; what the cells hold says nothing, and a person adds the rest."""
     header = "time,gpu0 power [W],GPU1 power,memory used,card speed,cpu %"
     rows = (f"03/14/2026 09:26:{tick:02d} AM,70,80,1000,5,{tick}" for tick in range(30))
     (tmp_path / "sheet.csv").write_text("\n".join((header, *rows, "")))
@@ -49,7 +48,6 @@ def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport
 
 
 def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Program) -> None:
-    """ingest, analyze and report take it; what is stored was placed by it."""
     del wrapper
     stored = gpureport("ingest", "-v", "power.csv", "--map", "map.toml")
     assert (stored.code, "  column GPU0 power: gpu_power_watts\n" in stored.out) == (0, True)
@@ -60,7 +58,6 @@ def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Prog
 
 
 def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program) -> None:
-    """`zone` is what --tz would say, and --tz wins."""
     text = other_tools.wrapper_csv(3)
     for second in range(3):
         text = text.replace(f"{other_tools.EPOCH + second},", f"{other_tools.iso_stamp(second)},")

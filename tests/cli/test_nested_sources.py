@@ -13,7 +13,6 @@ PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
 
 def record(folder: Path, first: int = 0) -> None:
-    """Write a recording of a minute, from a second on."""
     rows = logs.table(*(logs.row(second) for second in range(first, first + 60)))
     logs.record(folder, rows, started=1, ended=2, zone="UTC")
 
@@ -27,7 +26,6 @@ def runs(tmp_path: Path) -> Path:
 
 
 def steps(gpureport: Program, *arguments: str) -> dict[str, int]:
-    """Return how many runs each step of a comparison has, in order."""
     done = gpureport("compare", *arguments, "--format", "json")
     assert done.out, done.err
     return {step["label"]: len(step["runs"]) for step in json.loads(done.out)["steps"]}

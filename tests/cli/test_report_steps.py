@@ -16,7 +16,6 @@ FILES = tuple(f"{name}.csv" for name in NAMES)
 
 @pytest.fixture
 def four(tmp_path: Path) -> Path:
-    """Lay out two repetitions of two steps."""
     for place, name in enumerate(NAMES):
         (tmp_path / f"{name}.csv").write_text(log(120 + place))
     return tmp_path

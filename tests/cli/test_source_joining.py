@@ -18,7 +18,6 @@ COPIES = "#Date       Time        gpu rxpci txpci\n#YYYYMMDD   HH:MM:SS    Idx  
 
 @pytest.fixture(autouse=True)
 def logs(tmp_path: Path) -> None:
-    """Four logs of a job, and one of the job after it."""
     texts = {"host": HOST, "loss": TRAINING, "copies": COPIES}
     texts |= {name: table(*map(row, seconds)) for name, seconds in (("a", range(60)), ("b", range(100, 160)))}
     for name, text in texts.items():
@@ -26,7 +25,6 @@ def logs(tmp_path: Path) -> None:
 
 
 def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:
-    """Return id, name and files of each run."""
     found = json.loads(gpureport("analyze", *words, "--format", "json").out)["runs"]
     return [
         (each["run"]["id"], each["run"]["name"], sorted(source["locator"] for source in each["run"]["sources"]))

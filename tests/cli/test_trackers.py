@@ -28,7 +28,6 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path, tmp_path: Path) -> None:
-    """With id, name, status, start and content; a deleted run is named beside it, since only its id reads it."""
     done = gpureport("ingest", "--list", f"mlflow:{source}")
     assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 3)
     assert done.out.splitlines()[0].split("  ")[:4] == [run_id(3), "on", "RUNNING", "2026-11-21T00:41:13.409+00:00"]
@@ -42,7 +41,6 @@ def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path, tmp_path: P
 
 
 def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Program, source: Path) -> None:
-    """Runs that are skipped are named with how to read one; a run that is named skips none."""
     done = gpureport("ingest", str(source))
     assert (done.code, done.out.startswith("Stored baseline: ")) == (0, True)
     assert [word in done.err for word in ("2 runs skipped", "on", "bare", "--run")] == [True] * 4

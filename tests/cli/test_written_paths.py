@@ -41,13 +41,11 @@ def lay_out(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that no command changes."""
     return lay_out(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder of its own for each test; the program runs in it."""
     return lay_out(tmp_path)
 
 
@@ -174,7 +172,6 @@ def commands(group: click.Group, context: click.Context) -> list[click.Command]:
 
 
 def test_every_option_that_writes_is_refused_what_is_not_ours() -> None:
-    """The table above has a row for each of them."""
     group = Commands("gpureport")
     every = {str(each.name): each for each in commands(group, click.Context(group))}
     assert set(every) >= set(COMMANDS) - {"runs", "baseline"}

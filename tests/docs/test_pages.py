@@ -32,7 +32,6 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def named(run: Recording, name: str) -> Recording:
-    """Return a recording under a name and identity of its own."""
     return replace(run, run=replace(run.run, id=name, name=name))
 
 
@@ -53,7 +52,6 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 
 
 def test_readme_names_the_commands_of_a_first_hour() -> None:
-    """A newcomer finds them there, and what it takes to read a page is in three lines of shell."""
     _, _, own = blocks(ROOT / "README.md", "sh")
     assert [line.split()[1] for line in own.splitlines()] == ["record", "analyze", "compare"]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -62,7 +60,6 @@ def test_readme_names_the_commands_of_a_first_hour() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_python_examples_run(place: int, tmp_path: Path) -> None:
-    """Every example of the page on Python runs by itself and warns of nothing."""
     examples = blocks(ROOT / "docs" / "reference" / "python.md", "python")
     assert len(examples) == 3
     (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
@@ -73,7 +70,6 @@ def test_python_examples_run(place: int, tmp_path: Path) -> None:
 
 
 def test_python_page_names_what_a_wrong_call_raises() -> None:
-    """A bad file or option raises the error of the project, and a call that is wrong in itself those of Python."""
     log = str(ROOT / "sample_logs" / "healthy")
     (recording,) = gpureport.read(log)
     wrong: list[tuple[type[Exception], Callable[[], object]]] = [
@@ -105,7 +101,6 @@ def test_settings_example_is_accepted() -> None:
 
 
 def test_policy_example_is_accepted() -> None:
-    """The policy of the guide to gates is valid, and every limit its list names is one."""
     guide = ROOT / "docs" / "how-to" / "gates.md"
     *policies, baseline = blocks(guide, "toml")
     assert tomllib.loads(baseline)["baseline"] == {"name": "main"}
@@ -121,7 +116,6 @@ def test_policy_example_is_accepted() -> None:
 
 @pytest.mark.parametrize("runs", [3, 5, 10])
 def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
-    """They are what a rule makes of a baseline of runs with a standard deviation of one point."""
     guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
     places = np.arange(runs) - (runs - 1) / 2
     means = 70.0 + places / places.std(ddof=1)
@@ -134,7 +128,6 @@ def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
 
 
 def test_citation_keeps_its_schema_and_is_of_this_version() -> None:
-    """The file by which others cite the project has what its format demands, and the version of the package."""
     found = yaml.safe_load((ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(found)
     assert (found["cff-version"], found["version"]) == ("1.2.0", __version__)

@@ -49,7 +49,6 @@ cp -R "$from" "$to"
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder with a log, a store of MLflow, and programs."""
     (tmp_path / "gpu.csv").write_text(log(120))
     database(tmp_path / "mlflow.db", [RUN])
     folder(tmp_path / "mlruns", STEPS)
@@ -67,7 +66,6 @@ def run(machine: Path, command: str, folder: Path | None = None) -> None:
 
 @pytest.mark.slow
 def test_folder_and_mlflow(machine: Path) -> None:
-    """The report lies in the folder and among the artifacts of the run, the same bytes; compared runs have figures."""
     for command in blocks(PAGE, "sh"):
         run(machine, command)
     written = (machine / "report.html").read_bytes()
@@ -104,7 +102,6 @@ def test_bucket_of_a_real_client(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bucket(machine: Path) -> None:
-    """Each command puts the report there; two machines that fetch and send have one history of both."""
     report, nights = blocks(PAGE, "bash")
     run(machine, blocks(PAGE, "sh")[0])
     for command in report.splitlines():

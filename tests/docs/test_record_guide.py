@@ -23,7 +23,6 @@ exec "$@"
 
 
 def run(words: Sequence[str], folder: Path) -> None:
-    """Run a command of the guide beside a job; it must succeed."""
     environment = install_programs(folder)
     program(folder / "bin" / "docker", _DOCKER)
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -36,7 +35,6 @@ def is_complete(recorded: Path) -> bool:
 
 @pytest.mark.slow
 def test_first_commands_record_and_report(tmp_path: Path) -> None:
-    """The commands at the top make a recording and its report, and a second recording that is compared with it."""
     (change,) = blocks(PAGE, "bash")
     for command in (blocks(PAGE, "sh")[0], change):
         run(["sh", "-e", "-c", command], tmp_path)
@@ -48,7 +46,6 @@ def test_first_commands_record_and_report(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [1, 2], ids=["outside", "inside"])
 def test_container_is_recorded(place: int, tmp_path: Path) -> None:
-    """A container is recorded from outside and from inside."""
     command = blocks(PAGE, "sh")[place].replace(" /runs/", f" {tmp_path}/runs/")
     run(["sh", "-e", "-c", command], tmp_path)
     assert is_complete(tmp_path / "runs" / "base")
@@ -56,7 +53,6 @@ def test_container_is_recorded(place: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pods_are_one_run(tmp_path: Path) -> None:
-    """Each pod records into a folder named after it, on a volume that is mounted, and one report tells of all."""
     (text,) = blocks(PAGE, "yaml")
     job: Any = yaml.safe_load(text)
     pod = job["spec"]["template"]["spec"]
@@ -74,7 +70,6 @@ def test_pods_are_one_run(tmp_path: Path) -> None:
 
 
 def test_pages_print_one_command() -> None:
-    """No page prints a command of nvidia-smi that asks for other fields than the guide."""
     pattern = re.compile(r"--query-gpu=([\w.,]*\w)(?=\s)")
     (fields,) = pattern.findall(PAGE.read_text(encoding="utf-8"))
     assert fields.count(",") >= 30

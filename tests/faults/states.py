@@ -29,7 +29,6 @@ class State:
     leftovers: tuple[str, ...]
 
     def key(self) -> tuple[object, ...]:
-        """Return what is the same for the same state."""
         return tuple(sorted(self.units.items())), self.leftovers
 
 
@@ -48,7 +47,6 @@ def read_state(folder: Path) -> State:
 
 
 def _hash_file(path: Path) -> str:
-    """Return the hash of a file; of `run.json` without its own hash."""
     content = path.read_bytes()
     if path.name == "run.json":
         said = {key: value for key, value in json.loads(content).items() if key != "sha256"}

@@ -45,7 +45,6 @@ class Stage:
     _seen: set[object] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Make what it begins with, and run it once without a fault."""
         write_logs(self.folder)
         if "comparison.json" in self.scenario.arguments:
             (self.folder / "comparison.json").write_text(self.run(COMPARE).out)

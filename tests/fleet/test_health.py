@@ -21,7 +21,6 @@ def assess(gpureport: Program, folder: Path, *cards: Card, node: str = "n1") -> 
 
 
 def test_a_card_is_watched_or_pulled(gpureport: Program, tmp_path: Path) -> None:
-    """Once is watched, what lasts or comes again is pulled, and so is a memory error at once."""
     table = [
         ([HOT, HOT, COOL], {"GPU-1": ("pull", ["heat_slowed"])}),
         ([HOT, COOL, COOL], {"GPU-1": ("watch", ["heat_slowed"])}),
@@ -46,7 +45,6 @@ def test_a_card_is_watched_or_pulled(gpureport: Program, tmp_path: Path) -> None
 
 
 def test_a_lost_gpu_and_a_slow_link(gpureport: Program, tmp_path: Path) -> None:
-    """Each shows on its own card; a GPU that is lost again, or a link that stays slow, is pulled."""
     text = gzip.decompress((SAMPLES / "faulty_hardware" / "nvidia-smi.csv.gz").read_bytes()).decode()
     header, *_ = text.splitlines()
     assert "uuid" not in header
@@ -66,7 +64,6 @@ def test_a_lost_gpu_and_a_slow_link(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_card_that_is_slow_again_is_pulled(gpureport: Program, tmp_path: Path) -> None:
-    """One that is slower than equal GPUs of its run; they are healthy as far as they could be assessed."""
     text = gzip.decompress((SAMPLES / "slow_gpu" / "nvidia-smi.csv.gz").read_bytes()).decode()
     for day, verdict in ((1, "watch"), (2, "pull")):
         folder = tmp_path / "jobs" / f"day{day}"

@@ -156,12 +156,10 @@ def _head(path: Path, lines: int = 40, most: int = 6000) -> bytes:
 
 
 def _list_captures(kind: str) -> list[bytes]:
-    """Return what tools wrote, from the pairs of the readers."""
     return [_head(path) for path in sorted((PAIRS / kind).glob("captured_*")) if path.suffix != ".json"]
 
 
 def _make_logs() -> dict[str, list[bytes]]:
-    """Return logs of each form, by the kind of their reader."""
     recorded = (
         path for path in (SAMPLES / "recorded/phases").glob("*.gz") if not path.name.startswith(("host", "vmstat"))
     )
@@ -240,7 +238,6 @@ def _tracked(pattern: str, source: str, write: Callable[[Path], object]) -> Targ
 
 
 def _beside(option: str, *seeds: bytes, **more: object) -> Target:
-    """Return a target that reads a file with a log of GPUs."""
     return Target(
         seeds=seeds, read=lambda path: read(path.parent / "gpu.csv", **{option: path}, **more), prepare=write_logs
     )

@@ -34,7 +34,6 @@ def absent(recording: Recording) -> list[tuple[str, str, int]]:
 
 
 def seconds(recording: Recording, device: str = "gpu:0", start: int = START) -> list[float]:
-    """Return the times of a device, in seconds of the log's hour."""
     return [(time - start) / 1e6 for time in _times(recording, device).tolist()]
 
 
@@ -49,5 +48,4 @@ def column(recording: Recording, metric: str, device: str = "gpu:0") -> list[flo
 
 
 def percents(recording: Recording, device: str = "gpu:0") -> list[int | None]:
-    """Return the utilisation of a device in percent."""
     return [None if cell is None else round(100 * cell) for cell in column(recording, "gpu_utilization_ratio", device)]

@@ -21,7 +21,6 @@ def reported(source: Path, training: Path | None = None) -> Run:
 
 
 def test_half_characters_in_every_json(tmp_path: Path) -> None:
-    """In the name of a GPU, of a training metric, in labels, and in a run of Neptune."""
     (tmp_path / "gpustat.json").write_text(gpustat_log(30).replace("NVIDIA", HALF))
     assert all((device.model or "").startswith("�") for device in reported(tmp_path / "gpustat.json").gpus)
     (tmp_path / "gpu.csv").write_text(log(30))

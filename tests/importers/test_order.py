@@ -19,7 +19,6 @@ BOUNDED = settings(max_examples=20, deadline=None, suppress_health_check=[Health
 
 
 def text(second: float) -> str:
-    """Return the stamp of a second of the test's day."""
     moment = datetime(2026, 3, 14, 9) + timedelta(milliseconds=round(second * 1000))
     return f"{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
@@ -43,7 +42,6 @@ def writer(  # noqa: PLR0913, PLR0917 - each argument is something a test varies
 
 
 def marks(recording: Recording) -> list[set[float]]:
-    """Return who wrote the rows of each device."""
     cells = (recording.rows_of(device.id).column("gpu_memory_used_bytes") for device in recording.run.devices)
     return [set((own.to_numpy() / 2**20 / 1000).tolist()) for own in cells]
 
@@ -65,7 +63,6 @@ def copies(recording: Recording) -> int:
 
 @pytest.mark.parametrize(("gpus", "every"), [(1, 2.0003), (4, 1.0), (8, 2.0003)])
 def test_rows_of_several_writers_are_put_in_order_and_not_judged(tmp_path: Path, gpus: int, every: float) -> None:
-    """Where no uuid says whose they are, there is no finding and no GPU time of rows of two GPUs."""
     content = interleaved([writer(1, 0, 400, every, gpus), writer(2, 20.37, 400, every, gpus, celsius=5)])
     recording = read_text(tmp_path, content)
     assert ids(recording) == [f"gpu:{gpu}" for gpu in range(gpus)]
@@ -100,7 +97,6 @@ def test_a_second_writer_met_late(tmp_path: Path, gpureport: Program) -> None:
 
 
 def test_an_earlier_recording_below_a_later_one(tmp_path: Path, gpureport: Program) -> None:
-    """Both keep their stamps and stand in the order of time."""
     later = "\n".join([HEADER, *(row(second, gpu) for second in range(2000, 2300) for gpu in range(2)), ""])
     recording = read_text(tmp_path, later + log(300, gpus=2))
     assert {*steps(recording)} == {("log restarted", 0.0)}
@@ -112,7 +108,6 @@ def test_an_earlier_recording_below_a_later_one(tmp_path: Path, gpureport: Progr
 
 @pytest.mark.parametrize(("end", "times"), [("\n", 1), ("\n", 3), ("", 1), ("", 3)])
 def test_a_log_appended_to_itself(tmp_path: Path, end: str, times: int) -> None:
-    """Every copied row is rejected as such; without a final newline the line at the seam is lost too."""
     plain = "\n".join(line for _, line in writer(1, 0, 200, gpus=2))
     recording = read_text(tmp_path, (plain + end) * (times + 1) + ("" if end else "\n"))
     rejected = {entry.reason: entry.rows for entry in recording.run.quality.rejected}
@@ -121,14 +116,12 @@ def test_a_log_appended_to_itself(tmp_path: Path, end: str, times: int) -> None:
 
 
 def test_a_copy_whose_columns_stand_in_another_order(tmp_path: Path) -> None:
-    """Rows that say the same are the same, in whatever order and beside whatever column that holds nothing."""
     lines = [[cell.strip() for cell in line.split(",")] for _, line in writer(1, 0, 200, gpus=2)]
     cells = [*lines, *([*line[:2], "fan.speed [%]" if line is lines[0] else "[N/A]", *line[:1:-1]] for line in lines)]
     assert copies(read_text(tmp_path, "".join(", ".join(line) + "\n" for line in cells))) == 400
 
 
 def test_two_recordings_appended_again_and_again(tmp_path: Path) -> None:
-    """Copies are found where no stamp falls between one and the next as well."""
     early, late = ("\n".join([*(line for _, line in writer(1, start, 300)), ""]) for start in (0, 4000))
     recording = read_text(tmp_path, (late + early) * 3)
     assert (copies(recording), steps(recording), kept(recording)) == (1200, [("log restarted", 0.0)], 600)
@@ -149,7 +142,6 @@ def test_any_part_of_a_log_appended_to_it(tmp_path: Path, first: int, last: int)
 
 
 def test_a_copy_of_a_part_that_goes_on_is_left_out(tmp_path: Path) -> None:
-    """Of a log followed by one that begins in its middle and goes on, the rows both have are taken once."""
     rows = [row(second + second % 7 / 100, gpu, util=second % 90) for second in range(300) for gpu in (0, 1)]
     recording = read_text(tmp_path, "\n".join([HEADER, *rows[:400], *rows[200:], ""]))
     assert (copies(recording), kept(recording), steps(recording)) == (200, 600, [])
@@ -164,7 +156,6 @@ def test_a_clock_set_back_moves_all_gpus(tmp_path: Path) -> None:
 
 
 def test_a_zone_set_while_the_log_goes_on_is_no_restart(tmp_path: Path) -> None:
-    """A clock that goes back by a whole hour on any day, without a row missing, was set back."""
     rows = [row(second) for second in range(1800, 3060)]
     later = [line.replace("2026/03/14 09:", "2026/03/14 08:") for line in rows[600:]]
     recording = read_text(tmp_path, "\n".join([HEADER, *rows[:600], *later, ""]))
@@ -179,13 +170,11 @@ def test_a_zone_set_while_the_log_goes_on_is_no_restart(tmp_path: Path) -> None:
 def test_whoever_writes_every_line_is_accounted_for(
     tmp_path: Path, offset: float, every: float, gpus: int, block: int
 ) -> None:
-    """Whatever two processes do to a log, every line is accounted for and time rises for every device."""
     logs = [writer(1, 0, 300, 1.0, gpus), writer(2, offset, 200, every, gpus, celsius=7)]
     assert kept(read_text(tmp_path, interleaved(logs, block)))
 
 
 def test_a_clock_set_back_into_the_doubled_hour_once_it_is_over(tmp_path: Path) -> None:
-    """A zone folds at the end of the hour, not later."""
     minutes = [*range(90, 190), *range(131, 160)]
     moments = [datetime(2026, 10, 25) + timedelta(minutes=minute) for minute in minutes]
     rows = [f"{moment:%Y/%m/%d %H:%M:%S}, {place % 97} %" for place, moment in enumerate(moments)]
@@ -195,7 +184,6 @@ def test_a_clock_set_back_into_the_doubled_hour_once_it_is_over(tmp_path: Path) 
 
 @pytest.mark.parametrize(("above", "start", "mixed"), [(20, 2, True), (19, 2, False), (60, 3, True), (60, 4, False)])
 def test_how_a_second_writer_is_known(tmp_path: Path, above: int, start: int, mixed: bool) -> None:
-    """Its rows begin where the log began, within three intervals and below twenty rows; else the clock was set back."""
     own = [line for _, line in [*writer(1, 0, above), *writer(2, start, above)[1:]]]
     recording = read_text(tmp_path, "\n".join([*own, ""]))
     assert ([device.mixed for device in recording.run.devices], len(steps(recording))) == ([mixed], int(not mixed))

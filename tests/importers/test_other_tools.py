@@ -39,7 +39,6 @@ def recording(folder: Path, form: str, text: str | bytes, **options: object) -> 
 
 @FORMS
 def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
-    """Of six moments, of thousands, and in another encoding with other line ends."""
     kind, make, rows = ROWS[form]
     found = recording(tmp_path, form, make(6))
     assert (kept(found), found.run.quality.rejected, found.run.sources[0].kind) == (6 * rows, (), kind)
@@ -54,7 +53,6 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
 @BOUNDED
 @given(data=st.data())
 def test_a_cut_costs_the_last_moment_at_most(tmp_path: Path, form: str, data: st.DataObject) -> None:
-    """A log cut at any byte keeps every moment that was whole, and accounts for the rest."""
     _, make, rows = ROWS[form]
     text = make(6)
     place = data.draw(st.integers(0, len(text)))
@@ -105,7 +103,6 @@ def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
-    """Rotated logs of GPUs and their machine go on in each other."""
     rows = logs.wandb_csv(8).splitlines(keepends=True)
     logs.write(tmp_path / "run", a="".join(rows[:5]), b="".join([rows[0], *rows[5:]]))
     found = logs.read(tmp_path / "run", as_one_run=True)
@@ -115,7 +112,6 @@ def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", ["[" * 100_000 + "]" * 100_000, "9" * 5_000], ids=["deep", "long"])
 def test_hostile_json_is_rejected(tmp_path: Path, bad: str) -> None:
-    """A document nested without end, or with a number of thousands of digits, is rejected as a whole."""
     hostile = logs.gpustat_document(1, indent=None).replace('"node1"', bad)
     found = recording(tmp_path, "gpustat", logs.gpustat_document(0, indent=None) + hostile)
     assert (kept(found), [entry.rows for entry in found.run.quality.rejected]) == (2, [1])

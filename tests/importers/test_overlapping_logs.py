@@ -40,7 +40,6 @@ def ids(recording: Recording) -> list[str]:
 
 @pytest.mark.parametrize(("told", "shared"), [("", 3), ("", 60), ("uuid", 10), ("serial", 60)])
 def test_rows_that_stand_in_both_are_taken_once(tmp_path: Path, told: str, shared: int) -> None:
-    """However much two logs of the same GPUs share, the later one's rows are counted, not kept."""
     recording = one(tmp_path, a=rows(range(100), told=told), b=rows(range(100 - shared, 200), told=told))
     assert (ids(recording), seconds(recording, "gpu:1")) == (["gpu:0", "gpu:1"], list(range(200)))
     quality = recording.run.quality
@@ -49,7 +48,6 @@ def test_rows_that_stand_in_both_are_taken_once(tmp_path: Path, told: str, share
 
 
 def test_a_copy_of_a_part_adds_nothing(tmp_path: Path) -> None:
-    """A log copied while it was written, its last line cut, is a part of the whole one."""
     whole = rows(range(200))
     recording = one(tmp_path, a=whole[: len(rows(range(50))) - 4], b=whole)
     assert (ids(recording), kept(recording), recording.run.quality.coverage_ratio) == (["gpu:0", "gpu:1"], 401, 1)
@@ -57,7 +55,6 @@ def test_a_copy_of_a_part_adds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_recorder_beside_adds_samples(tmp_path: Path) -> None:
-    """Where the uuid says that it is one GPU, rows at other times or with other values are kept, in order."""
     other = rows([tick + 0.4 for tick in range(50, 150)], told="uuid")
     recording = one(tmp_path, a=rows(range(100), told="uuid"), b=other)
     assert ids(recording) == ["gpu:0", "gpu:1"]
@@ -70,7 +67,6 @@ def test_a_recorder_beside_adds_samples(tmp_path: Path) -> None:
 
 
 def test_a_recorder_that_starts_before_the_other_ends(tmp_path: Path, gpureport: Program) -> None:
-    """Up to five seconds of other rows are those of the same GPUs, and a store gives back what was read."""
     recording = one(tmp_path, a=rows(range(30)), b=rows([27.4 + tick for tick in range(30)], seed=2))
     assert seconds(recording) == sorted([*range(30), *(27.4 + tick for tick in range(30))])
     assert (recording.run.quality.rejected, recording.run.quality.accounted) == ((), True)
@@ -81,21 +77,18 @@ def test_a_recorder_that_starts_before_the_other_ends(tmp_path: Path, gpureport:
 
 
 def test_a_row_of_the_log_before_with_other_values_is_another(tmp_path: Path) -> None:
-    """Only what the log before says too, stamp and values, is left out."""
     recording = one(tmp_path, a=rows(range(30)), b=rows(range(27, 60)).replace("%, 2", "%, 1", 2))
     assert (kept(recording), [entry.rows for entry in recording.run.quality.rejected]) == (122, [4])
 
 
 @pytest.mark.parametrize("offset", [0, 0.3])
 def test_logs_that_contradict_each_other_are_two_machines(tmp_path: Path, offset: float) -> None:
-    """Other readings of the same numbers at the same time are those of nodes."""
     recording = one(tmp_path, a=rows(range(120)), b=rows([tick + offset for tick in range(60, 200)], seed=2))
     assert ids(recording) == ["a/gpu:0", "a/gpu:1", "b/gpu:0", "b/gpu:1"]
     assert (kept(recording), recording.run.quality.rejected) == (520, ())
 
 
 def test_idle_machines_that_agree_for_a_while_are_two(tmp_path: Path) -> None:
-    """Rows that happen to be equal while two nodes with synchronous clocks do nothing do not make them one."""
     idle = "".join(f"{logs.stamp(tick)}, 0, 0 %, 40.00 W\n" for tick in range(60))
     texts = {
         name: f"{HEADER}\n{idle}" + rows(range(60, 160), seed=seed, gpus=1)[len(HEADER) + 1 :]
@@ -106,7 +99,6 @@ def test_idle_machines_that_agree_for_a_while_are_two(tmp_path: Path) -> None:
 
 
 def test_long_logs_are_compared_by_some_of_their_rows(tmp_path: Path) -> None:
-    """Where there are more rows than are compared, both logs pick the same ones."""
     ticks = [tick / 20 for tick in range(30_000)]
     for seed, devices, held in ((1, 2, 60_000), (2, 4, 109_000)):
         recording = one(tmp_path, a=rows(ticks[:25_000]), b=rows(ticks[500:], seed=seed))
@@ -114,7 +106,6 @@ def test_long_logs_are_compared_by_some_of_their_rows(tmp_path: Path) -> None:
 
 
 def test_a_gap_that_another_log_fills_is_none(tmp_path: Path) -> None:
-    """What one log missed another one holds; what none holds is a gap once."""
     torn = rows([*range(30), *range(90, 100), *range(130, 140)], told="uuid")
     recording = one(tmp_path, a=torn, b=rows(range(20, 100), told="uuid"))
     assert seconds(recording) == [*range(100), *range(130, 140)]
@@ -127,7 +118,6 @@ def test_a_gap_that_another_log_fills_is_none(tmp_path: Path) -> None:
 @example(cuts=[(0, 8), (7, 8)])
 @given(cuts=st.lists(st.tuples(st.integers(0, 80), st.integers(8, 100)), min_size=1, max_size=4))
 def test_any_parts_of_a_log_are_that_log(tmp_path: Path, cuts: list[tuple[int, int]]) -> None:
-    """Cut a log into stretches that overlap as they like: every row is there once, and no GPU is invented."""
     parts = {f"p{place}": rows(range(start, start + length)) for place, (start, length) in enumerate(cuts)}
     recording = one(tmp_path, **parts)
     held = sorted({tick for start, length in cuts for tick in range(start, start + length)})

@@ -33,7 +33,6 @@ def _read(folder: Path, rows: list[str] | str) -> Recording:
 
 
 def _held(recording: Recording) -> dict[str, float]:
-    """Return the GPU-seconds of each device."""
     return {time.device: time.job_seconds for time in analyze(recording).gpu_time}
 
 
@@ -52,7 +51,6 @@ def test_one_index_of_two_boards_is_not_judged(tmp_path: Path) -> None:
     "names", [("A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"), ("NVIDIA A100-SXM4-80GB", "NVIDIA A1O0-SXM4-80GB")]
 )
 def test_names_of_one_board_are_one_gpu(tmp_path: Path, names: tuple[str, str]) -> None:
-    """A driver calls it in another way, or a cell is damaged."""
     rows = [_row(second, name=names[second >= 300]) for second in range(_SECONDS)]
     assert len(_read(tmp_path, rows).run.gpus) == 1
 
@@ -73,7 +71,6 @@ def test_a_damaged_memory_size_is_no_gpu(tmp_path: Path) -> None:
     ],
 )
 def test_two_recorders_of_one_gpu_count_once(tmp_path: Path, rows: list[str]) -> None:
-    """Its hours are those of the clock, all of them sampled."""
     recording = _read(tmp_path, rows)
     analysis = analyze(recording)
     assert sum(_held(recording).values()) == pytest.approx(_SECONDS, abs=2)
@@ -82,7 +79,6 @@ def test_two_recorders_of_one_gpu_count_once(tmp_path: Path, rows: list[str]) ->
 
 
 def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -> None:
-    """Two logs of the same hour in one file: all in that hour, and not judged, since nothing tells the GPUs apart."""
     rows = [*map(_row, range(_SECONDS)), *(_row(second + 0.4, stalls=60) for second in range(_SECONDS))]
     recording = _read(tmp_path, rows)
     assert [device.mixed for device in recording.run.gpus] == [True]

@@ -51,7 +51,6 @@ def read(path: Path, options: dict[str, Any]) -> Recording | None:
 
 
 def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:
-    """Return rows by device and time."""
     return {(row["device"], row["timestamp"]): row for row in recording.series.to_pylist()}
 
 

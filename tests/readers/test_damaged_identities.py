@@ -42,7 +42,6 @@ def _text(columns: tuple[str, ...], rows: list[list[str]]) -> str:
 
 
 def _account(folder: Path, text: str) -> tuple[list[str], list[str], float, Run]:
-    """Return devices, kinds found, GPU-hours, and the run."""
     recording = read_text(folder, text)
     analysis = analyze(recording)
     hours = sum(seconds for each in analysis.gpu_time for _, seconds in each.seconds) / 3600
@@ -53,7 +52,6 @@ def _account(folder: Path, text: str) -> tuple[list[str], list[str], float, Run]
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_one_damaged_cell_makes_no_gpu(tmp_path: Path, gpus: int, count: int) -> None:
-    """One letter of one index, uuid, address, serial number or name: GPUs, GPU-hours and findings stay."""
     for columns in combinations(_CELLS, count):
         if gpus > 1 and columns == ("name",):
             continue
@@ -76,7 +74,6 @@ def test_one_damaged_cell_makes_no_gpu(tmp_path: Path, gpus: int, count: int) ->
 @pytest.mark.parametrize("every", [0.1, 1.0, 10.0], ids=["100 ms", "1 s", "10 s"])
 @pytest.mark.parametrize("place", [0, 1, 57, 299])
 def test_a_letter_of_a_name_where_the_place_in_the_tick_tells(tmp_path: Path, every: float, place: int) -> None:
-    """Two GPUs told by the order of their rows, one of them once under another name."""
     names = ["NVIDIA L40S"] * 300
     names[place] = "NVIDIA L4OS"
     rows = [f"{stamp(row // 2 * every + row % 2 / 500)}, {name}, {row % 2 * 9} %" for row, name in enumerate(names)]
@@ -86,7 +83,6 @@ def test_a_letter_of_a_name_where_the_place_in_the_tick_tells(tmp_path: Path, ev
 
 
 def test_a_log_of_another_form(tmp_path: Path) -> None:
-    """The same holds for `dmon`."""
     gpus = [row % 2 for row in range(200)]
     gpus[90] = 3
     lines = [
@@ -99,7 +95,6 @@ def test_a_log_of_another_form(tmp_path: Path) -> None:
 
 
 def _kept(folder: Path, rows: list[str], columns: str = "index") -> Run:
-    """Return the run of a log of which every row must be kept."""
     run = read_text(folder, "\n".join([f"timestamp, {columns}, utilization.gpu [%]", *rows, ""])).run
     assert run.quality.rejected == ()
     return run
@@ -107,7 +102,6 @@ def _kept(folder: Path, rows: list[str], columns: str = "index") -> Run:
 
 @pytest.mark.parametrize("seen", [range(3), range(197, 200), range(100, 101)], ids=["lost early", "added late", "once"])
 def test_a_gpu_of_a_few_rows_beside_the_others(tmp_path: Path, seen: range) -> None:
-    """It has rows in ticks in which the others have theirs as well, so that it is one more."""
     rows = [
         f"{stamp(tick + gpu / 500)}, {gpu}, 90 %" for tick in range(200) for gpu in range(3) if gpu < 2 or tick in seen
     ]
@@ -115,19 +109,16 @@ def test_a_gpu_of_a_few_rows_beside_the_others(tmp_path: Path, seen: range) -> N
 
 
 def test_a_gpu_logged_less_often_by_another_process(tmp_path: Path) -> None:
-    """Its few rows lie between two of the other one, which misses none."""
     rows = [(float(second), 0) for second in range(250)] + [(60 * minute + 0.45, 1) for minute in range(1, 5)]
     assert len(_kept(tmp_path, [f"{stamp(second)}, {gpu}, 90 %" for second, gpu in sorted(rows)]).devices) == 2
 
 
 def test_a_short_log_of_many_gpus(tmp_path: Path) -> None:
-    """A few rows a GPU are all there are."""
     rows = [f"{stamp(tick + gpu / 500)}, {gpu}, 90 %" for tick in range(3) for gpu in range(8)]
     assert len(_kept(tmp_path, rows).devices) == 8
 
 
 def test_a_driver_that_names_the_gpu_anew(tmp_path: Path) -> None:
-    """After an update the name has another spelling, and the log is cut soon afterwards."""
     uuid = "GPU-8f2c4a10-0b6d-4c1e-9a57-3d2e1f0a9b80"
     rows = [f"{stamp(second)}, {uuid}, GeForce RTX 3090, 90 %" for second in range(100)]
     rows += [f"{stamp(second)}, {uuid}, NVIDIA GeForce RTX 3090, 90 %" for second in range(101, 104)]
@@ -135,7 +126,6 @@ def test_a_driver_that_names_the_gpu_anew(tmp_path: Path) -> None:
 
 
 def test_indices_that_a_reboot_swapped(tmp_path: Path) -> None:
-    """A few rows after it belong to the GPUs of their uuid."""
     uuids = [f"GPU-8f2c4a1{gpu}-0b6d-4c1e-9a57-3d2e1f0a9b8{gpu}" for gpu in range(2)]
     rows = [f"{stamp(tick + gpu / 500)}, {gpu}, {uuids[gpu]}, 90 %" for tick in range(100) for gpu in range(2)]
     rows += [
@@ -145,7 +135,6 @@ def test_indices_that_a_reboot_swapped(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_gpu_that_is_lost(tmp_path: Path) -> None:
-    """Cells without a value contradict nothing."""
     uuid = "GPU-8f2c4a10-0b6d-4c1e-9a57-3d2e1f0a9b80"
     rows = [f"{stamp(second)}, 0, {uuid}, 90 %" for second in range(100)]
     rows[70] = f"{stamp(70)}, 0, [GPU is lost], [GPU is lost]"

@@ -61,7 +61,6 @@ def test_a_gpu_lost_in_a_log_of_whole_queries(name: str, tmp_path: Path) -> None
 
 
 def snapshots(pair: Path) -> tuple[str, str]:
-    """Return the snapshot before the loss and the one after it."""
     text = pair.read_text(encoding="utf-8")
     mark = "<?xml" if pair.suffix == ".xml" else "==============NVSMI LOG"
     _, first, second = text.split(mark)

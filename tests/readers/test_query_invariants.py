@@ -50,7 +50,6 @@ def _bare(cell: str) -> str:
 
 @st.composite
 def shapes(draw: st.DrawFn, fewest: int = 2) -> Shape:
-    """Return some columns in some order, one of them a metric."""
     more = draw(st.lists(st.sampled_from(list(CELLS)[3:]), min_size=1, unique=True))
     columns = draw(st.permutations(["timestamp", "index", *draw(st.sampled_from([[], ["uuid"]])), *more]))
     return Shape(tuple(columns), draw(st.integers(1, 3)), draw(st.integers(fewest, 12)))

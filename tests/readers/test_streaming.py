@@ -25,7 +25,6 @@ OTHER = "timestamp, index, power.draw [W], utilization.gpu [%]"
 
 
 def clock(tick: int) -> str:
-    """Return a stamp, ten a second."""
     second = tick // 10
     return f"2026/03/14 {9 + second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}.{tick % 10}00"
 
@@ -45,7 +44,6 @@ def beside_border(change: Callable[[str], str], count: int = 25_000) -> tuple[st
 
 
 def percents(recording: Recording, device: str = "gpu:0") -> list[int]:
-    """Return the utilisation of a device."""
     cells = recording.rows_of(device).column("gpu_utilization_ratio").to_numpy()
     return [round(100 * cell) for cell in cells.tolist()]
 

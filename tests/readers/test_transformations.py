@@ -29,19 +29,16 @@ SENSITIVE = ("accounting", "training", "mapped", "decoding")
 
 
 def plain_pairs() -> list[Path]:
-    """Return the pairs that are plain text of whole lines."""
     found = [pair for pair in pairs.list_pairs() if pair.is_file() and pair.parent.name not in SENSITIVE]
     return [pair for pair in found if is_plain(pair.read_bytes())]
 
 
 def is_plain(content: bytes) -> bool:
-    """Whether a log is text in UTF-8 of whole lines that end in LF."""
     odd = any(sign in content for sign in (b"\0", b"\r", b"\x1b"))
     return content.endswith(b"\n") and content.isascii() and not odd
 
 
 def described(content: bytes, stated: dict[str, object], folder: Path) -> object:
-    """Return what a log gives, but what hangs on its bytes."""
     folder.mkdir()
     pair = folder / "log.txt"
     pair.write_bytes(content)

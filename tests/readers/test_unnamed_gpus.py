@@ -28,7 +28,6 @@ def read(folder: Path, millis: Numbers, *columns: Numbers) -> Recording:
 
 
 def stamps(ticks: int, size: int, *, inside: int = 1, every: int = 1000) -> Numbers:
-    """Return stamps in milliseconds of ticks of some rows."""
     return (np.arange(ticks)[:, None] * every + np.arange(size) * inside).reshape(-1).astype(np.int64)
 
 
@@ -38,7 +37,6 @@ def memory(ticks: int, size: int) -> Numbers:
 
 
 def count(recording: Recording) -> int:
-    """Return how many GPUs were told apart."""
     return len(recording.run.gpus)
 
 

@@ -14,7 +14,6 @@ DAY = 86_400
 @pytest.mark.parametrize("at", [2, *range(33, 40), 297])
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_one_wrong_date_costs_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, gpus: int) -> None:
-    """First or last of the log or of a block: the row is rejected and no other row is moved."""
     monkeypatch.setattr("gpureport.importers.source_text.PIECE_BYTES", 3000)
     rows = [row(second, gpu) for second in range(300) for gpu in range(gpus)]
     rows[at] = rows[at].replace("2026", "2036")
@@ -39,7 +38,6 @@ def test_one_wrong_date_costs_one_row(tmp_path: Path, monkeypatch: pytest.Monkey
     ids=["one before", "one after", "pause", "daily", "hourly", "earlier below", "two rows"],
 )
 def test_pauses_of_days_are_no_damage(tmp_path: Path, seconds: list[int]) -> None:
-    """A row alone before or after a pause is a row, unless its time of day goes on to the second."""
     stamps = [datetime(2026, 3, 14, 9) + timedelta(seconds=second) for second in seconds]
     rows = [f"{stamp:%Y/%m/%d %H:%M:%S}.000, 0, 90 %" for stamp in stamps]
     quality = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""])).run.quality

@@ -54,7 +54,6 @@ def fields(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old names where it has those, no field that it refuses, and GPU activity where its dmon counts it."""
     assert stand_in_driver.exists()
     whole = record("--", "sleep", "1")
     new = "clocks_event_reasons.active"
@@ -87,7 +86,6 @@ def load(folder: Path) -> Recording:
 
 
 def test_the_load_of_machine_and_job(record: Any) -> None:
-    """All of it is read back; the job that works takes a core, and after its end nothing is said of it."""
     found = load(record("--host-only", "--", sys.executable, "-c", WORK))
     assert {*found.series.column_names} >= HOST | JOB
     cores = found.series.column("job_cpu_cores").drop_null().to_numpy()
@@ -100,7 +98,6 @@ def test_the_load_of_machine_and_job(record: Any) -> None:
 
 @pytest.mark.slow
 def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options and assignments, versions of its Python's packages, known variables; and no secret."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     for words, expected in SETTINGS:
@@ -122,7 +119,6 @@ def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) -> None:
-    """What runs in an environment of its own has packages that cannot be seen from here."""
     job = tmp_path / "docker"
     job.write_text("#!/bin/sh\n")
     job.chmod(0o755)

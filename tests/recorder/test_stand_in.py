@@ -17,7 +17,6 @@ def _call(driver: Path, *arguments: str) -> tuple[int, list[str]]:
 
 
 def test_query_plays_rows_of_the_log(stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query without a loop prints the header with units and one row a GPU."""
     monkeypatch.setenv("STAND_IN_LOG", str(_LOG))
     code, lines = _call(stand_in_driver, "--query-gpu=timestamp,gpu_uuid,utilization.gpu,clocks.sm", "--format=csv")
     tick = read_ticks(_LOG)[0]

@@ -123,7 +123,6 @@ def said(command: list[str]) -> str:
 
 
 def test_texts() -> None:
-    """What is hidden stays hidden when it is written again."""
     weak = {f"note {text} here": secret for text, secret in WEAK.items()}
     for text, secret in (dict.fromkeys(HIDDEN_IN_TEXTS, "hunter2x") | weak).items():
         shown = redact_text(text)
@@ -151,7 +150,6 @@ def test_command_lines() -> None:
 
 @given(NAMES, SECRETS)
 def test_values_of_options_and_variables(name: str, secret: str) -> None:
-    """Whether a blank, an equals sign or a colon is before them, in JSON, and in a script that is one word."""
     commands: list[list[str]] = [
         ["python", "train.py", f"--{name}", secret, "--lr", "1"],
         ["python", "train.py", f"--{name}={secret}"],
@@ -180,7 +178,6 @@ def test_forms_that_need_no_name(secret: str, user: str) -> None:
 
 
 def test_own_names_and_patterns() -> None:
-    """In params, texts, JSON and command lines, whatever the case; a name is whole, and a pattern begins a word."""
     use_own_secrets(OwnSecrets(names=("vault_id", "*_pin", "lane*code"), patterns=("corp-", "acme*key*", "*@intern")))
     for name in (
         "vault_id",
@@ -208,7 +205,6 @@ def test_own_names_and_patterns() -> None:
 
 
 def test_another_set_replaces_the_first() -> None:
-    """A number is a word as any other; what follows a name is a secret, whatever it looks like."""
     use_own_secrets(OwnSecrets(patterns=("corp-",)))
     assert redact_text("corp-77") == HIDDEN
     use_own_secrets(OwnSecrets(names=("key",), patterns=("lane-", "4711*")))
@@ -217,7 +213,6 @@ def test_another_set_replaces_the_first() -> None:
 
 
 def test_stars_do_not_multiply() -> None:
-    """A pattern of many stars passes over a text once; a regular expression would try every way to part it."""
     use_own_secrets(OwnSecrets(names=("a*" * 40 + "c",), patterns=("a*" * 40 + "c",)))
     word = "a" * 50_000
     with patience(15):

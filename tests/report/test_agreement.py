@@ -72,7 +72,6 @@ def test_words_are_the_values_rounded(analyses: tuple[gpureport.Analysis, ...]) 
 
 
 def test_what_has_one_label_has_one_figure(analyses: tuple[gpureport.Analysis, ...]) -> None:
-    """Tiles, tables and bars that call a figure of a step the same print the same, to within their digits."""
     content = json.loads(build_page(analyses, "json"))
     found: dict[tuple[str, str], list[str]] = {}
     for bar in content["gpu_time"]:

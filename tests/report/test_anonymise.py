@@ -35,7 +35,6 @@ def write_log(path: Path, uuid: str = "GPU-1fd5ee77-0b3c", notes: str = "") -> s
 
 @pytest.fixture
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Return what calls `analyze --anonymise` in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> list[dict[str, Any]]:

@@ -204,7 +204,6 @@ def test_one_command_stands_in_every_format_and_the_raw_query_once() -> None:
 def test_what_a_log_holds_without_a_value_is_not_asked_for_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A log of every field that is advised, of a GPU that reports few of them."""
     with pytest.raises(SystemExit):
         main(["explain", "recording"])
     (query, *_) = re.findall(r"--query-gpu=(\S+)", capsys.readouterr().out.replace("\\\n", "").replace("\n", " "))

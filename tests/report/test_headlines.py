@@ -21,7 +21,6 @@ Made = Recording | gpureport.Analysis | Sequence[Recording | gpureport.Analysis]
 
 
 def figures(page: dict[str, Any]) -> str:
-    """Return the words of headline, lead and tiles."""
     verdict = page["verdict"]
     tiles = [text for tile in page["tiles"] for text in (tile["value"], tile["unit"], tile["context"])]
     return plain(" ".join([verdict["sentence"], *verdict["details"], *tiles]))
@@ -196,7 +195,6 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
 
 
 def test_few_samples_far_apart_are_a_doubt() -> None:
-    """Below thirty samples a minute or more apart; many of them, or some that stand close, are none."""
     for count, every, doubts in ((12, 90.0, 1), (29, 60.0, 1), (30, 90.0, 0), (12, 30.0, 0)):
         verdict = page_of(testing.recording(util=[80.0] * count, every=every))["verdict"]
         named = [line for line in verdict["details"] if f"{count} samples" in line]

@@ -22,12 +22,10 @@ NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for
 
 @cache
 def rendered(text: str, form: str) -> str:
-    """Return the page that carries a text everywhere, in one format."""
     return build_page(steps_with(text), form, title=text, full=form == "txt")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield what Markdown is read as, tables included."""
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         yield token
         yield from token.children or ()

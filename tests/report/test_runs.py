@@ -208,7 +208,6 @@ def test_energy_and_cost_are_those_of_the_analysis() -> None:
 
 
 def test_time_without_a_job_is_not_gpu_time() -> None:
-    """Two jobs with half an hour of nobody between them."""
     util = steps((97, 600), (0, 1800), (97, 600))
     memory = steps((40, 600), (0, 1800), (40, 600))
     power = steps((350, 600), (60, 1800), (350, 600))

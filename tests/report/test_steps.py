@@ -31,7 +31,6 @@ def gains_of(page: Any) -> list[Any]:
 
 
 def test_a_page_says_of_each_step_what_the_comparison_found() -> None:
-    """Verdict, difference and its sign, figure by figure, for every step against the one before."""
     analyses = runs.recorded_steps()
     comparison = gpureport.compare(analyses)
     page = page_of(*analyses)

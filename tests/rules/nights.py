@@ -26,7 +26,6 @@ class Done:
 
 
 def call(folder: Path, *arguments: str) -> Done:
-    """Run the program in a folder, in this process."""
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(folder),

@@ -17,12 +17,10 @@ def one(rules: Any, *runs: Analysis, **more: Any) -> Check:
 
 
 def told(found: Check) -> tuple[str, str]:
-    """Return outcome and code of the reason."""
     return found.outcome.value, found.reason_code
 
 
 def night(name: str, mean: float, count: int = 1800, seed: int = 0, **more: Any) -> Analysis:
-    """Return half an hour at a utilisation."""
     return made(name, util=level(mean, count, seed), power=200.0, **more)
 
 

@@ -55,7 +55,6 @@ RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
     ],
 )
 def test_what_a_limit_is_on(text: str, words: str | None, metric: str, unit: str | None) -> None:
-    """The value is in base units; the words of a limit state the same limit. A kind alone means that none is found."""
     (found,) = check(text, RUN)
     assert (found.limit, found.origin) == (words or text, "--fail-on")
     assert found.metric == (metric or re.split(" [<>]", found.limit)[0])
@@ -114,7 +113,6 @@ WORDS = (
 
 @given(st.one_of(st.text(), st.tuples(*WORDS).map("".join)))
 def test_no_text_does_worse_than_be_refused(text: str) -> None:
-    """Whatever is written is a limit whose words state it again, or is refused with a code."""
     try:
         found = check(text, RUN)
     except SettingsError as error:
@@ -125,7 +123,6 @@ def test_no_text_does_worse_than_be_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 60_000 + " x y", "9" * 40_000 + "." + "9" * 40_000 + " a b", "9" * 101])
 def test_an_amount_without_end_is_none(text: str) -> None:
-    """A number that takes pages is a mistake, and is found to be one at once."""
     with patience(15), pytest.raises(SettingsError):
         check(f"idle_ratio <= {text}", RUN)
 
@@ -158,14 +155,12 @@ def test_a_limit_includes_its_end_only_where_it_says_so() -> None:
     ],
 )
 def test_what_is_not_its_limit_does_not_read_as_it(rule: str, run: Analysis, observed: str) -> None:
-    """As many digits as tell the two apart, in the unit in which the limit is written."""
     assert check(rule, run)[0].observed.replace("\N{NO-BREAK SPACE}", " ") == observed
 
 
 @settings(max_examples=60)
 @given(st.floats(20, 99), st.floats(-0.05, 0.05))
 def test_a_value_reads_on_its_side_of_a_limit(bound: float, share: float) -> None:
-    """However close: what can be read back lies where the value does."""
     limit = round(bound, 2)
     run = analyze(recording(util=np.full(70, 90.0), temperature=limit * (1 + share)))
     (found,) = check(f"gpu_temperature_celsius max <= {limit} °C", run)
@@ -194,7 +189,6 @@ def stated(folder: Path, text: str) -> Path:
 
 
 def test_a_whole_policy_is_read(tmp_path: Path) -> None:
-    """Limits with where they apply and when they do not, and the line of each."""
     path = stated(tmp_path, WHOLE)
     first, second = check(path, RUN)
     assert (first.limit, first.origin) == ("gpu_utilization_ratio mean >= 80%", f"{path}:3")

@@ -43,7 +43,6 @@ def test_a_quiet_night_says_its_own_figure(tmp_path: Path) -> None:
 
 
 def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
-    """A row for each figure; null is not recorded; a source without data is a row that says why, by its file name."""
     add_night(tmp_path, 0, "--label", "abc", "--param", 'opt=a "b"→')
     call(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
     rows = history(tmp_path)
@@ -60,7 +59,6 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
 
 
 def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
-    """Recorded again, nothing is added; recorded with another label and back, the run is shown as said last."""
     for label in ("a", "a", "b", "a"):
         add_night(tmp_path, 0, "--label", label)
     assert len({row["label"] for row in history(tmp_path)}) == 2
@@ -79,7 +77,6 @@ def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
-    """Folders of several jobs, in any order and overlapping, give the same pages as one, and the same bytes."""
     files = sorted((folder / ".gpureport" / "history").glob("*.parquet"))
     for place in (files[::-1][:9], files[:9]):
         for path in place:
@@ -130,7 +127,6 @@ def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
 
 
 def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    """Their names are digests of their content, which a renamed field would change."""
     shutil.copytree(EARLIER, tmp_path / ".gpureport" / "history")
     assert call(tmp_path, "nightly", "--site", "site").code == 0
     index = site(tmp_path)["index.html"]
@@ -141,7 +137,6 @@ def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:
 
 
 def test_a_change_is_told_with_its_night_size_and_params(folder: Path) -> None:
-    """Index and page of the figure say where, how much, with which interval, and what changed with it."""
     pages = site(folder)
     (name,) = (name for name in pages if name.endswith("gpu_utilization_ratio.html"))
     for text in (pages["index.html"], pages[name]):
@@ -157,7 +152,6 @@ def test_a_change_is_told_with_its_night_size_and_params(folder: Path) -> None:
 
 
 def test_a_night_without_data_is_seen(folder: Path) -> None:
-    """It is a row with its reason on the index, and a mark in the course, which stays."""
     call(folder, "nightly", "gone.csv", "--site", "site", "--date", date(NIGHTS))
     pages = site(folder)
     (row,) = (part for part in pages["index.html"].split("<tr") if "No data." in part)
@@ -192,7 +186,6 @@ class Tags(HTMLParser):
 
 
 def test_every_page_is_static_and_every_link_leads_somewhere(folder: Path) -> None:
-    """No script, no inline style, no address outside, but in reports; each relative link is a page that is there."""
     pages = site(folder)
     assert {name.partition("/")[0] for name in pages} == {"index.html", "nights", "figures"}
     for name, content in pages.items():
@@ -251,7 +244,6 @@ FOREIGN = {
 
 
 def test_what_others_put_into_a_site_stays(tmp_path: Path) -> None:
-    """Whatever its name looks like; what our own killed writers left is swept, and a page of an earlier version."""
     add_night(tmp_path, 0)
     own = (tmp_path / "site" / "index.html").read_text()
     put(tmp_path / "site", {**FOREIGN, ".tmp-index.html-7-0123abcd": "half", "nights.html": own})
@@ -264,7 +256,6 @@ def test_what_others_put_into_a_site_stays(tmp_path: Path) -> None:
 
 
 def test_a_page_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    """Before anything is written; in a site that is ours as well, where somebody put a page since."""
     add_night(tmp_path, 0)
     pages = site(tmp_path)
     for name in ("index.html", *(name for name in pages if name != "index.html")):
@@ -280,7 +271,6 @@ def test_a_page_of_somebody_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_report_that_is_there_stays(folder: Path) -> None:
-    """The report of an earlier night is neither made again nor lost; where its run is gone the row says so."""
     first, second, *_ = sorted((folder / "site" / "nights").glob("*.html"))
     first.write_text(first.read_text().replace("</body>", "kept</body>"))
     second.unlink()
@@ -292,7 +282,6 @@ def test_a_report_that_is_there_stays(folder: Path) -> None:
 
 
 def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
-    """An empty history makes an index that says so, and too few nights are not called unchanged."""
     assert call(tmp_path, "nightly", "--site", "site").code == 0
     assert list(site(tmp_path)) == ["index.html"]
     add_night(tmp_path, 0)
@@ -300,12 +289,10 @@ def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
 
 
 def baseline(folder: Path, *arguments: str) -> str:
-    """Run a command on baselines; return the code of its error."""
     return call(folder, "--debug", "baseline", *arguments).error
 
 
 def test_baselines_are_copies(tmp_path: Path) -> None:
-    """They outlive their runs, live without the store, and are replaced whole."""
     for name, number in (("a", 1), ("b", 2)):
         write_log(tmp_path / f"{name}.csv", number)
         call(tmp_path, "ingest", f"{name}.csv", "--name", name)
@@ -325,7 +312,6 @@ def test_baselines_are_copies(tmp_path: Path) -> None:
 
 
 def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
-    """A damaged run is not promoted, and the former baseline stays; without its files it is an error, not empty."""
     write_log(tmp_path / "a.csv", 1)
     call(tmp_path, "ingest", "a.csv", "--name", "a")
     assert not baseline(tmp_path, "set", "main", "a")
@@ -345,7 +331,6 @@ def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.stress
 def test_a_killed_command(tmp_path: Path) -> None:
-    """Killed at any moment, the command leaves a history without this night or with it, and whole pages."""
     write_log(tmp_path / "gpu.csv", 0)
     command = [sys.executable, "-m", "gpureport", "nightly", "gpu.csv", "--site", "site", "--date", date(0)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -365,7 +350,6 @@ def test_a_killed_command(tmp_path: Path) -> None:
 
 @pytest.mark.stress
 def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Of writers that begin together all nights are there, each once; what a killed one left is swept a day later."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     for trial in range(6):
         place = tmp_path / str(trial)

@@ -55,7 +55,6 @@ def bare(every: float = 1.0, **series: Any) -> Analysis:
     ],
 )
 def test_a_figure_is_held_against_its_limit(limit: str, outcome: str, observed: str) -> None:
-    """Statistics, figures, cost and GPU time, of the worst GPU where each has its own."""
     found = one(limit, run())
     assert (found.outcome.value, found.observed.replace("\N{NO-BREAK SPACE}", " ")) == (outcome, observed)
 
@@ -97,12 +96,10 @@ HOLES = bare(util=np.full(600, 90.0), times=np.concatenate([np.arange(300), np.a
     ],
 )
 def test_what_is_not_known_cannot_be_judged(limit: str, analysis: Analysis, code: str) -> None:
-    """A limit whose value is missing, or rests on too little, is not kept; the code says why."""
     assert told(one(limit, analysis)) == (CANNOT, code)
 
 
 def test_what_is_known_is_judged_beside_it() -> None:
-    """Energy rests on the time of power; a hole in the log keeps a wide limit; what others did still breaks one."""
     assert one("energy_joules <= 100 Wh", bare(power=np.full(1200, 200.0))).outcome.value == PASSED
     assert one("lost <= 20%", HOLES).outcome.value == PASSED
     half = bare(util=90.0, power=np.array([[200.0] * 300, [np.nan] * 300]))
@@ -115,7 +112,6 @@ def test_what_is_known_is_judged_beside_it() -> None:
 
 
 def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Finding]:
-    """Return idle gaps on GPU 0 that lost so many GPU-seconds each."""
     found = [
         finding("idle_gap", (at * 100.0, at * 100 + 50), lost=lost, confidence=confidence)
         for at, lost in enumerate(seconds)
@@ -141,12 +137,10 @@ def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Find
     ],
 )
 def test_findings_are_counted_and_weighed(limit: str, outcome: str) -> None:
-    """Kinds and severities, by number, by share or time lost, and by money."""
     assert one(limit, run(gaps(50.0, 50.0))).outcome.value == outcome
 
 
 def test_findings_that_do_not_count() -> None:
-    """A consequence is part of its root; suspicions break no limit, unless it wants them to."""
     (root,) = gaps(50.0)
     after = replace(finding("low_util_cause_unknown", (0, 50), lost=50.0), root=root.fingerprint)
     assert one("warning <= 51 s", run([root, after])).outcome.value == PASSED
@@ -158,7 +152,6 @@ def test_findings_that_do_not_count() -> None:
 
 
 def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:
-    """A severity passes with the kinds named that could not be judged; --ignore cannot make a gate green."""
     found = one("no problem", run([]))
     assert (told(found), "cpu_bound" in found.reason) == ((PASSED, "kinds_not_judged"), True)
     ignored = gpureport.analyze(recording(util=np.full(90, 90.0)), ignore="idle_gap")
@@ -174,7 +167,6 @@ def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:
     ],
 )
 def test_time_that_may_be_waiting_cannot_pass(spent: str, kind: str, outcome: str, code: str) -> None:
-    """Half of the time that nothing explains may be waits for input; low use beside an idle host is none."""
     made = run([finding(kind, (0, 600), devices=("gpu:0", "gpu:1"))])
     halves = (("computing", 600.0), (spent, 600.0))
     made = replace(made, gpu_time=tuple(replace(gpu, seconds=halves) for gpu in made.gpu_time), not_judged=())
@@ -187,7 +179,6 @@ def scoped(limit: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_limit_holds_for_the_gpus_named() -> None:
-    """With `for` only those count; those that are not there are named, and alone cannot be judged."""
     made = run(gaps(50.0))
     results = [
         one(scoped(limit, **{"for": {"gpu": gpu}}), made).outcome.value
@@ -211,7 +202,6 @@ def test_a_limit_holds_for_the_gpus_named() -> None:
 
 
 def test_a_limit_holds_for_the_step_and_source_named() -> None:
-    """Runs are chosen by patterns; where no run is meant nothing passes. Otherwise every run has its own check."""
     source = Source(kind="nvidia_smi", locator="logs/node1.csv", sha256="ab")
     night, other = run(step="night-31", name="night", sources=(source,)), run(step="other", id="x", name="other")
     for where in ({"step": "night-*"}, {"source": "node1.*"}, {"source": "logs/*"}):
@@ -236,7 +226,6 @@ def test_a_limit_holds_for_the_step_and_source_named() -> None:
     ],
 )
 def test_an_exception_excuses_a_limit(unless: str, expected: tuple[str, str]) -> None:
-    """A limit does not apply where its exception holds; one that cannot be told excuses nothing."""
     rule = scoped("gpu_utilization_ratio >= 99%", unless=unless)
     assert told(one(rule, run(gaps(50.0), tags=(("profiled", "yes"),)))) == expected
 
@@ -280,14 +269,12 @@ def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]
 def test_what_is_acknowledged_does_not_break_a_limit(
     limit: str, of: dict[str, str], findings: list[Finding], expected: tuple[str, str]
 ) -> None:
-    """A kind, a fingerprint or a limit; anything else still breaks it, and missing data stays missing."""
     found = one(known(limit, **of), replace(TEN, findings=tuple(findings)))
     assert told(found) == expected
     assert LEAK not in findings or found.value == 1
 
 
 def test_an_acknowledgement_holds_through_its_last_day() -> None:
-    """On the day itself it still holds; the day after, the finding counts again, and the check says so."""
     made = replace(TEN, findings=(GAP,))
     for until, expected in (("2026-11-21", ACKNOWLEDGED), ("2026-11-20", (BROKEN, "acknowledgement_expired"))):
         assert told(one(known("no idle_gap", until, finding="idle_gap"), made)) == expected

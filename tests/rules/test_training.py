@@ -38,7 +38,6 @@ def trained(curves: Mapping[str, Sequence[float]] | None = None, *, is_priced: b
     ],
 )
 def test_training_metrics_are_held_against_limits(limit: str, outcome: str, value: float) -> None:
-    """The final value if none is named; the time until the first value beyond the target."""
     found = one(limit, trained(), target=TARGET)
     assert found.outcome.value == outcome
     assert found.value == pytest.approx(value, abs=11 if value > 1 else 1e-6)
@@ -65,7 +64,6 @@ def test_what_is_not_known_cannot_be_judged(
 
 @pytest.mark.parametrize("limit", ["val_loss <= 1", "val_loss >= 0", "val_accuracy >= 50%"])
 def test_training_that_diverged_breaks_every_limit_on_its_end(limit: str) -> None:
-    """A last value that is not a number is worse than any bound; the best value before may still hold."""
     run = trained({name: [*ACCURACY[:7], float("nan")] for name in ("val_loss", "val_accuracy")})
     found = one(limit, run)
     assert (found.outcome.value, found.value, found.observed[:8]) == (BROKEN, None, "diverged")

@@ -20,7 +20,6 @@ def unpacked(path: Path) -> bytes:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
 def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
-    """Byte for byte; packed ones hold what it writes."""
     names = {"host.csv", "training.csv", *generate.WRITERS}
     committed = {path.name: unpacked(path) for path in (SAMPLES / scenario.folder).iterdir() if path.name in names}
     generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
@@ -28,7 +27,6 @@ def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
 
 
 def test_every_kind_has_a_sample_of_its_name() -> None:
-    """A folder, or one with steps of one job, in which it is found; kinds are those of docs/reference/kinds.md."""
     reference = (SAMPLES.parent / "docs" / "reference" / "kinds.md").read_text(encoding="utf-8")
     kinds = re.findall(r"^## (\w+)$", reference, re.MULTILINE)
     assert len(kinds) > 30
@@ -40,7 +38,6 @@ def test_every_kind_has_a_sample_of_its_name() -> None:
 
 
 def test_every_sample_folder_says_what_it_is() -> None:
-    """Each holds a README that says the logs are generated, or recorded; the three steps did the work it gives."""
     readmes = {path.parent.name: path.read_text(encoding="utf-8") for path in SAMPLES.glob("*/README.md")}
     assert readmes.keys() == {path.name for path in SAMPLES.iterdir()}
     assert "recorded on" in readmes.pop("recorded")
@@ -58,7 +55,6 @@ def test_samples_stay_small() -> None:
 
 
 def test_no_identity_is_left() -> None:
-    """Recorded logs hold the replaced uuid and no other, and no path of a home or a temporary folder."""
     for path in sorted(RECORDED.rglob("*.gz")):
         text = gzip.decompress(path.read_bytes())
         assert b"/tmp/" not in text

@@ -55,7 +55,6 @@ def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_refused(gpureport: Program, tmp_path: Path) -> None:
-    """A mistyped heading would otherwise be limits, or prices, that nobody misses."""
     path = tmp_path / "gpureport.toml"
     for text, where in REFUSED.items():
         path.write_text(text)
@@ -74,7 +73,6 @@ def test_mistakes_have_codes() -> None:
 
 
 def test_what_is_read(gpureport: Program, tmp_path: Path) -> None:
-    """The file of this folder counts without being named; another one is named; without one there is no price."""
     assert "EUR" not in gpureport("analyze", "gpu.csv", "--format", "json").out
     for path, words in ((tmp_path / "gpureport.toml", ()), (tmp_path / "b.toml", ("--config", "b.toml"))):
         path.write_text(

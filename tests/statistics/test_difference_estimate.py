@@ -34,13 +34,11 @@ def test_welch_from_three_runs_a_side() -> None:
 
 
 def test_runs_that_agree_to_the_digit_scatter_by_rounding() -> None:
-    """Otherwise a difference of a thousandth would be certain."""
     assert not between([0.97] * 3, [0.971] * 3, 0.01).excludes_zero()
     assert between([0.97] * 3, [0.99] * 3, 0.01).excludes_zero()
 
 
 def test_no_number_of_runs_tells_more_than_their_samples() -> None:
-    """What all runs read off samples alike does not average out; scatter beyond it counts as ever."""
     for runs in (3, 30):
         found = estimate_between_runs([23.0] * runs, [24.0] * runs, 0.1, least=1.5)
         assert found is not None

@@ -42,7 +42,6 @@ def test_a_long_series_is_cut_as_all_its_samples_ask_for() -> None:
 
 
 def test_a_constant_is_as_sure_as_it_was_written_down() -> None:
-    """No scatter leaves the rounding."""
     found = estimate.batch_means(np.full(600, 0.97), 0.01)
     assert [found.mean, found.error] == pytest.approx([0.97, 0.01 / np.sqrt(12)])
     assert estimate.batch_means(np.full(600, 0.97)).error == pytest.approx(0, abs=1e-12)
@@ -58,7 +57,6 @@ def test_the_gamma_interval_of_equal_gaps_is_that_of_a_count() -> None:
 
 
 def test_a_few_gaps_are_counted_and_widen_the_interval_downwards() -> None:
-    """Three gaps say little of how many there are: the interval reaches further towards more of them."""
     values = np.full(1200, 90.0) + autoregressive(1200, 0.5, 1.0, np.random.default_rng(3))
     values[200:220] = values[600:620] = values[900:920] = 0.0
     found = measure(values)
@@ -87,7 +85,6 @@ def test_two_runs_of_one_process_seldom_differ() -> None:
 
 
 def test_a_slow_beginning_is_cut_off_and_slow_changes_are_not() -> None:
-    """Four minutes at half speed are start-up; regimes that come and go are what the run is like."""
     rng = np.random.default_rng(6)
     begun = 90 + autoregressive(3600, 0.6, 2.0, rng)
     begun[:242] -= 40
@@ -101,7 +98,6 @@ def test_a_slow_beginning_is_cut_off_and_slow_changes_are_not() -> None:
 
 @given(st.lists(st.floats(0, 100), min_size=40, max_size=200), st.floats(0.5, 0.99))
 def test_the_mean_lies_in_its_interval(values: list[float], level: float) -> None:
-    """Whatever the series, and the more so the surer the interval."""
     found = measure(np.array(values))
     low, high = found.interval(level)
     wide = found.interval(0.995)

@@ -29,14 +29,12 @@ def test_effects_of_a_balanced_design_are_differences_of_means() -> None:
 
 
 def test_an_unbalanced_design_takes_the_other_factor_into_account() -> None:
-    """Of values without scatter the effects are exact, though the means of the levels are not."""
     levels = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 1))
     found = model(levels, [1 + 2 * a + 3 * b for a, b in zip(*levels, strict=True)])
     assert [found.effect(place, 1).change for place in (0, 1)] == pytest.approx([2, 3])
 
 
 def test_factors_that_change_together_are_not_told_apart() -> None:
-    """Neither has an effect of its own; a third beside them has."""
     levels = ((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1))
     found = model(levels, [1.0, 2.0, 5.0, 6.0])
     assert [found.is_estimable(place) for place in range(3)] == [False, False, True]
@@ -44,7 +42,6 @@ def test_factors_that_change_together_are_not_told_apart() -> None:
 
 
 def test_no_run_left_leaves_no_error() -> None:
-    """Three runs of three levels."""
     found = model(((0, 1, 2),), [1.0, 2.0, 4.0])
     assert found.degrees == 0
     change = found.effect(0, 2)
@@ -57,7 +54,6 @@ def test_no_run_left_leaves_no_error() -> None:
 
 
 def test_an_interaction_is_seen() -> None:
-    """The second factor works only with the first: repetitions are far too close for independent factors."""
     values = [5 * a * b + e for a, b, e in zip(*BALANCED, [0.1, -0.1] * 4, strict=True)]
     assert model(BALANCED, values).is_additive(0.95) is False
 

@@ -18,7 +18,6 @@ def interval(half_width: float, least: float = 0.0) -> RunInterval:
 
 
 def test_runs_narrow_an_interval() -> None:
-    """Half the width takes nine runs against one; a narrow one needs nothing."""
     assert estimate_runs_for_interval(interval(0.04), 0.05) == 3
     assert estimate_runs_for_interval(interval(0.10), 0.05) == 9
     assert estimate_runs_for_interval(interval(0.10), 0.05, on_both=True) == 3
@@ -29,7 +28,6 @@ def test_runs_narrow_an_interval() -> None:
 
 
 def test_no_number_of_runs_narrows_what_all_are_off_by() -> None:
-    """Samples as coarse as the size ask for longer runs; a change at the very limit is never known."""
     assert estimate_runs_for_interval(interval(0.06, least=0.06), 0.03) is None
     assert estimate_runs_for_interval(interval(0.06), 0.0) is None
 

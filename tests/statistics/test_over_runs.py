@@ -57,7 +57,6 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
     ],
 )
 def test_nothing_is_said_from_a_peak_that_is_no_need(memory: Any, code: str, fits: set[bool | None]) -> None:
-    """Memory taken in one step and kept is what a framework takes, whatever is looked for; and no finding is made."""
     run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
     for one in (run, replace(run, findings=())):
         found = fit(one)
@@ -133,7 +132,6 @@ def test_the_largest_batch_that_fits() -> None:
 
 
 def test_batches_that_tell_nothing_of_memory() -> None:
-    """Other precision, memory that does not grow, other numbers of GPUs, sizes without end, and one size."""
     for runs in (
         [*batches(("64", 10.7)), *batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})],
         [*batches(("32", 20.0)), *batches(("64", 26.0), gpus=2)],
@@ -163,7 +161,6 @@ def test_batches_that_tell_nothing_of_memory() -> None:
     ],
 )
 def test_targets(text: str, expected: tuple[str, float] | None) -> None:
-    """A name and a number; a metric whose direction no name tells needs one."""
     runs: Sequence[Analysis] = [learning(name, {"val_accuracy": ([60.0], [0.7])}) for name in "ab"]
     better = dict.fromkeys(("top-1", "a=b"), "higher")
     if expected is None:
@@ -194,7 +191,6 @@ def test_goals_that_say_nothing_are_refused() -> None:
     ],
 )
 def test_mistakes_in_settings_are_named(tmp_path: Path, text: str, code: str) -> None:
-    """With their line, where one line is wrong."""
     path = tmp_path / "gpureport.toml"
     path.write_text(f"[training]\n{text}\n", encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
@@ -204,7 +200,6 @@ def test_mistakes_in_settings_are_named(tmp_path: Path, text: str, code: str) ->
 
 
 def test_settings_say_which_way_a_metric_gets_better(tmp_path: Path) -> None:
-    """And the target; that of the call counts instead."""
     path = tmp_path / "gpureport.toml"
     rule = '[[policy]]\nlimit = "training gain best <= 0.9"\n[[policy]]\nlimit = "seconds_to_target <= 1 h"\n'
     path.write_text(f'{rule}[training]\nbetter = {{ gain = "lower" }}\ntarget = "gain=0.6"\n', encoding="utf-8")

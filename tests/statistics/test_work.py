@@ -43,7 +43,6 @@ def units(*runs: Analysis) -> list[str | None]:
 
 
 def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
-    """Of a rate or of the time for each; images stay images, and are one unit with samples beside those."""
     names = {
         "samples_per_second": "samples",
         "train/images/sec": "images",
@@ -77,7 +76,6 @@ def test_a_time_in_milliseconds_is_one() -> None:
 
 
 def test_throughput_tells_both_rates() -> None:
-    """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
     found = delta(comparison, PER_WORK)
     assert comparison.primary == PER_WORK
@@ -93,7 +91,6 @@ def test_throughput_tells_both_rates() -> None:
 
 
 def test_repetitions_by_throughput_are_better() -> None:
-    """Ratios of runs on the logarithmic scale."""
     old, new = (
         [run(f"{s}{k}", rates(r + k, seed=k), step=s) for k in range(3)] for s, r in (("old", 100.0), ("new", 150.0))
     )
@@ -109,7 +106,6 @@ def test_the_step_counter_tells_when_nothing_else_does() -> None:
 
 
 def test_steps_of_another_batch_are_counted_in_samples() -> None:
-    """Half as many steps of twice the size are the same work, whatever the size of a batch is called."""
     names = {
         "batch_size": True,
         "per_device_train_batch_size": True,
@@ -140,7 +136,6 @@ def test_other_units_of_work_are_not_compared() -> None:
 
 
 def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
-    """The geometric mean of runs, by which verdicts compare them; none where a run is silent."""
     first, second = (
         made(name, step="s", util=np.full(601, 90.0), work=Work(amount=amount, unit="steps"))
         for name, amount in (("a", 1000), ("b", 3000))
@@ -151,7 +146,6 @@ def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
 
 
 def test_totals_need_the_same_work() -> None:
-    """GPU-hours of runs that did who knows what say nothing."""
     cases = {"unknown_work": (None, None), "unequal_work": (5.0, 6.0), "within_usual_noise": (5.0, 5.0)}
     found = {}
     for name, amounts in cases.items():
@@ -174,8 +168,6 @@ def test_a_run_that_cost_nothing_makes_no_ratio() -> None:
 
 
 def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
-    """Runs that agree are known to a sample; of those that scatter more their scatter tells. Unknown is a second."""
-
     def group(lengths: tuple[int, ...], interval: float | None) -> Mapping[str, dict[str, object]]:
         runs = [
             made(
@@ -217,7 +209,6 @@ def sources(*runs: Analysis) -> list[object]:
 
 
 def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
-    """Four minutes of five trained; the slow first batch belongs to training."""
     runs = slow_start("a", 100.0), slow_start("b", 100.0)
     (step, _) = compared(*runs).steps
     work = step.runs[0].analysis.run.work
@@ -229,7 +220,6 @@ def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
 
 
 def test_all_steps_take_the_training_rate_from_one_source() -> None:
-    """Rates of two definitions are not set against each other; a step that tells neither is left out."""
     stated = Work(amount=20_000, unit="images")
     runs = slow_start("a", 100.0, work=stated), slow_start("b", 100.0, logged=False, work=stated)
     assert sources(*runs) == [PHASE] * 2
@@ -253,7 +243,6 @@ def test_stated_images_are_the_samples_that_another_step_logged() -> None:
 
 
 def test_each_rate_is_a_family_of_its_own() -> None:
-    """Three steps make three comparisons of each, and only these verdicts allow for others."""
     steps = (("a", 100.0), ("b", 150.0), ("c", 151.0))
     found = compared(*(slow_start(f"{s}{k}", rate + k, step=s) for s, rate in steps for k in range(3)))
     assert (found.tested, found.training_tested) == (3, 3)
@@ -286,7 +275,6 @@ def test_cost_is_gpu_time_at_its_price() -> None:
 
 
 def test_repetitions_make_a_cheaper_step_better() -> None:
-    """As fast, at half the price; what GPU time does is not shown to differ."""
     prices = {"old": 4.0, "new": 2.0}
     comparison = compared(
         *(run(f"{s}{k}", rates(100.0 + k, seed=k), step=s, price=p) for s, p in prices.items() for k in range(3))
@@ -296,7 +284,6 @@ def test_repetitions_make_a_cheaper_step_better() -> None:
 
 
 def test_gpus_and_power_count() -> None:
-    """Four GPUs that are as fast take four times the GPU time; at half the power half the energy."""
     one = run("one", rates(100.0, seed=1))
     four = run("four", rates(100.0, seed=2), util=np.stack([level(90, 1200, k) for k in range(4)]))
     assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
@@ -305,7 +292,6 @@ def test_gpus_and_power_count() -> None:
 
 
 def test_groups_tell_cost_with_its_interval() -> None:
-    """By kind of GPU: three runs show how they vary, one does not; without a price there is no cost."""
     devices = {name: Device(id="gpu:0", index=0, model=name) for name in ("L4", "H100")}
     l4 = [run(f"l4-{k}", rates(20.0 + k / 10, seed=k), price=0.72, step="L4", device=devices["L4"]) for k in range(3)]
     h100 = run("h100", rates(100.0, seed=9), price=3.6, step="H100", device=devices["H100"])
@@ -319,7 +305,6 @@ def test_groups_tell_cost_with_its_interval() -> None:
 
 
 def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() -> None:
-    """Two hundred orders of magnitude apart; a brief run beside a long one leaves one, which has no scatter."""
     runs = [
         made(f"{k}", step="s", util=level(90, 120, k), work=Work(amount=amount, unit="steps"), price=1.0)
         for k, amount in enumerate((1e-100, 1e100))

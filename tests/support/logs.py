@@ -184,7 +184,6 @@ def prometheus_answer(**series: list[str]) -> str:
 
 
 def long_csv(moments: int = 6) -> str:
-    """Return a table of DCGM's fields with one reading a line."""
     lines = ["GPUId,TimeStampUs,Field,Values"]
     for moment in range(moments):
         micros = round((EPOCH + moment) * 1e6)
@@ -193,7 +192,6 @@ def long_csv(moments: int = 6) -> str:
 
 
 def wide_csv(rows: int = 6) -> str:
-    """Return a table of DCGM's fields with one GPU a line."""
     lines = ["timestamp,Hostname,gpu,DCGM_FI_DEV_GPU_UTIL,DCGM_FI_DEV_POWER_USAGE,DCGM_FI_DEV_PCIE_REPLAY_COUNTER"]
     lines += [f"{iso_stamp(row)},node1,{gpu},{row % 100},70.5,0" for row in range(rows) for gpu in range(2)]
     return "\n".join(lines) + "\n"
@@ -206,7 +204,6 @@ def wandb_csv(rows: int = 6) -> str:
 
 
 def wrapper_csv(rows: int = 6) -> str:
-    """Return a table that only MAP tells how to read."""
     lines = ["when,GPU0 power,GPU1 power,RAM"]
     lines += [f"{EPOCH + row},{70 + row}.5 W,{80 + row}.5W,2117MB" for row in range(rows)]
     return "\n".join(lines) + "\n"

@@ -107,7 +107,6 @@ def strings(content: object) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return text with single plain spaces, as a reader sees it."""
     return unicodedata.normalize("NFC", " ".join(text.replace(GAP, " ").split()))
 
 

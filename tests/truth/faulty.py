@@ -7,29 +7,24 @@ from tests.truth.setting import Setting
 
 
 def failing_fan(given: Setting) -> Script:
-    """A fan that stops in the middle of the run."""
     return Script(parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4)
 
 
 def failing_fan_unsaid(given: Setting) -> Script:
-    """The same, in a log without the reasons of the clock."""
     return Script(parts=given.job(given.work(1200)), kelvin=58.0, fails=0.45, columns="no_reasons")
 
 
 def power_brake(given: Setting) -> Script:
-    """A power supply that asserts its brake twice."""
     brake = [given.work(70, label="hw_throttle", slow=0.32) for _ in range(2)]
     parts = given.job(given.work(350), brake[0], given.work(250), brake[1], given.work(200))
     return Script(parts=parts)
 
 
 def low_limit(given: Setting) -> Script:
-    """A power limit of two thirds of the default."""
     return Script(parts=given.job(given.work(900)), limit=0.66, columns="full", whole=("power_limited",))
 
 
 def narrow_link(given: Setting) -> Script:
-    """A riser that gives a quarter of the lanes."""
     return Script(parts=given.job(given.work(700)), lanes=4, columns="full", whole=("pcie_degraded",))
 
 
@@ -39,7 +34,6 @@ def memory_errors(given: Setting) -> Script:
 
 
 def fallen_off(given: Setting) -> Script:
-    """A GPU that is lost while two go on."""
     return Script(parts=given.job(given.work(800)), gpus=3, lost=(2, 0.55), columns="full", whole=("gpu_lost",))
 
 
@@ -51,13 +45,11 @@ def torn_log(given: Setting) -> Script:
 
 
 def bare_log(given: Setting) -> Script:
-    """Utilisation and memory, and nothing else."""
     parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30, "unknown"))]
     return Script(parts=given.job(*parts, given.work(120)), columns="bare", host=False)
 
 
 def slow_card(given: Setting) -> Script:
-    """A card among four whose clock stays low, and nothing says why."""
     work = given.work(900)
     slow = replace(work, label="slow_gpu", held=float(given.rng.uniform(0.6, 0.85)))
     parts = given.job(work)

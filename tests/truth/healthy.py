@@ -5,27 +5,22 @@ from tests.truth.setting import Setting
 
 
 def steady(given: Setting) -> Script:
-    """Training as it should be."""
     return Script(parts=given.job(given.work(1100)), columns="full", clean=True)
 
 
 def data_parallel(given: Setting) -> Script:
-    """Four ranks that wait for each other inside their kernels."""
     return Script(parts=given.job(given.work(900, heat=0.7)), gpus=4, clean=True)
 
 
 def busy_host(given: Setting) -> Script:
-    """All cores at work beside GPUs that are fed."""
     return Script(parts=given.job(given.work(1000, cpu=93.0, core=99.0)), clean=True)
 
 
 def power_capped(given: Setting) -> Script:
-    """Kernels that would draw more than the default limit."""
     return Script(parts=given.job(given.work(1000, heat=1.3)), columns="full", clean=True)
 
 
 def hot(given: Setting) -> Script:
-    """Two or three degrees below the limit all the time."""
     card, work = given.card, given.work(1000, heat=0.8)
     watts = card.ready_watts + (0.94 * card.limit_watts - card.ready_watts) * 0.8
     kelvin = (card.slowdown_celsius - 4.5 - 27.0) * card.limit_watts / watts
@@ -33,42 +28,35 @@ def hot(given: Setting) -> Script:
 
 
 def locked_clock(given: Setting) -> Script:
-    """An operator who holds the clock at three quarters."""
     return Script(parts=given.job(given.work(900)), clock=0.75, clean=True)
 
 
 def preallocated(given: Setting) -> Script:
-    """A framework that takes nearly all memory at once."""
     held = float(given.rng.choice([0.752, 0.93]))
     memory = Memory(first=held, grown=held, chunk=0.002)
     return Script(parts=given.job(given.work(900)), memory=memory, whole=("mem_prealloc",), clean=True)
 
 
 def warm_up(given: Setting) -> Script:
-    """Memory that grows for minutes and then rests."""
     memory = Memory(first=0.18, grown=0.72, chunk=0.015)
     return Script(parts=given.job(given.work(1200)), memory=memory, columns="full", clean=True)
 
 
 def longest_batch(given: Setting) -> Script:
-    """Memory that follows the longest batch seen so far."""
     memory = Memory(first=0.3, grown=0.42, swing=0.3, chunk=0.004)
     return Script(parts=given.job(given.work(1300)), memory=memory, clean=True)
 
 
 def small_model(given: Setting) -> Script:
-    """Little memory, all of the time."""
     return Script(parts=given.job(given.work(800)), memory=Memory(first=0.05, grown=0.09), clean=True)
 
 
 def long_start(given: Setting) -> Script:
-    """Minutes of compiling before the first step."""
     parts = (given.started(150, 260), given.work(900), given.over())
     return Script(parts=parts, clean=True)
 
 
 def requests(given: Setting) -> Script:
-    """A service that answers requests as they come."""
     part = Part(seconds=given.long(1200), texture="requests", step=0.03, rate=9.0, heat=0.6, cpu=14.0)
     return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
 

@@ -20,37 +20,31 @@ def starved_in_bursts(given: Setting) -> Script:
 
 
 def starved_by_storage(given: Setting) -> Script:
-    """Reads that wait for a file server."""
     late = given.work(520, label="io_bound", duty=0.38, spread=0.9, cpu=22.0, iowait=34.0)
     return Script(parts=given.job(given.work(400), late, given.work(250)))
 
 
 def one_core(given: Setting) -> Script:
-    """One thread that prepares every batch."""
     late = given.work(600, label="cpu_bound_single", duty=0.42, spread=0.3, cpu=9.0, core=99.5)
     return Script(parts=given.job(given.work(350), late))
 
 
 def both_low(given: Setting) -> Script:
-    """GPU and CPU at rest most of the time."""
     late = given.work(900, label="underutilised", step=0.1, duty=0.36, spread=0.3, cpu=14.0, core=52.0)
     return Script(parts=given.job(late), columns="no_power")
 
 
 def both_low_in_steps(given: Setting) -> Script:
-    """GPU and CPU at rest most of the time, in steps of seconds."""
     late = given.work(1100, label="underutilised", step=1.4, duty=0.42, spread=0.25, cpu=14.0, core=52.0)
     return Script(parts=given.job(late))
 
 
 def unexplained(given: Setting) -> Script:
-    """Low use, and nobody logged the host."""
     late = given.work(900, label="underutilised", step=0.15, duty=0.4, spread=0.4)
     return Script(parts=given.job(late), host=False)
 
 
 def checkpoints(given: Setting) -> Script:
-    """A checkpoint every so many steps, written at changing speed."""
     every = given.long(105)
     parts: list[Part] = []
     for _ in range(11):
@@ -62,7 +56,6 @@ def checkpoints(given: Setting) -> Script:
 
 
 def irregular_pauses(given: Setting) -> Script:
-    """Pauses at any time, of any length."""
     parts: list[Part] = []
     for _ in range(7):
         parts += [given.work(float(given.rng.exponential(110) + 25)), given.pause(6, 50, "unknown")]
@@ -70,7 +63,6 @@ def irregular_pauses(given: Setting) -> Script:
 
 
 def epoch_ends(given: Setting) -> Script:
-    """Workers that are started anew after each epoch."""
     epoch = given.work(240)
     rests = [given.pause(11, 13, "epoch", cpu=55.0) for _ in range(5)]
     parts = [part for rest in rests for part in (epoch, rest)]
@@ -89,13 +81,11 @@ def hanging_collective(given: Setting) -> Script:
 
 
 def launch_bound(given: Setting) -> Script:
-    """Kernels so small that the GPU counts as busy and does little."""
     late = given.work(600, label="hollow_util", heat=0.1, core=99.0)
     return Script(parts=given.job(given.work(350), late), columns="full")
 
 
 def one_rank_waits(given: Setting) -> Script:
-    """A rank whose shard is smaller, among four."""
     late = given.work(700)
     odd = replace(late, label="imbalance", duty=0.55, spread=0.3)
     parts = given.job(given.work(300), late)
@@ -103,7 +93,6 @@ def one_rank_waits(given: Setting) -> Script:
 
 
 def straggler(given: Setting) -> Script:
-    """A rank that works while three wait for it inside a collective."""
     wait = given.work(700, heat=0.4)
     odd = replace(wait, label="imbalance", heat=0.9)
     parts = given.job(given.work(300, heat=0.8), wait)
@@ -111,26 +100,22 @@ def straggler(given: Setting) -> Script:
 
 
 def unused(given: Setting) -> Script:
-    """Four GPUs reserved, three used."""
     parts = given.job(given.work(900))
     nothing = Part(seconds=sum(part.seconds for part in parts), label="unused_gpu", texture="still")
     return Script(parts=parts, own={3: (nothing,)}, gpus=4)
 
 
 def stale_process(given: Setting) -> Script:
-    """A process that keeps its memory after the last step."""
     parts = (given.started(), given.work(500), given.over(200, 260))
     return Script(parts=parts, memory=Memory(kept=0.9), whole=("zombie_memory",))
 
 
 def leak(given: Setting) -> Script:
-    """Tensors that are kept step by step."""
     work = given.work(1300)
     memory = Memory(first=0.25, grown=0.4, leak=0.28 / work.seconds, chunk=0.008)
     return Script(parts=given.job(work), memory=memory, whole=("mem_leak",), columns="full")
 
 
 def full_memory(given: Setting) -> Script:
-    """A batch that just fits."""
     memory = Memory(first=0.5, grown=0.975, chunk=0.004)
     return Script(parts=given.job(given.work(1200)), memory=memory, whole=("mem_pressure",))

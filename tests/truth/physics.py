@@ -102,7 +102,6 @@ def _wander(count: int, rng: np.random.Generator) -> Floats:
 
 
 def _smooth(values: Floats, seconds: float) -> Floats:
-    """Return values that follow others with a lag."""
     weights = np.exp(-np.arange(round(6 * seconds / STEP) + 1) * STEP / seconds)
     padded = np.concatenate([np.full(len(weights) - 1, values[0]), values])
     return np.convolve(padded, weights / weights.sum(), mode="valid")

@@ -98,7 +98,6 @@ def host(script: Script, rng: np.random.Generator) -> dict[str, Floats]:
 
 
 def holes_of(script: Script) -> list[tuple[float, float]]:
-    """Return the stretches without samples in seconds."""
     return [(begin * script.seconds, (begin + length) * script.seconds) for begin, length in script.holes]
 
 
@@ -119,6 +118,5 @@ def _absent(values: Floats, share: float, rng: np.random.Generator) -> Floats:
 
 
 def parts_of(script: Script, index: int) -> list[tuple[float, float]]:
-    """Return the begin and end of each part of one GPU in seconds."""
     ends = [0.0, *np.cumsum([part.seconds for part in script.of(index)]).tolist()]
     return list(pairwise(ends))

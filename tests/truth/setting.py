@@ -31,16 +31,13 @@ class Setting:
         return Part(seconds=self.brief(low, high), texture="still", cause=cause, cpu=cpu, core=60.0)
 
     def started(self, low: float = 25.0, high: float = 60.0) -> Part:
-        """Return what passes before the first step."""
         seconds = self.brief(low, high)
         return Part(seconds=seconds, label="startup_idle", texture="still", cpu=9.0, core=97.0, iowait=3.0)
 
     def over(self, low: float = 14.0, high: float = 40.0) -> Part:
-        """Return what passes after the last step."""
         return Part(seconds=self.brief(low, high), label="tail_idle", texture="still", cpu=4.0, core=30.0)
 
     def job(self, *parts: Part) -> Parts:
-        """Return parts with a beginning and an end."""
         return (self.started(), *parts, self.over())
 
     def work(self, seconds: float, **changes: float | str) -> Part:

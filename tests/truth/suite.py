@@ -31,7 +31,6 @@ _DATA_CENTRE = ("launch_bound", "hanging_collective", "straggler", "full_memory"
 
 
 def small() -> list[tuple[str, float]]:
-    """Return those of a suite that takes seconds."""
     names = "steady requests longest_batch starved_by_cpu checkpoints irregular_pauses failing_fan power_brake "
     names += "hanging_collective unused leak torn_log starved_by_storage one_rank_waits full_memory preallocated "
     names += "stale_process narrow_link memory_errors slow_card unsaid_slowdown"

@@ -43,7 +43,6 @@ def spread_over(parts: Parts, values: Floats, every: float) -> Floats:
 
 
 def blocks(values: Floats, cells: int) -> Floats:
-    """Return the mean of each block of cells."""
     whole = len(values) // cells * cells
     means: Floats = values[:whole].reshape(-1, cells).mean(axis=1)
     return means
@@ -58,7 +57,6 @@ def _kernels(part: Part, rng: np.random.Generator) -> Edges:
 
 
 def _strays(part: Part, rng: np.random.Generator) -> Edges:
-    """Return a few kernels of other programs, such as a monitor's."""
     count = rng.poisson(_STRAYS_PER_SECOND * part.seconds)
     start = np.sort(rng.uniform(1.0, max(part.seconds - 1.0, 1.001), count))
     start = start[np.diff(start, prepend=-10.0) > 3.0]

@@ -48,7 +48,6 @@ def test_every_cell_has_a_source_and_every_source_is_used() -> None:
 
 
 def test_no_source_is_a_memory() -> None:
-    """A source is something that can be opened: a kind of dump, or an address."""
     dumps = {"dump", "dump_margin", "mock", "cc", "dcgm", "refresh", "idle"}
     sources = TABLE["sources"].items()
     assert [name for name, words in sources if name not in dumps and "http" not in words] == []

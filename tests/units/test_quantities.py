@@ -68,7 +68,6 @@ def read(text: str) -> float:
 
 
 def test_quantities_are_read_and_written() -> None:
-    """A number with its unit, or with that of its column, in the base unit; anything else is none."""
     assert {key: parse_quantity(*key) for key in READ} == READ
     assert {shown: expected for shown, expected in SHOWN.items() if shown.replace("\xa0", " ") != expected} == {}
 
@@ -77,7 +76,6 @@ def test_quantities_are_read_and_written() -> None:
 def test_figures_keep_three_digits_and_their_order(
     value: float, other: float, units: number_format.Units, place: int
 ) -> None:
-    """More never reads as less, and a unit is chosen so that its figure lies between one and ten thousand."""
     assert read(number_format.format_number(value)) == pytest.approx(value, rel=0.00501)
     low, high = sorted((max(value, 1e-3), other))
     for shown in (number_format.format_number, number_format.format_money, number_format.format_integer):
@@ -87,6 +85,5 @@ def test_figures_keep_three_digits_and_their_order(
 
 
 def test_numbers_in_names_sort_as_numbers() -> None:
-    """Of any length, with leading zeros, and a name that ends before another that goes on."""
     wanted = ["gpu", "gpu:0", "gpu:2", "gpu:010", "gpu:11", f"gpu:{'9' * 5000}", "node_1/gpu:3", "node_2/gpu:0"]
     assert sorted(set(wanted), key=split_numbers) == wanted

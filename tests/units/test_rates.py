@@ -25,7 +25,6 @@ def stamps(*parts: tuple[int, float]) -> Stamps:
 
 
 def test_the_pace_of_a_log() -> None:
-    """The interval is that of most of the time; ten distances in a row that would be gaps are a slower pace."""
     slow = SlowStretch(600_000_000, 900_000_000, 10.0)
     pairs = np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 20_000]))
     table = {
@@ -47,7 +46,6 @@ def test_the_pace_of_a_log() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.sampled_from([0.0, 0.1, 1, 4, 10, 61, 900])), min_size=1, max_size=12))
 def test_slow_stretches_lie_in_the_log(parts: list[tuple[int, float]]) -> None:
-    """They begin and end at samples, and are slower than what is around them."""
     times = stamps(*parts)
     found = measure_sampling_rate(times)
     assert (found is None) == (times[0] == times[-1])
@@ -80,7 +78,6 @@ def by_steps(seconds: Numbers, steps: Numbers, began: float | None = None) -> Co
 
 
 def test_work_by_rates_and_by_steps() -> None:
-    """Amount, rate, where it begins, and work that rates tell of a pause and that is not counted."""
     slow, first = [20.0, 25.0, 30.0, 35.0], [50.0, 200.0, 200.0, 200.0]
     pause, even, counter = [5.0, 10.0, 15.0, 320.0, 325.0], [200.0] * 5, [10.0, 20.0, 30.0, 40.0, 50.0]
     table: dict[str, tuple[CountedWork | None, dict[str, float | None]]] = {
@@ -117,7 +114,6 @@ def test_work_by_rates_and_by_steps() -> None:
 
 
 def test_a_part_of_the_time_holds_a_part_of_the_work() -> None:
-    """Within a span work goes on evenly; outside of all there is none."""
     work = by_rates([5, 10, 15], [200, 200, 100], [10, 20, 30])
     assert work is not None
     assert work.within(5 * SECOND, round(12.5 * SECOND)) == pytest.approx(1000 + 250)

@@ -23,7 +23,6 @@ def badly_fed(
 
 
 def watched(util: Any, cpu: Any = None, core: float = 45.0) -> Recording:
-    """Return a run beside a machine that is calm in every respect."""
     rows = np.shape(util)[-1]
     host = {"core": np.full(rows, core), "iowait": np.full(rows, 1.0)}
     return rec(util=util, cpu=np.full(rows, 9.0) if cpu is None else cpu, host=host)
@@ -92,7 +91,6 @@ def test_low_use_of_unknown_cause() -> None:
 
 
 def test_low_use_is_claimed_by_one_kind() -> None:
-    """Wherever the CPU series begins, low use is either watched or of unknown cause, never both."""
     for begin in (0, 250, 400, 700):
         run = rec(util=PHASES, cpu=np.where(np.arange(900) < begin, np.nan, 9))
         kinds = [one.kind for one in analyze(run).findings if one.kind in {"underutilised", "low_util_cause_unknown"}]
@@ -100,7 +98,6 @@ def test_low_use_is_claimed_by_one_kind() -> None:
 
 
 def test_a_badly_fed_loop_is_the_same_finding_at_any_length() -> None:
-    """Three in five seconds lost to pauses of a second: with and without a start-up, less sure where it is short."""
     wrong = []
     for seconds in (35, 60, 97, 121, 130, 150, 300):
         for begun in (0, 17):
@@ -197,7 +194,6 @@ def test_gaps_of_an_unused_gpu_are_as_severe_as_itself() -> None:
 
 
 def test_samples_far_apart_show_no_short_pauses() -> None:
-    """A quarter of an hour apart, beside gaps: all an unused GPU's samples own is unused, of others low use."""
     times = np.array([0, 1, 2, 9, 10, 11, 12, 40]) * 900.0
     run = rec(util=[np.full(8, 60.0), np.zeros(8)], memory=[np.full(8, 40.0)] * 2, times=times, every=900)
     works, unused = (dict(each.seconds) for each in analyze(run).gpu_time)

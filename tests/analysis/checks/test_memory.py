@@ -74,7 +74,6 @@ def test_how_full_memory_was() -> None:
 
 
 def test_preallocation_is_ruled_out_only_where_it_could_be_assessed() -> None:
-    """Less than a minute does not show whether most of the memory is reserved or needed."""
     for seconds, peak in ((30, 52), (120, 52), (30, 30), (120, 30)):
         memory = steps((0.9 * peak, seconds // 2), (peak, seconds // 2))
         analysis = analyze(with_memory(memory, steps((97, seconds))))
@@ -136,7 +135,6 @@ def test_memory_that_keeps_growing() -> None:
 
 
 def test_a_leak_leaves_no_room() -> None:
-    """Memory fills by itself, so that its peak is no reason for a larger batch."""
     analysis = analyze(with_memory(np.linspace(1, 40, 300), steps((97, 300))))
     assert [one.kind for one in analysis.findings if one.kind in {"mem_leak", "mem_headroom"}] == ["mem_leak"]
     assert [entry.code for entry in unjudged(analysis, "mem_headroom")] == ["memory_keeps_growing"]

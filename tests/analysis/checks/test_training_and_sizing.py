@@ -148,7 +148,6 @@ SOME, MEMORY = np.tile([25.0, 15.0], 400), np.concatenate([np.linspace(1, 10, 10
 
 
 def sized(util: Any = SOME, memory: Any = MEMORY, **known: Any) -> Recording:
-    """Return a job that uses some of a large GPU."""
     return rec(util=util, memory=memory, **known)
 
 

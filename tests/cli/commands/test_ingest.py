@@ -14,7 +14,6 @@ from tests.cli.program import Program
 
 
 def dirty() -> str:
-    """Return a log with one of everything that is no row."""
     return table(row(0), HEADER, row(1, power="[N/A]"), "torn", "----", "No devices were found", row(2))
 
 
@@ -47,7 +46,6 @@ def test_every_line_is_accounted_for_and_the_source_not_touched(gpureport: Progr
 
 
 def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
-    """A second ingest says the run is there; other labels are taken over without reading it again."""
     (tmp_path / "gpu.csv").write_text(log())
     gpureport("ingest", "gpu.csv", "--name", "g", "--step", "a", "--param", "lr=1")
     series = next((tmp_path / ".gpureport").rglob("hardware.parquet"))
@@ -81,8 +79,6 @@ def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_pa
 
 
 def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
-    """It takes labels for one report, but no placement: a zone does not fit what was already placed."""
-
     def read(*words: str) -> dict[str, object]:
         found: dict[str, object] = json.loads(gpureport("analyze", *words, "--format", "json").out)["runs"][0]
         return found
@@ -96,7 +92,6 @@ def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: Path) -> None:
-    """Of a folder every log that can be read is stored; the other is named, and so is what is no log."""
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.csv").write_text("timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
     (tmp_path / "logs" / "b.csv").write_text(log(5))
@@ -141,7 +136,6 @@ def test_standard_input_and_pipes_are_read_like_a_file(tmp_path: Path) -> None:
 
 
 def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
-    """For every command that reads logs; a stored run is no part of one."""
     lines = log(40, gpus=2).splitlines(keepends=True)
     (tmp_path / "gpu.csv.1").write_text("".join(lines[:41]))
     (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))

@@ -44,7 +44,6 @@ def owners(recording: Recording) -> list[str | None]:
 
 @pytest.mark.parametrize("name", ["uuid", "pci.bus_id"])
 def test_a_gpu_keeps_its_number_where_the_indices_are_swapped(tmp_path: Path, name: str) -> None:
-    """After a reboot; a GPU that was not there before gets the next number, and so does one that was replaced."""
     a, b, c = {"uuid": ("GPU-a", "GPU-b", "GPU-c"), "pci.bus_id": tuple(f"00000000:0{n}:00.0" for n in "123")}[name]
     swapped = gpus(LATE, name, (0, b), (1, a), (2, c))
     recording = one(tmp_path, {"gpu.csv.1": gpus(EARLY, name, (0, a), (1, b)), "gpu.csv": swapped})
@@ -80,7 +79,6 @@ def test_the_same_id_at_the_same_time_is_two_nodes(
 
 
 def test_nodes_whose_logs_were_rotated(tmp_path: Path) -> None:
-    """Each node goes on in its own logs, and a host log belongs to the node it bears the name of."""
     logs = {
         f"{node}.csv{end}": gpus(span, seed=seed)
         for seed, node in enumerate("ab", 1)
@@ -98,25 +96,21 @@ def test_one_host_log_of_no_node_is_everybodys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["uuid", "serial"])
 def test_one_gpu_in_two_logs_at_a_time_is_one(tmp_path: Path, name: str) -> None:
-    """Two recorders on one GPU are not two GPUs, whatever number each has for it."""
     recording = one(tmp_path, {"a.csv": gpus(EARLY, name, (0, "GPU-a")), "b.csv": gpus((30, 120), name, (3, "GPU-a"))})
     assert ids(recording) == ["gpu:0"]
 
 
 def test_gpus_of_one_board_stay_two(tmp_path: Path) -> None:
-    """A serial number is the board's: within one log it makes no two GPUs one."""
     board = gpus(EARLY, "serial", (0, "1"), (1, "1"))
     assert ids(one(tmp_path, {"a.csv": board, "b.csv": board})) == ["gpu:0", "gpu:1"]
 
 
 def test_logs_that_say_the_same_are_one_machines(tmp_path: Path) -> None:
-    """Of three nodes' logs, two that are alike are one node's."""
     logs = {f"{name}/gpu.csv": gpus(BOTH, seed=seed) for name, seed in (("n1", 1), ("n2", 2), ("copy-of-n1", 1))}
     assert len(ids(one(tmp_path, logs))) == 2
 
 
 def test_a_note_names_few_of_many_logs(tmp_path: Path) -> None:
-    """Sixteen nodes do not make a note of a page."""
     recording = one(tmp_path, {f"n{number:02}/gpu.csv": gpus(EARLY, seed=1 + number) for number in range(16)})
     (note,) = [note for note in recording.run.quality.notes if "several machines" in note]
     assert ("n02" in note, "n03" in note, "13" in note) == (True, False, True)
@@ -138,7 +132,6 @@ def cells(recording: Recording, name: str = "cpu_iowait_ratio") -> list[float | 
 
 
 def test_readings_stand_beside_the_rows_they_cover(tmp_path: Path) -> None:
-    """Each row gets the reading that covers the middle of its time, whatever the phase."""
     cpu = host("cpu_percent", [1, 2, 3, 4], [10, 20, 30, 40])
     recording = beside(tmp_path, cpu, host("iowait_percent", [1.4, 2.4, 3.4, 4.4], [1, 2, 3, 4]))
     assert cells(recording, "cpu_utilization_ratio") == [0.1, 0.2, 0.3, 0.4]
@@ -163,7 +156,6 @@ def test_logs_of_different_rates(
 
 
 def test_the_same_metric_twice_is_refused(tmp_path: Path) -> None:
-    """Which of the two is right, nobody can say."""
     text = host("cpu_percent", [1, 2], [3, 4])
     with pytest.raises(SourceError) as refused:
         beside(tmp_path, text, text)
@@ -171,7 +163,6 @@ def test_the_same_metric_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_store_holds_what_was_read(tmp_path: Path, gpureport: Program) -> None:
-    """Written as it is read, the series is the same, and the order in which the files are named does not matter."""
     chance = np.random.default_rng(3)
     times = np.sort(chance.uniform(0, 19, 40)).round(3).tolist()
     cpu = host("cpu_percent", times, chance.uniform(0, 100, 40).round(1).tolist())

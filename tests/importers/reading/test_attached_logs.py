@@ -57,7 +57,6 @@ def reading(path: Path, **options: object) -> Recording:
 
 @pytest.mark.parametrize("hours", [0, 1, -8, 5.75, 14])
 def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -> None:
-    """Its stamps are placed by the time it shares with the run; every point and line is accounted for."""
     recording = reading(store(tmp_path, {"gpu.csv": log(hours)}))
     assert seconds(recording, start=BEGAN) == list(range(LASTS))
     assert column(recording, "gpu_temperature_celsius") == [61.0] * LASTS
@@ -70,7 +69,6 @@ def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -
 
 
 def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> None:
-    """A log of two hours covers a run of twenty minutes at many offsets."""
     path = store(tmp_path, {"gpu.csv": log(1, over=range(-3000, 4000, 5))})
     recording = reading(path)
     assert len(recording.rows_of("gpu:0")) == POINTS
@@ -81,7 +79,6 @@ def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> Non
 
 
 def test_a_zone_that_a_person_names_is_the_zone(tmp_path: Path) -> None:
-    """With --tz nothing is inferred: a log that then shares no time with the run is noted and not used."""
     path = store(tmp_path, {"gpu.csv": log(1)})
     assert len(reading(path, tz="Europe/Paris").rows_of("gpu:0")) == LASTS
     assert len(reading(path, tz="Asia/Tokyo").rows_of("gpu:0")) == POINTS
@@ -104,7 +101,6 @@ def test_a_log_of_one_of_several_nodes_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_host_log_is_read_as_well(tmp_path: Path) -> None:
-    """It holds what no tracker records, such as the busiest core."""
     moments = (datetime.fromtimestamp(START / 1e3 + second, UTC) for second in range(LASTS))
     rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
     recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
@@ -112,13 +108,11 @@ def test_a_host_log_is_read_as_well(tmp_path: Path) -> None:
 
 
 def test_gpus_that_only_the_log_knows_are_read(tmp_path: Path) -> None:
-    """Where nvidia-ml-py was missing, MLflow holds the machine alone."""
     recording = reading(store(tmp_path, {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
 
 
 def test_a_run_of_a_tracker_has_one_id_however_much_it_holds(tmp_path: Path, gpureport: Program) -> None:
-    """Reading it again replaces it; labels of a person win; only what was asked for is strict."""
     path, grown = store(tmp_path / "a", {}), store(tmp_path / "b", {}, lasts=LASTS - 300)
     one, other = reading(path).run, reading(grown).run
     assert one.sources != other.sources
@@ -129,7 +123,6 @@ def test_a_run_of_a_tracker_has_one_id_however_much_it_holds(tmp_path: Path, gpu
 
 
 def test_a_run_without_hardware_comes_back_from_the_store(tmp_path: Path, gpureport: Program) -> None:
-    """It has no rows, and its training metrics."""
     points = [(START + 1000 * at, 1.0 / (1 + at), at) for at in range(0, LASTS, EVERY)]
     path = folder(tmp_path / "mlruns", [Made(id=run_id(1), series={"loss": points})])
     with pytest.raises(SourceError):

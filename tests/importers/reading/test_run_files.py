@@ -27,7 +27,6 @@ DAY, HOUR = 86_400_000_000, 3_600_000_000
 
 
 def record(folder: Path, *, gpu: int = 0, name: str = "gpu.csv", util: int = 90, **changes: object) -> Path:
-    """Write a folder as the recorder does; return it."""
     content = "\n".join([HEADER, *(row(second, gpu, util=util) for second in range(20)), ""])
     return write_recording(folder, content, name=name, **SAID | changes)
 
@@ -38,7 +37,6 @@ def joined(folder: Path) -> Run:
 
 @pytest.mark.parametrize("named", ["", "gpu.csv"])
 def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
-    """They are those of the recording, whether its folder is named or its log."""
     run = read(record(tmp_path / "night-7") / named).run
     assert run.name == "night-7"
     assert dict(run.params) == SAID["params"]
@@ -50,7 +48,6 @@ def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
 
 
 def test_whose_job_it_was(tmp_path: Path) -> None:
-    """The recorder writes it down; older recordings hold it as variables of Slurm. A file of labels wins."""
     folder = record(tmp_path / "rec", params={"SLURM_JOB_ID": "4411"}, tags={"user": "ada"})
     tags = dict(read(folder).run.tags)
     assert (tags["job"], tags["user"]) == ("4411", "ada")
@@ -59,7 +56,6 @@ def test_whose_job_it_was(tmp_path: Path) -> None:
 
 
 def test_a_person_wins(tmp_path: Path) -> None:
-    """What they say of a param or the zone is taken, the rest stays."""
     labels = {"params": {"batch_size": "32"}, "tags": {"host": "mine"}}
     run = read(record(tmp_path / "rec"), tz="Asia/Tokyo", labels=labels).run
     assert dict(run.params) == {"batch_size": "32", "RANK": "0"}
@@ -67,7 +63,6 @@ def test_a_person_wins(tmp_path: Path) -> None:
 
 
 def test_the_id_is_that_of_the_log_and_its_zone(tmp_path: Path) -> None:
-    """What else is in the file changes no id, and a log of another name was not written by the recorder."""
     first, other = read(record(tmp_path / "rec")).run, record(tmp_path / "plain", name="smi.csv")
     assert first.id == read(other, tz="Europe/Berlin").run.id
     plain = read(other).run
@@ -80,7 +75,6 @@ def test_the_id_is_that_of_the_log_and_its_zone(tmp_path: Path) -> None:
     "text", [b"", b"{", b'{"schema": "gpureport.record/1"}', b"[]", b'{"schema": "other/1"}', b"\xe9"]
 )
 def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
-    """The logs are read all the same."""
     folder = record(tmp_path / "rec")
     (folder / "run.json").write_bytes(text)
     run = read(folder).run
@@ -101,7 +95,6 @@ def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
     ],
 )
 def test_zones(tmp_path: Path, zone: str, expected: str | None, note: str) -> None:
-    """An offset is a zone, with its sign, and one that is not known is left out with a note."""
     run = read(record(tmp_path / "rec", timezone=zone)).run
     assert run.timezone == expected
     assert (note in "".join(run.quality.notes), bool(run.quality.notes)) == (True, bool(note))
@@ -110,7 +103,6 @@ def test_zones(tmp_path: Path, zone: str, expected: str | None, note: str) -> No
 
 
 def test_notes_and_the_end(tmp_path: Path) -> None:
-    """What could not be recorded, and how it ended, is told."""
     noted = read(record(tmp_path / "rec", notes=["dmon.log is missing: no dmon."], exit_code=137)).run.quality
     assert noted.notes[0] == "dmon.log is missing: no dmon."
     assert (len(noted.notes), "137" in noted.notes[1], noted.unfinished) == (2, True, False)
@@ -120,7 +112,6 @@ def test_notes_and_the_end(tmp_path: Path) -> None:
 
 
 def test_several_folders_are_one_run(tmp_path: Path) -> None:
-    """What they say alike is said once, what they say differently is listed; a log of another origin has no zone."""
     record(tmp_path / "a")
     record(tmp_path / "b", gpu=1, host="node-8", params={"batch_size": "64", "RANK": "1"})
     run = joined(tmp_path)
@@ -136,7 +127,6 @@ def test_several_folders_are_one_run(tmp_path: Path) -> None:
 
 
 def test_nodes_are_called_as_their_machines(tmp_path: Path) -> None:
-    """Folders of several machines, whatever they are called; two of one machine go by their folders."""
     for host, nodes in (("node-8.example", ["node-7", "node-8.example"]), ("node-7", ["a", "b"])):
         record(tmp_path / "a")
         record(tmp_path / "b", host=host, util=40)
@@ -144,7 +134,6 @@ def test_nodes_are_called_as_their_machines(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_was_recorded_twice_counts_once(tmp_path: Path) -> None:
-    """Two recorders side by side: the rows of the second are counted, those of the GPU and those of the machine."""
     for name in ("one", "two"):
         (record(tmp_path / "runs" / name) / "host.csv").write_text(HOST)
     run = joined(tmp_path / "runs")
@@ -152,7 +141,6 @@ def test_a_machine_that_was_recorded_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_links_are_read(tmp_path: Path) -> None:
-    """A folder of links to runs holds these runs, each once, even where a link leads back."""
     record(tmp_path / "kept" / "night-7")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "a").symlink_to(tmp_path / "kept" / "night-7")
@@ -161,7 +149,6 @@ def test_folders_that_are_links_are_read(tmp_path: Path) -> None:
 
 
 def test_a_recording_of_the_machine(tmp_path: Path) -> None:
-    """Its log is in the zone of the recording; without GPUs it is a run, and one that was not recorded so is none."""
     folder = record(tmp_path / "rec")
     (folder / "host.csv").write_text(HOST)
     assert "cpu_utilization_ratio" in read(folder).rows_of("host").column_names
@@ -193,7 +180,6 @@ def test_recorded_then_read(gpureport: Program, stand_in_driver: Path) -> None:
 
 
 def test_logs_that_were_compressed_since_are_one_recording() -> None:
-    """With the host beside the GPUs, and what the run file says."""
     found = read(Path("sample_logs/recorded/causes/checkpoints"))
     assert [Path(source.locator).name for source in found.run.sources] == ["gpu.csv.gz", "host.csv.gz", "dmon.log.gz"]
     assert dict(found.run.params)["kind"] == "checkpoints"

@@ -31,7 +31,6 @@ def one(folder: Path, **logs: str) -> Recording:
 
 @pytest.mark.parametrize("packed", COMPRESSED)
 def test_a_compressed_log_and_host_log(tmp_path: Path, packed: str) -> None:
-    """They give the run of the plain ones under an identity and name of their own."""
     write(tmp_path, gpu=log())
     write(tmp_path, ".csv.gz", packed=PACKED[packed](log().encode()))
     write(tmp_path, ".log", host=PACKED[packed](HOST.encode()))
@@ -50,7 +49,6 @@ def test_a_cut_compressed_log_is_read_up_to_there(tmp_path: Path) -> None:
 
 
 def test_the_identity_is_that_of_the_bytes(tmp_path: Path) -> None:
-    """The id and the hash are those they have always been."""
     write(tmp_path, gpu=log(9))
     run = read(tmp_path / "gpu.csv").run
     hashed = sha256(log(9).encode()).hexdigest()
@@ -68,7 +66,6 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_rotated_logs_are_one_run(tmp_path: Path) -> None:
-    """Logs one after the other go on, in time order whatever they are called, with one identity and account."""
     early, late = (rows(span).replace("250.00 W", "[N/A]", 2) for span in (range(10), range(10, 20)))
     first, second = one(tmp_path / "x", b=early, a=late), one(tmp_path / "x", a=early, b=late)
     assert first.run.id == second.run.id
@@ -89,7 +86,6 @@ def test_time_between_rotated_logs_is_a_gap(tmp_path: Path) -> None:
 
 
 def test_logs_of_nodes_are_one_run(tmp_path: Path) -> None:
-    """GPUs of the same number at the same time are told apart by node; so are their hosts."""
     for node, util in (("n1", 90), ("n2", 20)):
         write(tmp_path / node, host=HOST, **{"nvidia-smi": rows(range(20), util=util) + "rubbish\n"})
     recording = read(tmp_path, as_one_run=True)
@@ -103,13 +99,11 @@ def test_logs_of_nodes_are_one_run(tmp_path: Path) -> None:
 
 
 def test_a_log_per_gpu_is_one_run(tmp_path: Path) -> None:
-    """Logs of different GPUs of the same time stand side by side, with the host log."""
     recording = one(tmp_path / "x", a=rows(range(20), 0), b=rows(range(20), 1), host=HOST)
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
 
 
 def test_logs_that_cannot_be_one_run_are_refused_by_name(tmp_path: Path, gpureport: Program) -> None:
-    """One that cannot be used, and one of another time."""
     bad = "timestamp, uuid\n2026/03/14 09:00:00.000, x\n"
     a, _, late = write(tmp_path, a=log(), b=bad, late=HOST.replace("2026", "2027"))
     done = gpureport("analyze", "a.csv", "b.csv", "--as-one-run")

@@ -26,7 +26,6 @@ BEYOND = (f"{'9' * 306}s", f"{'9' * 306}d", "1e305", "0001-01-01T00:00")
 
 @pytest.fixture(autouse=True)
 def a_log(tmp_path: Path) -> None:
-    """Write a recording of two GPUs and 300 s from 09:00."""
     write(tmp_path, gpu=log(300, gpus=2))
 
 
@@ -57,7 +56,6 @@ def test_a_moment_is_one_of_the_zone_of_the_run(gpureport: Program) -> None:
 
 
 def test_what_is_no_part_is_refused(gpureport: Program) -> None:
-    """No time, an end before the start, what lies beyond all numbers, and a part without rows."""
     for time in (*NO_TIMES, *BEYOND):
         done = gpureport("analyze", "gpu.csv", "--to" if time in BEYOND else "--from", time, "--tz", "Asia/Kolkata")
         assert (done.code in {2, 3}, done.err.count("\n")) == (True, 1), time
@@ -67,13 +65,11 @@ def test_what_is_no_part_is_refused(gpureport: Program) -> None:
 
 @pytest.mark.parametrize("at", [1, 37, 150, 299])
 def test_two_parts_are_the_whole(gpureport: Program, at: int) -> None:
-    """No row is in both or in none, wherever a run is cut."""
     parts = [part(gpureport, None, f"{at}s"), part(gpureport, f"{at}s")]
     assert sum(each["quality"]["rows_kept"] for each in parts) == 600
 
 
 def test_a_part_counts_its_own_work(gpureport: Program, tmp_path: Path) -> None:
-    """Work that a throughput counted was of the whole run; what a person stated stays."""
     assert part(gpureport, "1m", None, "--work", "100:steps")["run"]["work"] == {"amount": 100.0, "unit": "steps"}
     ticks = range(10_000, 310_000, 10_000)
     series = monitored(ticks) | {"it/s": [(START + tick, 2.0, tick) for tick in ticks]}

@@ -327,7 +327,6 @@ def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("apart", "gpus"), [(500_000, ["gpu:0", "gpu:1"]), (9 * TICK, ["gpu:0"])])
 def test_processes_that_see_one_gpu_each(tmp_path: Path, apart: int, gpus: list[str]) -> None:
-    """At the same time they are two, in succession one that both used."""
     ranks = [
         Schedule(utilization=[[value] * 5], namespace=f"monitoring/rank{rank}", start=START + rank * apart, numbers=())
         for rank, value in enumerate((80.0, 60.0))
