@@ -127,7 +127,7 @@ def hostile_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fleet_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the page on a hundred jobs of many users, two sick GPUs among theirs."""
-    from tests.fleet.generated_fleet import generate_fleet
+    from tests.fleet.fleet_logs import generate_fleet
 
     folder = tmp_path_factory.mktemp("fleet")
     generate_fleet(folder / "jobs", 100)

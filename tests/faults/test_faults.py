@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fault import READS
-from tests.faults.scenarios import COMPARE, READERS, SCENARIOS, Scenario
-from tests.faults.trials import Stage, run_trials
+from tests.faults.trials import COMPARE, READERS, SCENARIOS, Scenario, Stage, run_trials
 from tests.recorder.recorded import read_run_file
 from tests.store.forking import Forks, Order
 

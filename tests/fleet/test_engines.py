@@ -15,8 +15,7 @@ import psutil
 import pytest
 
 from tests.cli.program import Program
-from tests.fleet.fleet_logs import Card, report, write_job
-from tests.fleet.generated_fleet import generate_fleet
+from tests.fleet.fleet_logs import Card, generate_fleet, report, write_job
 
 RUNS = 24
 PROGRAM = (sys.executable, "-m", "gpureport")

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import gpureport
 from gpureport.testing import Recording
-from tests.importers.trackers import test_trackio
+from tests.importers.trackers import test_tables_of_runs
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
@@ -327,7 +327,7 @@ def make_targets() -> dict[str, Target]:
         "metric of MLflow": _tracked("gpu_0_utilization_percentage", "mlflow:{}/store", partial(_write_mlflow, folder)),
         "database of MLflow": _tracked("store", "mlflow:{}/store", partial(_write_mlflow, database)),
         "database of Trackio": _tracked(
-            "store", "trackio:{}/store", lambda place: test_trackio.database(place / "store")
+            "store", "trackio:{}/store", lambda place: test_tables_of_runs.database(place / "store")
         ),
         "operations of Neptune": _tracked("data-1.log", "neptune:{}/.neptune", _write_neptune),
         "description of Neptune": _tracked("metadata.json", "neptune:{}/.neptune", _write_neptune),

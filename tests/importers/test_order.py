@@ -1,18 +1,21 @@
-"""Logs whose rows are not in the order of time, from file to recording and through the store."""
+"""Rows that are not in the order of time, in one log or in several of a run: copies, second writers, other machines."""
 
 import random
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from gpureport.testing import Recording, Rejected, analyze
+from gpureport.testing import LogGap, Recording, Rejected, analyze
 from tests.cli.program import Program
-from tests.importers.accounts import kept
-from tests.support.logs import HEADER, Line, interleaved, log, read_text, row
+from tests.importers.accounts import START, kept, seconds
+from tests.support import logs
+from tests.support.logs import HEADER, Line, interleaved, log, read_text, row, stamp
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
 BOUNDED = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -194,3 +197,196 @@ def test_one_row_that_says_again_what_an_earlier_one_said(tmp_path: Path) -> Non
     recording = read_text(tmp_path, "\n".join([*lines, lines[20], ""]))
     assert copies(recording) == 1
     assert recording.run.quality.notes[0].startswith("1 row says again")
+
+
+FIELDS = "timestamp, index, utilization.gpu [%], power.draw [W]"
+
+
+def rows(ticks: Iterable[float], *, seed: int = 1, told: str = "", gpus: int = 2) -> str:
+    """Return a log of two GPUs of one machine, each reading told by its time; `seed` tells machines apart."""
+    found = [FIELDS + (f", {told}" if told else "")]
+    for tick in ticks:
+        for gpu in range(gpus):
+            util, watts = int(tick * (7 + seed) + 13 * gpu) % 101, 200 + (tick * seed + gpu) % 97
+            own = f", GPU-{seed}{gpu}" if told else ""
+            found.append(f"{logs.stamp(tick)}, {gpu}, {util} %, {watts:.2f} W{own}")
+    return "\n".join(found) + "\n"
+
+
+def one(folder: Path, **texts: str) -> Recording:
+    for left in (folder / "run").glob("*"):
+        left.unlink()
+    logs.write(folder / "run", **texts)
+    return logs.read(folder / "run", as_one_run=True)
+
+
+def device_ids(recording: Recording) -> list[str]:
+    return [device.id for device in recording.run.devices]
+
+
+@pytest.mark.parametrize(("told", "shared"), [("", 3), ("", 60), ("uuid", 10), ("serial", 60)])
+def test_rows_that_stand_in_both_are_taken_once(tmp_path: Path, told: str, shared: int) -> None:
+    recording = one(tmp_path, a=rows(range(100), told=told), b=rows(range(100 - shared, 200), told=told))
+    assert (device_ids(recording), seconds(recording, "gpu:1")) == (["gpu:0", "gpu:1"], list(range(200)))
+    quality = recording.run.quality
+    assert [(entry.rows, entry.first_line) for entry in quality.rejected] == [(2 * shared, None)]
+    assert (quality.accounted, quality.gaps, quality.coverage_ratio) == (True, (), 1)
+
+
+def test_a_copy_of_a_part_adds_nothing(tmp_path: Path) -> None:
+    whole = rows(range(200))
+    recording = one(tmp_path, a=whole[: len(rows(range(50))) - 4], b=whole)
+    assert (device_ids(recording), kept(recording), recording.run.quality.coverage_ratio) == (
+        ["gpu:0", "gpu:1"],
+        401,
+        1,
+    )
+    assert seconds(recording, "gpu:1") == [*range(50), 49, *range(50, 200)]
+
+
+def test_a_recorder_beside_adds_samples(tmp_path: Path) -> None:
+    other = rows([tick + 0.4 for tick in range(50, 150)], told="uuid")
+    recording = one(tmp_path, a=rows(range(100), told="uuid"), b=other)
+    assert device_ids(recording) == ["gpu:0", "gpu:1"]
+    assert seconds(recording) == sorted([*range(100), *(tick + 0.4 for tick in range(50, 150))])
+    assert (recording.run.quality.rejected, recording.run.quality.gaps) == ((), ())
+    changed = rows(range(50, 150), told="uuid").replace(" W", "1 W", 2)
+    recording = one(tmp_path, a=rows(range(100), told="uuid"), b=changed)
+    assert [entry.rows for entry in recording.run.quality.rejected] == [98]
+    assert kept(recording) == 302
+
+
+def test_a_recorder_that_starts_before_the_other_ends(tmp_path: Path, gpureport: Program) -> None:
+    recording = one(tmp_path, a=rows(range(30)), b=rows([27.4 + tick for tick in range(30)], seed=2))
+    assert seconds(recording) == sorted([*range(30), *(27.4 + tick for tick in range(30))])
+    assert (recording.run.quality.rejected, recording.run.quality.accounted) == ((), True)
+    assert gpureport("ingest", "run", "--as-one-run").code == 0
+    assert gpureport("runs", "export", "run", "-o", "run.parquet").code == 0
+    stored = parquet.read_table("run.parquet").select(recording.series.column_names)
+    assert stored.to_pylist() == recording.series.to_pylist()
+
+
+def test_a_row_of_the_log_before_with_other_values_is_another(tmp_path: Path) -> None:
+    recording = one(tmp_path, a=rows(range(30)), b=rows(range(27, 60)).replace("%, 2", "%, 1", 2))
+    assert (kept(recording), [entry.rows for entry in recording.run.quality.rejected]) == (122, [4])
+
+
+@pytest.mark.parametrize("offset", [0, 0.3])
+def test_logs_that_contradict_each_other_are_two_machines(tmp_path: Path, offset: float) -> None:
+    recording = one(tmp_path, a=rows(range(120)), b=rows([tick + offset for tick in range(60, 200)], seed=2))
+    assert device_ids(recording) == ["a/gpu:0", "a/gpu:1", "b/gpu:0", "b/gpu:1"]
+    assert (kept(recording), recording.run.quality.rejected) == (520, ())
+
+
+def test_idle_machines_that_agree_for_a_while_are_two(tmp_path: Path) -> None:
+    idle = "".join(f"{logs.stamp(tick)}, 0, 0 %, 40.00 W\n" for tick in range(60))
+    texts = {
+        name: f"{FIELDS}\n{idle}" + rows(range(60, 160), seed=seed, gpus=1)[len(FIELDS) + 1 :]
+        for name, seed in (("a", 1), ("b", 2))
+    }
+    recording = one(tmp_path, **texts)
+    assert (device_ids(recording), kept(recording)) == (["a/gpu:0", "b/gpu:0"], 320)
+
+
+def test_long_logs_are_compared_by_some_of_their_rows(tmp_path: Path) -> None:
+    ticks = [tick / 20 for tick in range(30_000)]
+    for seed, devices, held in ((1, 2, 60_000), (2, 4, 109_000)):
+        recording = one(tmp_path, a=rows(ticks[:25_000]), b=rows(ticks[500:], seed=seed))
+        assert (len(device_ids(recording)), recording.run.quality.rows_kept) == (devices, held)
+
+
+def test_a_gap_that_another_log_fills_is_none(tmp_path: Path) -> None:
+    torn = rows([*range(30), *range(90, 100), *range(130, 140)], told="uuid")
+    recording = one(tmp_path, a=torn, b=rows(range(20, 100), told="uuid"))
+    assert seconds(recording) == [*range(100), *range(130, 140)]
+    missed = [LogGap(device=f"gpu:{gpu}", start=START + 99_000_000, end=START + 130_000_000) for gpu in (0, 1)]
+    assert recording.run.quality.gaps == tuple(missed)
+    assert recording.run.quality.coverage_ratio == pytest.approx(108 / 139)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@example(cuts=[(0, 8), (7, 8)])
+@given(cuts=st.lists(st.tuples(st.integers(0, 80), st.integers(8, 100)), min_size=1, max_size=4))
+def test_any_parts_of_a_log_are_that_log(tmp_path: Path, cuts: list[tuple[int, int]]) -> None:
+    parts = {f"p{place}": rows(range(start, start + length)) for place, (start, length) in enumerate(cuts)}
+    recording = one(tmp_path, **parts)
+    held = sorted({tick for start, length in cuts for tick in range(start, start + length)})
+    assert (device_ids(recording), seconds(recording)) == (["gpu:0", "gpu:1"], held)
+    assert kept(recording) == 2 * len(held)
+
+
+_HEADER = (
+    "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], temperature.gpu, "
+    "power.draw [W]"
+)
+_SECONDS = 600
+
+
+def _row(
+    second: float, *, name: str = "NVIDIA A100-SXM4-80GB", total: int = 81920, idle: bool = False, stalls: int = 0
+) -> str:
+    """Return a row of a GPU that works but for half a minute in two minutes and warms up, or of an idle one."""
+    idle = idle or (int(second) + stalls) % 120 < 30
+    degrees = 30 if idle else 40 + int(second) % 120 // 4
+    return (
+        f"{stamp(second)}, 0, {name}, {0 if idle else 95} %, {8 if idle else 30000} MiB, {total} MiB, {degrees}, "
+        f"{50 if idle else 300 + second % 7:.2f} W"
+    )
+
+
+def _read(folder: Path, rows: list[str] | str) -> Recording:
+    return read_text(folder, rows if isinstance(rows, str) else "\n".join([_HEADER, *rows, ""]))
+
+
+def _held(recording: Recording) -> dict[str, float]:
+    return {time.device: time.job_seconds for time in analyze(recording).gpu_time}
+
+
+def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list[str]:
+    return [row for second in range(_SECONDS) for row in (one(second), other(second + 0.4))]
+
+
+def test_one_index_of_two_boards_is_not_judged(tmp_path: Path) -> None:
+    for other in (partial(_row, idle=True, name="NVIDIA L4"), partial(_row, idle=True, total=40960)):
+        recording = _read(tmp_path, _in_turn(_row, other))
+        assert [device.mixed for device in recording.run.gpus] == [True]
+        assert _held(recording) == {}
+
+
+@pytest.mark.parametrize(
+    "names", [("A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"), ("NVIDIA A100-SXM4-80GB", "NVIDIA A1O0-SXM4-80GB")]
+)
+def test_names_of_one_board_are_one_gpu(tmp_path: Path, names: tuple[str, str]) -> None:
+    rows = [_row(second, name=names[second >= 300]) for second in range(_SECONDS)]
+    assert len(_read(tmp_path, rows).run.gpus) == 1
+
+
+def test_a_damaged_memory_size_is_no_gpu(tmp_path: Path) -> None:
+    rows = [_row(second, total=8192 if second in {50, 200} else 81920) for second in range(_SECONDS)]
+    assert len(_read(tmp_path, rows).run.gpus) == 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([row for second in range(_SECONDS) for row in (_row(second),) * 2], id="same stamps"),
+        pytest.param(
+            [row for second in range(_SECONDS) for row in (_row(second), _row(second + 0.02))], id="just behind"
+        ),
+        pytest.param(_in_turn(_row, _row), id="in turn"),
+    ],
+)
+def test_two_recorders_of_one_gpu_count_once(tmp_path: Path, rows: list[str]) -> None:
+    recording = _read(tmp_path, rows)
+    analysis = analyze(recording)
+    assert sum(_held(recording).values()) == pytest.approx(_SECONDS, abs=2)
+    assert sum(dict(time.seconds)["no_samples"] for time in analysis.gpu_time) == pytest.approx(0, abs=1)
+    assert recording.run.quality.clock_steps == ()
+
+
+def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -> None:
+    rows = [*map(_row, range(_SECONDS)), *(_row(second + 0.4, stalls=60) for second in range(_SECONDS))]
+    recording = _read(tmp_path, rows)
+    assert [device.mixed for device in recording.run.gpus] == [True]
+    assert _held(recording) == {}
+    assert (recording.run.ended - recording.run.started) / 1e6 == pytest.approx(_SECONDS, abs=1)

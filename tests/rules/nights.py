@@ -1,16 +1,20 @@
-"""Histories of nights as the command makes them, from small logs with dates."""
+"""Runs and nights that tests of rules look at."""
 
 import contextlib
 import io
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from pyarrow import parquet
 
+from gpureport import Analysis
 from gpureport.cli import main
+from gpureport.testing import Check, Work, check
+from tests.statistics.runs import level, made
 from tests.support.logs import HEADER, row
 
 
@@ -67,3 +71,29 @@ def history(folder: Path) -> list[dict[str, Any]]:
 def site(folder: Path, name: str = "site") -> dict[str, str]:
     place = folder / name
     return {path.relative_to(place).as_posix(): path.read_text() for path in sorted(place.rglob("*.html"))}
+
+
+PASSED, BROKEN, CANNOT = "passed", "broken", "cannot judge"
+
+
+def one(rules: Any, *runs: Analysis, **more: Any) -> Check:
+    (found,) = check(rules, *runs, **more)
+    return found
+
+
+def told(found: Check) -> tuple[str, str]:
+    return found.outcome.value, found.reason_code
+
+
+def night(name: str, mean: float, count: int = 1800, seed: int = 0, **more: Any) -> Analysis:
+    return made(name, util=level(mean, count, seed), power=200.0, **more)
+
+
+def worked(name: str, seconds: float, amount: int = 600, step: str | None = None, every: float = 0.1) -> Analysis:
+    """Return a run that took so long for its steps, sampled ten times a second."""
+    util = level(95, round(seconds / every), 1)
+    return made(name, step=step, util=util, every=every, work=Work(amount=amount, unit="steps"))
+
+
+def of_step(runs: Sequence[Analysis], step: str = "nightly") -> list[Analysis]:
+    return [replace(run, run=replace(run.run, step=step)) for run in runs]

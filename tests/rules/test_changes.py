@@ -9,7 +9,7 @@ import pytest
 
 from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Work, finding
-from tests.rules.runs import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
+from tests.rules.nights import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
 from tests.statistics.learning import learning
 from tests.statistics.runs import level, made
 

@@ -10,7 +10,7 @@ import pytest
 import gpureport
 from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
-from tests.rules.runs import BROKEN, CANNOT, PASSED, one, told
+from tests.rules.nights import BROKEN, CANNOT, PASSED, one, told
 
 PRICED = {"prices": {"gpu_hour": 3600, "currency": "EUR", "date": "2026-11-01"}, "carbon": {"intensity": 360}}
 MADE = gpureport.analyze(

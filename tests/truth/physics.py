@@ -1,12 +1,11 @@
-"""What a card makes of its kernels: power that lags, heat that creeps, and clocks that follow both."""
+"""A card that is played: its kernels, its heat and its clock."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tests.truth.script import Parts, Script
-from tests.truth.timeline import TICK, Floats, blocks, spread_over
+from tests.truth.script import TICK, Floats, Parts, Script, blocks, spread_over
 
 STEP = 0.1
 """Seconds of one step of this model."""

@@ -9,8 +9,7 @@ import pytest
 
 from gpureport.testing import Severity
 from tests.truth import suite
-from tests.truth.reading import Found, found
-from tests.truth.scoring import SPANS, WHOLE, Scores
+from tests.truth.scoring import SPANS, WHOLE, Found, Scores, found
 
 _TIME_AND_EVENTS = {
     "idle_gap": (0.95, 0.95),
