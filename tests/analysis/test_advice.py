@@ -188,13 +188,6 @@ def test_what_the_run_shows_decides() -> None:
     assert (first.name, bool(first.unknown)) == ("loader_workers", True)
 
 
-def test_mixed_precision_needs_tensor_cores() -> None:
-    offered = {"Tesla P100-PCIE-16GB": None, "NVIDIA A100-SXM4-80GB": (), "a GPU nobody knows": 1}
-    for model, expected in offered.items():
-        got = unknown(advised("mem_pressure", job(BUSY, peak=77.0, model=model), precision="32"), "mixed_precision")
-        assert got == expected if expected != 1 else bool(got), model
-
-
 def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
     def offered(run: Recording) -> tuple[str, ...] | None:
         return unknown(advised("underutilised", run), "larger_batch")
@@ -222,7 +215,11 @@ def test_only_a_link_below_its_best_is_reseated() -> None:
         assert (None if asked is None else "asked" if asked else "known") == expected, name
 
 
-def test_power_limits_that_are_raised_and_lowered() -> None:
+def test_what_the_gpu_and_its_limits_ask_for() -> None:
+    offered = {"Tesla P100-PCIE-16GB": None, "NVIDIA A100-SXM4-80GB": (), "a GPU nobody knows": 1}
+    for model, expected in offered.items():
+        got = unknown(advised("mem_pressure", job(BUSY, peak=77.0, model=model), precision="32"), "mixed_precision")
+        assert got == expected if expected != 1 else bool(got), model
     for power, raised in ((298, True), (150, False)):
         run = rec(util=np.full(300, 97.0), power=power, power_limit=300, default_limit=400)
         assert bool(findings_of(analyze(run), "power_limited")[0].steps) == raised, power

@@ -99,16 +99,13 @@ def test_what_concerns_one_group_leaves_the_others_alone() -> None:
     assert len(outcomes(both, "idle_gap")) == 2
 
 
-def test_answers_agree_with_findings_and_what_was_not_judged() -> None:
+def test_answers_agree_with_findings_and_with_what_was_selected() -> None:
     analysis = analyze(rec(util=[steps((97, 60), (0, 20), (97, 60)), steps((97, 140))], memory=np.full(140, 10)))
     kinds, missing = {one.kind for one in analysis.findings}, {entry.kind for entry in analysis.not_judged}
     assert [answer.kind for answer in analysis.answers] == KINDS
     for answer in analysis.answers:
         assert (str(answer.outcome) in {"found", "suspected"}) is (answer.kind in kinds)
         assert bool(answer.reason_code) is bool(answer.reason) is bool(answer.recording) is (answer.kind in missing)
-
-
-def test_selection_leaves_other_kinds_out() -> None:
     run = rec(util=steps((97, 60), (0, 20), (97, 60)))
     chosen = gpureport.analyze(run, select=["idle_gap", "log_gap"])
     assert [answer.kind for answer in chosen.answers] == ["idle_gap", "log_gap"]
@@ -162,15 +159,12 @@ def test_what_is_not_assessed_names_a_code_and_what_to_record() -> None:
     assert {each.code for each in analyze(untold).not_judged} == {"rows_of_several_gpus"}
 
 
-def test_columns_without_a_value_are_not_asked_for_again() -> None:
+def test_what_is_short_or_without_values_is_not_asked_for_again() -> None:
     run = rec(
         util=[50.0] * 60, link_generation=np.nan, link_generation_max=np.nan, link_width=np.nan, link_width_max=np.nan
     )
     (entry,) = unjudged(analyze(run), "pcie_degraded")
     assert (entry.code, entry.recording, entry.metrics) == ("logged_without_values", "", ())
-
-
-def test_a_little_too_short_is_not_rounded_to_what_is_needed() -> None:
     for covered in (59.56, 59.99, 59.4):
         run = rec(util=steps((97, 60)), times=np.linspace(0, covered, 60), memory=70.0)
         (entry,) = unjudged(analyze(run), "mem_prealloc")
@@ -199,14 +193,11 @@ def test_caveats_of_the_sampling() -> None:
         assert analysis.coverage_ratio in {1.0, None}, name
 
 
-def test_a_log_of_a_few_rows_is_analysed() -> None:
+def test_logs_of_a_few_rows_and_of_years_are_analysed() -> None:
     for length in (1, 2, 3):
         series = {"memory": 10, "power": 100, "temperature": 60, "clock": 1400, "sw_power_cap": 1}
         analysis = analyze(rec(util=steps((50, length)), **series))
         assert analysis.statistics[0].metric("gpu_utilization_ratio") is not None
-
-
-def test_years_that_nobody_recorded_cost_nothing() -> None:
     years = 20.0 * 365 * 86_400
     times = np.concatenate([[0.0, 1.0], np.arange(298.0) + years])
     analysis = analyze(rec(util=steps((97, 300)), times=times, cpu=np.full(300, 20.0)))

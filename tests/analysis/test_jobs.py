@@ -122,14 +122,11 @@ def test_a_display_is_no_job() -> None:
     check("startup_idle", {"windows alone": (only, "only_a_display")})
 
 
-def test_two_sessions_in_one_file_are_two_jobs() -> None:
+def test_sessions_and_idle_gpus_are_told_from_the_job() -> None:
     later = [10.0 * place for place in (*range(70), *range(3600, 3670))]
     assert len(analyze(rec(util=np.full(140, 50.0), times=later, every=10.0)).jobs) == 2
     soon = [10.0 * place for place in (*range(70), *range(200, 270))]
     assert len(analyze(rec(util=np.full(140, 50.0), times=soon, every=10.0)).jobs) == 1
-
-
-def test_idle_gpus_of_a_host_are_not_of_the_run_that_a_tracker_logged() -> None:
     run = rec(util=[steps((97, 600)), np.zeros(600)], memory=[steps((20, 600)), steps((0.01, 600))])
     sources = (Source(kind="mlflow", locator="mlruns", sha256=""),)
     tracked = analyze(replace(run, run=replace(run.run, sources=sources)))
@@ -333,15 +330,6 @@ def test_each_class_gets_its_time() -> None:
     assert wrong == {}
 
 
-def test_computing_means_the_same_whatever_was_found() -> None:
-    util = steps((97, 300), (50, 300), (97, 300))
-    cpus = (steps((20, 300), (95, 300), (20, 300)), None, steps((20, 900)))
-    found_times = [classes(rec(util=util, cpu=cpu)) for cpu in cpus]
-    assert [entry["computing"] for entry in found_times] == pytest.approx([0.97 * 600 + 150] * 3, abs=3)
-    assert [round(entry["waiting_for_input"] / 150) for entry in found_times] == [1, 0, 0]
-    assert [round(entry["low_use"] / 150) for entry in found_times] == [0, 1, 1]
-
-
 def test_low_use_has_one_amount() -> None:
     util = steps((97, 300), (50, 300), (97, 300))
     times = np.arange(550.0)
@@ -365,8 +353,14 @@ def test_low_use_has_one_amount() -> None:
     assert lost["torn"] == pytest.approx(400, rel=0.1)
 
 
-def test_a_pause_too_short_for_a_gap_is_a_short_pause() -> None:
-    """Whether its samples lie just below or just above 5% makes no difference."""
+def test_computing_and_short_pauses_mean_the_same_whatever_was_found() -> None:
+    util = steps((97, 300), (50, 300), (97, 300))
+    cpus = (steps((20, 300), (95, 300), (20, 300)), None, steps((20, 900)))
+    found_times = [classes(rec(util=util, cpu=cpu)) for cpu in cpus]
+    assert [entry["computing"] for entry in found_times] == pytest.approx([0.97 * 600 + 150] * 3, abs=3)
+    assert [round(entry["waiting_for_input"] / 150) for entry in found_times] == [1, 0, 0]
+    assert [round(entry["low_use"] / 150) for entry in found_times] == [0, 1, 1]
+    # Whether its samples lie just below or just above 5% makes no difference.
     for level in (0.0, 4.0, 6.0, 11.0):
         got = classes(rec(util=np.append(np.tile(steps((97, 17), (level, 3)), 20), np.full(9, 97))))
         assert got["idle"] == 0, level
@@ -385,16 +379,13 @@ def test_parts_of_a_class_by_cause() -> None:
         )
 
 
-def test_short_edges_are_start_up_and_tail_where_the_job_was_seen() -> None:
+def test_edges_of_a_job_and_gpus_held_in_turn() -> None:
     for is_seen in (True, False):
         job = np.where(np.isin(np.arange(66), [0, 65]), np.nan, 0.5) if is_seen else np.full(66, 0.5)
         run = rec(util=steps((0, 4), (97, 60), (0, 2)), cpu=steps((20, 66)), host={"cores_of_job": job})
         got = classes(run)
         edges = got["startup"], got["tail"], got["idle"]
         assert edges == pytest.approx((3.5, 1.5, 0) if is_seen else (0, 0, 5), abs=0.6)
-
-
-def test_gpus_held_in_turn_are_not_counted_side_by_side() -> None:
     nan, half = np.full(300, np.nan), np.full(300, 95.0)
 
     def seen(*util: Floats) -> Analysis:

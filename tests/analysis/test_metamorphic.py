@@ -273,7 +273,6 @@ def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: in
         assert moved == [pytest.approx(pair, abs=300_000) for pair in edges]
 
 
-LOGS = sorted(path for name in ("nvidia-smi.csv", "nvidia-smi.csv.gz") for path in SAMPLES.rglob(name))
 _RELATIONS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _LEVELS: dict[str, list[float]] = {
     "util": [0, 3, 30, 55, 79, 97],
@@ -312,11 +311,7 @@ def read(log: Path) -> Recording:
     return found
 
 
-def test_in_every_sample() -> None:
-    assert [(log, each) for log in LOGS for each in contradictions(analyze(read(log)))] == []
-
-
-def test_in_labelled_runs(tmp_path: Path) -> None:
+def test_values_meet_their_limits_in_labelled_runs(tmp_path: Path) -> None:
     runs = [tmp_path / truth["run"] / "nvidia-smi.csv" for truth in suite.write(tmp_path, suite.small(), 3)]
     assert [each for log in runs for each in contradictions(analyze(read(log)))] == []
 

@@ -53,18 +53,6 @@ def test_means_and_quantiles_are_weighted_by_time() -> None:
     assert (halves.mean, halves.p95) == pytest.approx((0.5, 0.8), abs=0.01)
 
 
-def test_what_was_not_recorded_is_none() -> None:
-    absent = figures(rec(util=steps((50, 9))))
-    assert (absent.energy_joules, absent.memory_peak_bytes, absent.memory_headroom_ratio) == (None, None, None)
-    assert (absent.metric(POWER), absent.energy_counter) == (None, None)
-    memory = figures(rec(memory=steps((20, 5), (60, 5)), util=90, reserved=GIB))
-    assert (memory.memory_peak_bytes, memory.memory_headroom_ratio) == (60 * GIB, 0.25)
-    alone = figures(rec(util=[50.0], power=100.0, memory=10.0))
-    assert (alone.energy_joules, alone.observed_seconds, alone.idle_seconds) == (None, 0.0, 0.0)
-    nulls = summary(rec(util=[50, np.nan, 70]))
-    assert (nulls.samples, nulls.mean) == pytest.approx((2, 0.6))
-
-
 def test_the_time_that_samples_own() -> None:
     slower = [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)]
     table = {
@@ -84,7 +72,16 @@ def test_the_time_that_samples_own() -> None:
     assert idle.idle_seconds == 20.0
 
 
-def test_rows_are_counted_and_not_what_they_repeat() -> None:
+def test_what_was_not_recorded_is_none_and_rows_are_counted() -> None:
+    absent = figures(rec(util=steps((50, 9))))
+    assert (absent.energy_joules, absent.memory_peak_bytes, absent.memory_headroom_ratio) == (None, None, None)
+    assert (absent.metric(POWER), absent.energy_counter) == (None, None)
+    memory = figures(rec(memory=steps((20, 5), (60, 5)), util=90, reserved=GIB))
+    assert (memory.memory_peak_bytes, memory.memory_headroom_ratio) == (60 * GIB, 0.25)
+    alone = figures(rec(util=[50.0], power=100.0, memory=10.0))
+    assert (alone.energy_joules, alone.observed_seconds, alone.idle_seconds) == (None, 0.0, 0.0)
+    nulls = summary(rec(util=[50, np.nan, 70]))
+    assert (nulls.samples, nulls.mean) == pytest.approx((2, 0.6))
     one = summary(rec(every=0.01, util=np.repeat(noise(300), 20)))
     assert (one.samples, one.effective_samples, one.changes, one.repeated_ratio) == (6000, 6000, None, None)
 
@@ -221,15 +218,12 @@ def busy(tags: dict[str, str] | None = None, *, gpus: int = 1, model: str = "NVI
     return replace(run, run=replace(run.run, tags=tuple((tags or {}).items())))
 
 
-def test_the_whole_run_is_paid() -> None:
+def test_runs_idle_time_and_findings_have_their_price() -> None:
     assert gpureport.analyze(busy()).cost is None, "no price is built in"
     two = cost(busy(gpus=2), PRICE)
     assert (two.total, two.idle) == pytest.approx((5, 0))
     assert (two.currency, two.date) == ("EUR", "2026-03-01")
     assert cost(rec(util=[98.0]), PRICE).total is None, "one sample has no length"
-
-
-def test_idle_time_and_findings_have_their_price() -> None:
     analysis = gpureport.analyze(rec(util=steps((98, 1800), (0, 360), (98, 1441))), settings=PRICE)
     (gap,) = findings_of(analysis, "idle_gap")
     assert analysis.cost is not None

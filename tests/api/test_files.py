@@ -60,14 +60,6 @@ def make(path: Path, what: str) -> None:
         path.mkdir()
 
 
-def test_what_is_no_small_regular_file_is_not_read_as_settings(tmp_path: Path) -> None:
-    run = recording(util=[50.0] * 60)
-    for what in ("socket", "device", "folder", "large"):
-        make(tmp_path / what, what)
-        with pytest.raises(SettingsError):
-            gpureport.analyze(run, settings=tmp_path / what)
-
-
 def test_a_pipe_is_read_while_somebody_writes_to_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -84,7 +76,12 @@ def test_folders_of_logs_are_searched_only_so_deep(tmp_path: Path) -> None:
         gpureport.read(tmp_path)
 
 
-def test_a_recorded_folder_with_a_run_file_that_is_none(tmp_path: Path) -> None:
+def test_settings_and_folders_that_are_none(tmp_path: Path) -> None:
+    run = recording(util=[50.0] * 60)
+    for what in ("socket", "device", "folder", "large"):
+        make(tmp_path / what, what)
+        with pytest.raises(SettingsError):
+            gpureport.analyze(run, settings=tmp_path / what)
     (tmp_path / "gpu.csv").write_text(LOG)
     for text in ("", "{", "[]", "{}", '{"schema": "gpureport.record/1"}', '{"schema": "other"}'):
         (tmp_path / "run.json").write_text(text)
@@ -92,14 +89,11 @@ def test_a_recorded_folder_with_a_run_file_that_is_none(tmp_path: Path) -> None:
         assert (len(run.series), run.run.params) == (60, ()), text
 
 
-def test_rows_are_found_by_device() -> None:
+def test_rows_are_found_by_device_and_the_account_adds_up() -> None:
     run = recording(util=[[50.0] * 3, [60.0] * 3])
     assert {device: len(rows) for device, rows in run.by_device().items()} == {"gpu:0": 3, "gpu:1": 3}
     assert (len(run.rows_of("gpu:1")), len(run.rows_of("host"))) == (3, 0)
     assert run.with_series(run.series.slice(0, 0)).by_device() == {}
-
-
-def test_the_account_must_add_up() -> None:
     rejected = (Rejected(reason="x", rows=2, first_line=3),)
     counts = {10: True, 11: False}
     for lines, accounted in counts.items():

@@ -213,12 +213,6 @@ def test_one_line_and_a_code(gpureport: Program, tmp_path: Path) -> None:
         assert sorted(tmp_path.rglob("*")) == before, named
 
 
-def test_debug_stands_anywhere_and_shows_the_traceback(gpureport: Program) -> None:
-    for words in (("--debug", "analyze", "absent"), ("analyze", "absent", "--debug")):
-        done = gpureport(*words)
-        assert (done.code, fault_code(done), "Traceback" in done.err) == (3, "unknown_run", True)
-
-
 def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
@@ -234,7 +228,10 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
     assert gpureport("check", "logs", "--fail-on", "idle_ratio <= 50%").code == 4
 
 
-def test_a_pipe_that_holds_no_log_is_one_line(tmp_path: Path) -> None:
+def test_one_line_however_it_is_asked_for(gpureport: Program, tmp_path: Path) -> None:
+    for words in (("--debug", "analyze", "absent"), ("analyze", "absent", "--debug")):
+        done = gpureport(*words)
+        assert (done.code, fault_code(done), "Traceback" in done.err) == (3, "unknown_run", True)
     for words, text in ((("-",), "timestamp, uuid\n"), (("-", "--source-kind", "mapped"), log())):
         command = [sys.executable, "-m", "gpureport", "analyze", *words]
         done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -39,16 +39,13 @@ def test_help_lists_the_usual_options_and_help_all_the_rest(gpureport: Program, 
     assert len(set(every) - own) >= count
 
 
-def test_commands_come_in_the_order_of_use() -> None:
-    names = program_group.list_commands(click.Context(program_group))
-    first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
-    assert names[: len(first)] == first
-
-
 TRACKERS = ("mlflow.db", "mlruns", ".neptune")
 
 
-def test_it_shows_the_ways_to_something(gpureport: Program) -> None:
+def test_help_has_the_order_of_use_and_ways_to_something(gpureport: Program) -> None:
+    names = program_group.list_commands(click.Context(program_group))
+    first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
+    assert names[: len(first)] == first
     done = gpureport()
     assert (done.code, done.err) == (0, "")
     ways = ("gpureport record -- COMMAND", "gpureport report . -o report.html", "gpureport demo", "gpureport --help")
@@ -65,13 +62,6 @@ def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, tmp_pat
     ways = ("analyze runs/base", "analyze gpu.csv.gz", *(f"ingest {name} --list" for name in TRACKERS), "runs", "demo")
     assert [way for way in ways if not any(line.endswith(f" gpureport {way}") for line in lines)] == []
     assert len(lines) <= 10
-
-
-def test_a_path_is_proposed_to_be_analysed(gpureport: Program, tmp_path: Path) -> None:
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
-    done = gpureport("gpu.csv.gz", "--tz", "UTC")
-    assert done.code == 2
-    assert "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err
 
 
 def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) -> None:
@@ -156,7 +146,11 @@ def test_each_shell_gets_a_script(gpureport: Program, shell: str) -> None:
     assert f"{shell}_complete" in gpureport("completion", shell).out
 
 
-def test_the_line_that_installs_it_is_printed(gpureport: Program) -> None:
+def test_completion_proposes_a_path_and_is_installed_by_a_line(gpureport: Program, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    done = gpureport("gpu.csv.gz", "--tz", "UTC")
+    assert done.code == 2
+    assert "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err
     done = gpureport("completion")
     assert len(done.out.splitlines()) == 4
     assert done.out.count(">> ~/.") == 2
@@ -256,13 +250,6 @@ def long_log(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_long_stage_is_named_on_a_terminal(long_log: Path) -> None:
-    seen, out = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html")
-    for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html"):
-        assert stage in seen
-    assert out == ""
-
-
 @pytest.mark.slow
 def test_a_night_shows_its_stages(long_log: Path) -> None:
     seen, _ = watch(long_log, "nightly", "gpu.csv.gz", "--site", "site", "--date", "2026-03-14")
@@ -270,7 +257,11 @@ def test_a_night_shows_its_stages(long_log: Path) -> None:
     assert "Writing the pages in site" in seen
 
 
-def test_short_work_shows_nothing(long_log: Path) -> None:
+def test_long_stages_are_named_and_short_work_shows_nothing(long_log: Path) -> None:
+    seen, out = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html")
+    for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html"):
+        assert stage in seen
+    assert out == ""
     seen, _ = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html", patience=3600.0)
     assert "Reading" not in seen
     assert "Analysing" not in seen

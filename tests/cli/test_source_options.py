@@ -24,12 +24,6 @@ def wrapper(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_unknown_table_is_refused_with_the_way_to_a_map(wrapper: Path, gpureport: Program) -> None:
-    del wrapper
-    done = gpureport("analyze", "power.csv")
-    assert (done.code, done.out, "--source-kind mapped" in done.err) == (3, "", True)
-
-
 def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport: Program) -> None:
     header = "time,gpu0 power [W],GPU1 power,memory used,card speed,cpu %"
     rows = (f"03/14/2026 09:26:{tick:02d} AM,70,80,1000,5,{tick}" for tick in range(30))
@@ -53,8 +47,9 @@ def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport
     assert (done.code, "no line lost" in done.out) == (0, True)
 
 
-def test_a_map_works_on_every_command_of_a_source(wrapper: Path, gpureport: Program) -> None:
-    del wrapper
+def test_an_unknown_table_needs_a_map_which_every_command_takes(wrapper: Path, gpureport: Program) -> None:
+    done = gpureport("analyze", "power.csv")
+    assert (done.code, done.out, "--source-kind mapped" in done.err) == (3, "", True)
     stored = gpureport("ingest", "-v", "power.csv", "--map", "map.toml")
     assert (stored.code, "  column GPU0 power: gpu_power_watts\n" in stored.out) == (0, True)
     assert gpureport("analyze", "power.csv", "--map", "map.toml", "--format", "json").code == 0
@@ -188,7 +183,7 @@ def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:
     ]
 
 
-def test_sources_of_one_job_are_one_run_in_any_order(gpureport: Program) -> None:
+def test_sources_of_one_job_join_in_any_order(gpureport: Program) -> None:
     everything = ("a.log", "copies.log", "host.log", "loss.log")
     found = {str(runs(gpureport, *order)) for order in list(permutations(everything))[::4]}
     options = ("--host", "host.log", "--training", "loss.log")
@@ -196,9 +191,6 @@ def test_sources_of_one_job_are_one_run_in_any_order(gpureport: Program) -> None
     found.add(str(runs(gpureport, "a.log", "--host", "copies.log", *options)))
     assert len(found) == 1
     assert "'a', ['a.log', 'copies.log', 'host.log', 'loss.log']" in found.pop()
-
-
-def test_companions_join_the_step_whose_time_they_share(gpureport: Program) -> None:
     outcome = gpureport("compare", "copies.log", "a.log", "b.log", "host.log", "--format", "json")
     assert [step["label"] for step in json.loads(outcome.out)["steps"]] == ["a", "b"]
     assert "a.log, copies.log" in outcome.err
@@ -304,26 +296,17 @@ def _runs(gpureport: Program, *arguments: str) -> list[dict[str, Any]]:
     return runs
 
 
-def test_one_job_is_read_alone(gpureport: Program) -> None:
+def test_one_job_is_read_alone_or_each_is_a_run(gpureport: Program) -> None:
     gpureport("ingest", "night.csv")
     for source in ("night.csv", "night"):
         (run,) = _runs(gpureport, source, "--job", "2")
         assert (run["run"]["name"], run["run"]["started"]) == ("night #2", "2026-03-14T09:15:00.000")
         assert [each["rows"] for each in run["quality"]["rejected"]] == [900]
         assert run["no_job"] == {}
-
-
-def test_each_job_is_a_run_on_request(gpureport: Program) -> None:
     assert [run["run"]["name"] for run in _runs(gpureport, "night.csv", "--job", "each")] == ["night #1", "night #2"]
     gpureport("ingest", "night.csv", "--job", "each")
     assert [run["run"]["name"] for run in _runs(gpureport, "night #1", "night #2")] == ["night #1", "night #2"]
-
-
-def test_jobs_are_compared(gpureport: Program) -> None:
     assert "night #1 → night #2" in " ".join(gpureport("compare", "night.csv", "--job", "each").out.split())
-
-
-def test_a_part_of_a_log_has_its_own_jobs(gpureport: Program) -> None:
     (run,) = _runs(gpureport, "night.csv", "--from", "600s", "--job", "1")
     assert run["run"]["name"] == "night #1"
     assert run["run"]["started"] == "2026-03-14T09:10:00.000"

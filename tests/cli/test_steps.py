@@ -39,37 +39,25 @@ def steps(gpureport: Program, *arguments: str) -> dict[str, int]:
     return {step["label"]: len(step["runs"]) for step in json.loads(done.out)["steps"]}
 
 
-def test_each_folder_of_recordings_is_a_step(gpureport: Program, runs: Path) -> None:
-    assert list(steps(gpureport, "runs/base", "runs/8-workers").items()) == [("base", 3), ("8-workers", 3)]
-    assert list(steps(gpureport, "runs/8-workers/", "runs/base").items()) == [("8-workers", 3), ("base", 3)]
-    gpureport("report", "runs/base", "runs/8-workers", "-o", "out.json")
-    assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in json.loads((runs / "out.json").read_text())["subtitle"]
-
-
-def test_a_folder_with_one_recording_stands_beside_one_with_several(gpureport: Program, runs: Path) -> None:
-    record(runs / "runs" / "pinned", 400)
-    assert steps(gpureport, "runs/base", "runs/pinned") == {"base": 3, "pinned": 1}
-
-
 @pytest.mark.usefixtures("runs")
 def test_a_folder_alone_is_no_step(gpureport: Program) -> None:
     assert list(steps(gpureport, "runs/base").values()) == [1, 1, 1]
 
 
-def test_folders_of_one_name_are_told_apart(gpureport: Program, runs: Path) -> None:
+def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program, runs: Path) -> None:
+    assert list(steps(gpureport, "runs/base", "runs/8-workers").items()) == [("base", 3), ("8-workers", 3)]
+    assert list(steps(gpureport, "runs/8-workers/", "runs/base").items()) == [("8-workers", 3), ("base", 3)]
+    gpureport("report", "runs/base", "runs/8-workers", "-o", "out.json")
+    assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in json.loads((runs / "out.json").read_text())["subtitle"]
+    record(runs / "runs" / "pinned", 400)
+    assert steps(gpureport, "runs/base", "runs/pinned") == {"base": 3, "pinned": 1}
     for place in (1, 2):
         record(runs / "other" / "base" / str(place), place)
     assert steps(gpureport, "runs/base", "other/base") == {"runs/base": 3, "other/base": 2}
     assert steps(gpureport, "runs/base", "other/base", "--anonymise") == {"step_1": 3, "step_2": 2}
-
-
-def test_a_label_that_was_given_stays(gpureport: Program, runs: Path) -> None:
     assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
     assert steps(gpureport, "runs/base", "runs/8-workers") == {"base": 2, "second": 1, "8-workers": 3}
-
-
-def test_logs_of_other_recorders_are_no_repetitions(gpureport: Program, runs: Path) -> None:
     for name in PLACES:
         (runs / "runs" / name / "run.json").unlink()
     assert len(steps(gpureport, "runs/base", "runs/8-workers")) == len(PLACES)
@@ -93,16 +81,6 @@ def test_a_folder_of_which_nothing_is_left_is_refused(gpureport: Program) -> Non
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_file_of_steps_counts_each_run_once(gpureport: Program, runs: Path) -> None:
-    (runs / "steps.toml").write_text(
-        '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
-        '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
-    )
-    assert steps(gpureport, "--steps", "steps.toml") == {"base": 2, "third": 1}
-    notes = gpureport("compare", "--steps", "steps.toml").err.splitlines()
-    assert [note.split(": ")[1] for note in notes] == ["runs/base", "runs/base/2/gpu.csv"]
-
-
 def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path) -> None:
     for again in ("runs/base/", str(runs / "runs/base"), "runs/8-workers/../base"):
         named = ("runs/base", again, "runs/8-workers")
@@ -116,7 +94,14 @@ def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path
         assert steps(gpureport, *named, *works) == {"base": 3, "8-workers": 3}
 
 
-def test_a_run_may_be_compared_with_itself(gpureport: Program, runs: Path) -> None:
+def test_runs_named_twice_count_once_or_are_compared(gpureport: Program, runs: Path) -> None:
+    (runs / "steps.toml").write_text(
+        '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
+        '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
+    )
+    assert steps(gpureport, "--steps", "steps.toml") == {"base": 2, "third": 1}
+    notes = gpureport("compare", "--steps", "steps.toml").err.splitlines()
+    assert [note.split(": ")[1] for note in notes] == ["runs/base", "runs/base/2/gpu.csv"]
     record(runs / "runs" / "pinned", 400)
     assert len(json.loads(gpureport("compare", "runs/pinned", "runs/pinned/", "--format", "json").out)["steps"]) == 2
     assert len(steps(gpureport, "runs/pinned", "runs/pinned/", "runs/8-workers/2")) == 2
@@ -315,11 +300,6 @@ def test_work_is_what_the_text_of_a_loop_counts(gpureport: Program, tmp_path: Pa
     assert f" {said} " in " ".join(gpureport("analyze", "gpu.csv", "--training", "train.log").out.split())
 
 
-def test_one_epoch_is_no_epochs(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "gpu.csv").write_text(log(600))
-    assert " 1 epoch " in " ".join(gpureport("analyze", "gpu.csv", "--work", "1:epochs").out.split())
-
-
 ALL = {"amount": 10_000.0, "unit": "images"}
 STATED = ("--work", "10000:images")
 
@@ -381,7 +361,9 @@ def test_stored_runs_are_told_apart_as_well(gpureport: Program) -> None:
     assert work_of(gpureport, "analyze", "base", "cut", "--work", "7:images")[1] is None
 
 
-def test_a_notebook_reads_a_folder_alike(unfinished_runs: Path) -> None:
+def test_unfinished_work_in_the_api_and_of_one_epoch(gpureport: Program, tmp_path: Path, unfinished_runs: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log(600))
+    assert " 1 epoch " in " ".join(gpureport("analyze", "gpu.csv", "--work", "1:epochs").out.split())
     found = api.read(unfinished_runs / "runs", labels={"work": "10000:images"})
     works = {one.run.name.rpartition("/")[2]: one.run.work for one in found}
     assert works["cut"] is None

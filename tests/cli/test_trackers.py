@@ -71,17 +71,6 @@ def test_a_run_is_stored_again_where_a_point_a_label_or_its_state_changed(
     assert ingest(replace(late, tags={"team": "a"}), "c") == "Stored one again"
 
 
-def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_path: Path) -> None:
-
-    def text(locator: str) -> str:
-        return gpureport("analyze", locator).out.partition("Details: ")[0]
-
-    whole = text(f"mlflow:{source}#baseline")
-    assert text(f"{source}#baseline") == text("mlflow.db#baseline") == whole != ""
-    dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
-    assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
-
-
 def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) -> None:
     ids = [f"{place}aaaaaaa-eb52-4187-b43c-3cb0bae4f42f" for place in range(2)]
     for place, key in enumerate(ids):
@@ -149,7 +138,14 @@ def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: P
     assert run["run"]["timezone"] == "UTC"
 
 
-def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program, source: Path) -> None:
+def test_a_run_of_a_path_needs_no_prefix_and_no_hardware(gpureport: Program, source: Path, tmp_path: Path) -> None:
+    def text(locator: str) -> str:
+        return gpureport("analyze", locator).out.partition("Details: ")[0]
+
+    whole = text(f"mlflow:{source}#baseline")
+    assert text(f"{source}#baseline") == text("mlflow.db#baseline") == whole != ""
+    dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
+    assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
     assert gpureport("ingest", f"mlflow:{source}#bare").code == 0
     refused = gpureport("ingest", f"mlflow:{source}", "--run", "bare", "--require-hardware")
     assert (refused.code, refused.out, refused.err.count("\n")) == (3, "", 1)

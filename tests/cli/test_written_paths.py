@@ -145,16 +145,13 @@ def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     assert json.loads((home / "logs/r.json").read_text())["verdict"]
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home: Path) -> None:
+def test_links_and_folders_that_may_not_be_written(
+    gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "foreign.html").write_text("mine")
     assert gpureport("report", "gpu.csv", "-o", "old.md").code == 0
     assert (home / "foreign.html").read_text() == "mine"
     assert "# " in (home / "old.md").read_text()
-
-
-def test_a_folder_without_permission_is_named_first(
-    gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     before = state(home)
     monkeypatch.setattr("os.access", lambda *_: False)
     for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):

@@ -159,14 +159,13 @@ def test_a_damaged_table_is_named_and_made_again(gpureport: Program, table: Path
     assert table.read_bytes() == whole
 
 
-def test_a_table_of_an_earlier_version_lacks_a_column(gpureport: Program, table: Path) -> None:
+def test_kept_summaries_that_are_corrupt_or_of_an_earlier_version(
+    gpureport: Program, table: Path, tmp_path: Path
+) -> None:
     read = parquet.ParquetFile(pa.BufferReader(table.read_bytes())).read().drop_columns(["source"])
     parquet.write_table(read, table, write_page_checksum=True)
     make_up(table)
     assert (energy(gpureport), gpureport("fleet").err) == (2 * MADE_UP, "")
-
-
-def test_a_corrupt_run_is_tried_again(gpureport: Program, tmp_path: Path, table: Path) -> None:
     before = report(gpureport)
     series = max((tmp_path / ".gpureport" / "runs").glob("*/hardware.parquet"))
     whole = series.read_bytes()
@@ -275,16 +274,13 @@ def test_the_page_needs_nothing_else_and_is_the_same_again(gpureport: Program, m
     assert {form: (month / f"fleet.{form}").read_bytes() for form in FORMS} == before
 
 
-def test_text_is_one_screen_and_files_are_bounded(gpureport: Program, month: Path) -> None:
+def test_pages_of_a_fleet_are_bounded_and_need_no_gpu_time(gpureport: Program, month: Path, tmp_path: Path) -> None:
     short, full = (gpureport("fleet", *words).out for words in ((), ("--detail", "full")))
     assert len(short.splitlines()) <= 30
     assert max(map(len, short.splitlines())) <= 80
     assert len(full) > 2 * len(short)
     assert ("€" in (month / "fleet.txt").read_text(), "€" in full) == (True, False)
     assert (month / "fleet.md").stat().st_size <= 20_000
-
-
-def test_a_fleet_without_gpu_time_makes_a_page(gpureport: Program, tmp_path: Path) -> None:
     rows = "".join(f"2026/03/14 09:00:{second:02}.000, 0, 1024 MiB\n" for second in range(60))
     (tmp_path / "memory.csv").write_text(f"timestamp, index, memory.used [MiB]\n{rows}")
     assert gpureport("fleet", "memory.csv", *OUTPUTS).code == 0

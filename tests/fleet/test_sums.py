@@ -92,14 +92,11 @@ def test_each_lost_hour_is_saved_once(gpureport: Program, jobs: Path) -> None:
     assert {run["name"] for run in savings["fewer_gpus"]["examples"]} == {"a", "b"}
 
 
-def test_a_run_too_short_to_assess_asks_for_no_change(gpureport: Program, tmp_path: Path) -> None:
+def test_runs_too_short_and_short_pauses(gpureport: Program, tmp_path: Path) -> None:
     for seconds, is_long in ((300, True), (8, False)):
         rows = [row(second, gpu, util=97 * (gpu == 0)) for second in range(seconds) for gpu in range(2)]
         (tmp_path / f"{seconds}.csv").write_text(table(*rows))
         assert bool(report(gpureport, f"{seconds}.csv")["savings"]) is is_long
-
-
-def test_short_pauses_make_a_loss_the_least_that_is_known(gpureport: Program, tmp_path: Path) -> None:
     for name, used, idle in (("usual", 95, range(0)), ("long", 66, range(100, 130)), ("longer", 65, range(0))):
         rows = [row(second, util=0 if second in idle else used) for second in range(400)]
         (tmp_path / f"{name}.csv").write_text(table(*rows))

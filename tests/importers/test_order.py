@@ -77,14 +77,6 @@ def test_rows_of_several_writers_are_put_in_order_and_not_judged(tmp_path: Path,
     assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
 
 
-def test_writers_of_gpus_named_by_uuid_are_merged(tmp_path: Path) -> None:
-    logs = [writer(1, 0, 600, gpus=2, name="uuid"), writer(2, 20.37, 600, gpus=2, name="uuid")]
-    recording = read_text(tmp_path, interleaved(logs))
-    assert ids(recording) == ["gpu:0", "gpu:1"]
-    assert marks(recording) == [{1, 2}, {1, 2}]
-    assert kept(recording)
-
-
 def check_stored(gpureport: Program, direct: Recording) -> None:
     """Check that a log comes from the store as it is read, in the order of device and time."""
     assert gpureport("ingest", "gpu.csv").code == 0
@@ -93,7 +85,12 @@ def check_stored(gpureport: Program, direct: Recording) -> None:
     assert stored.to_pylist() == direct.series.to_pylist()
 
 
-def test_a_second_writer_met_late(tmp_path: Path, gpureport: Program) -> None:
+def test_second_writers_met_late_and_named_by_uuid(tmp_path: Path, gpureport: Program) -> None:
+    logs = [writer(1, 0, 600, gpus=2, name="uuid"), writer(2, 20.37, 600, gpus=2, name="uuid")]
+    recording = read_text(tmp_path, interleaved(logs))
+    assert ids(recording) == ["gpu:0", "gpu:1"]
+    assert marks(recording) == [{1, 2}, {1, 2}]
+    assert kept(recording)
     recording = read_text(tmp_path, interleaved([writer(1, 0, 900), writer(2, 500.37, 400, celsius=9)]))
     assert [device.mixed for device in recording.run.devices] == [True]
     check_stored(gpureport, recording)
@@ -107,27 +104,6 @@ def test_an_earlier_recording_below_a_later_one(tmp_path: Path, gpureport: Progr
     assert kept(recording) == 1200
     assert {(gap.end - gap.start) / 1e6 for gap in recording.run.quality.gaps} == {1701.0}
     check_stored(gpureport, recording)
-
-
-@pytest.mark.parametrize(("end", "times"), [("\n", 1), ("\n", 3), ("", 1), ("", 3)])
-def test_a_log_appended_to_itself(tmp_path: Path, end: str, times: int) -> None:
-    plain = "\n".join(line for _, line in writer(1, 0, 200, gpus=2))
-    recording = read_text(tmp_path, (plain + end) * (times + 1) + ("" if end else "\n"))
-    rejected = {entry.reason: entry.rows for entry in recording.run.quality.rejected}
-    assert rejected["duplicate segment"] >= times * (400 - 1)
-    assert (kept(recording), steps(recording)) == (400, [])
-
-
-def test_a_copy_whose_columns_stand_in_another_order(tmp_path: Path) -> None:
-    lines = [[cell.strip() for cell in line.split(",")] for _, line in writer(1, 0, 200, gpus=2)]
-    cells = [*lines, *([*line[:2], "fan.speed [%]" if line is lines[0] else "[N/A]", *line[:1:-1]] for line in lines)]
-    assert copies(read_text(tmp_path, "".join(", ".join(line) + "\n" for line in cells))) == 400
-
-
-def test_two_recordings_appended_again_and_again(tmp_path: Path) -> None:
-    early, late = ("\n".join([*(line for _, line in writer(1, start, 300)), ""]) for start in (0, 4000))
-    recording = read_text(tmp_path, (late + early) * 3)
-    assert (copies(recording), steps(recording), kept(recording)) == (1200, [("log restarted", 0.0)], 600)
 
 
 @BOUNDED
@@ -144,26 +120,15 @@ def test_any_part_of_a_log_appended_to_it(tmp_path: Path, first: int, last: int)
     assert (quality.rows_kept, quality.clock_steps) == (400, ())
 
 
-def test_a_copy_of_a_part_that_goes_on_is_left_out(tmp_path: Path) -> None:
+def test_a_copy_of_a_part_that_goes_on_and_a_clock_set_back(tmp_path: Path) -> None:
     rows = [row(second + second % 7 / 100, gpu, util=second % 90) for second in range(300) for gpu in (0, 1)]
     recording = read_text(tmp_path, "\n".join([HEADER, *rows[:400], *rows[200:], ""]))
     assert (copies(recording), kept(recording), steps(recording)) == (200, 600, [])
     assert recording.run.quality.gaps == ()
-
-
-def test_a_clock_set_back_moves_all_gpus(tmp_path: Path) -> None:
     rows = [row(second - (33 if second >= 250 else 0), gpu) for second in range(500) for gpu in range(2)]
     recording = read_text(tmp_path, "\n".join([HEADER, *rows, ""]))
     assert steps(recording) == [("clock set back", 33)] * 2
     assert recording.run.ended - recording.run.started == 499 * 1_000_000
-
-
-def test_a_zone_set_while_the_log_goes_on_is_no_restart(tmp_path: Path) -> None:
-    rows = [row(second) for second in range(1800, 3060)]
-    later = [line.replace("2026/03/14 09:", "2026/03/14 08:") for line in rows[600:]]
-    recording = read_text(tmp_path, "\n".join([HEADER, *rows[:600], *later, ""]))
-    assert [cause for cause, _ in steps(recording)] == ["clock set back"]
-    assert recording.run.quality.gaps == ()
 
 
 @BOUNDED
@@ -177,7 +142,12 @@ def test_whoever_writes_every_line_is_accounted_for(
     assert kept(read_text(tmp_path, interleaved(logs, block)))
 
 
-def test_a_clock_set_back_into_the_doubled_hour_once_it_is_over(tmp_path: Path) -> None:
+def test_hours_that_a_clock_goes_back(tmp_path: Path) -> None:
+    rows = [row(second) for second in range(1800, 3060)]
+    later = [line.replace("2026/03/14 09:", "2026/03/14 08:") for line in rows[600:]]
+    recording = read_text(tmp_path, "\n".join([HEADER, *rows[:600], *later, ""]))
+    assert [cause for cause, _ in steps(recording)] == ["clock set back"]
+    assert recording.run.quality.gaps == ()
     minutes = [*range(90, 190), *range(131, 160)]
     moments = [datetime(2026, 10, 25) + timedelta(minutes=minute) for minute in minutes]
     rows = [f"{moment:%Y/%m/%d %H:%M:%S}, {place % 97} %" for place, moment in enumerate(moments)]
@@ -192,7 +162,13 @@ def test_how_a_second_writer_is_known(tmp_path: Path, above: int, start: int, mi
     assert ([device.mixed for device in recording.run.devices], len(steps(recording))) == ([mixed], int(not mixed))
 
 
-def test_one_row_that_says_again_what_an_earlier_one_said(tmp_path: Path) -> None:
+def test_copies_in_other_columns_and_again_and_again(tmp_path: Path) -> None:
+    lines = [[cell.strip() for cell in line.split(",")] for _, line in writer(1, 0, 200, gpus=2)]
+    cells = [*lines, *([*line[:2], "fan.speed [%]" if line is lines[0] else "[N/A]", *line[:1:-1]] for line in lines)]
+    assert copies(read_text(tmp_path, "".join(", ".join(line) + "\n" for line in cells))) == 400
+    early, late = ("\n".join([*(line for _, line in writer(1, start, 300)), ""]) for start in (0, 4000))
+    recording = read_text(tmp_path, (late + early) * 3)
+    assert (copies(recording), steps(recording), kept(recording)) == (1200, [("log restarted", 0.0)], 600)
     lines = [line for _, line in writer(1, 0, 60)]
     recording = read_text(tmp_path, "\n".join([*lines, lines[20], ""]))
     assert copies(recording) == 1
@@ -266,11 +242,6 @@ def test_a_recorder_that_starts_before_the_other_ends(tmp_path: Path, gpureport:
     assert stored.to_pylist() == recording.series.to_pylist()
 
 
-def test_a_row_of_the_log_before_with_other_values_is_another(tmp_path: Path) -> None:
-    recording = one(tmp_path, a=rows(range(30)), b=rows(range(27, 60)).replace("%, 2", "%, 1", 2))
-    assert (kept(recording), [entry.rows for entry in recording.run.quality.rejected]) == (122, [4])
-
-
 @pytest.mark.parametrize("offset", [0, 0.3])
 def test_logs_that_contradict_each_other_are_two_machines(tmp_path: Path, offset: float) -> None:
     recording = one(tmp_path, a=rows(range(120)), b=rows([tick + offset for tick in range(60, 200)], seed=2))
@@ -288,7 +259,9 @@ def test_idle_machines_that_agree_for_a_while_are_two(tmp_path: Path) -> None:
     assert (device_ids(recording), kept(recording)) == (["a/gpu:0", "b/gpu:0"], 320)
 
 
-def test_long_logs_are_compared_by_some_of_their_rows(tmp_path: Path) -> None:
+def test_other_values_and_many_rows_are_compared(tmp_path: Path) -> None:
+    recording = one(tmp_path, a=rows(range(30)), b=rows(range(27, 60)).replace("%, 2", "%, 1", 2))
+    assert (kept(recording), [entry.rows for entry in recording.run.quality.rejected]) == (122, [4])
     ticks = [tick / 20 for tick in range(30_000)]
     for seed, devices, held in ((1, 2, 60_000), (2, 4, 109_000)):
         recording = one(tmp_path, a=rows(ticks[:25_000]), b=rows(ticks[500:], seed=seed))
@@ -346,13 +319,6 @@ def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list
     return [row for second in range(_SECONDS) for row in (one(second), other(second + 0.4))]
 
 
-def test_one_index_of_two_boards_is_not_judged(tmp_path: Path) -> None:
-    for other in (partial(_row, idle=True, name="NVIDIA L4"), partial(_row, idle=True, total=40960)):
-        recording = _read(tmp_path, _in_turn(_row, other))
-        assert [device.mixed for device in recording.run.gpus] == [True]
-        assert _held(recording) == {}
-
-
 @pytest.mark.parametrize(
     "names", [("A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"), ("NVIDIA A100-SXM4-80GB", "NVIDIA A1O0-SXM4-80GB")]
 )
@@ -361,7 +327,11 @@ def test_names_of_one_board_are_one_gpu(tmp_path: Path, names: tuple[str, str]) 
     assert len(_read(tmp_path, rows).run.gpus) == 1
 
 
-def test_a_damaged_memory_size_is_no_gpu(tmp_path: Path) -> None:
+def test_a_damaged_memory_size_is_no_gpu_and_two_boards_are_not_judged(tmp_path: Path) -> None:
+    for other in (partial(_row, idle=True, name="NVIDIA L4"), partial(_row, idle=True, total=40960)):
+        recording = _read(tmp_path, _in_turn(_row, other))
+        assert [device.mixed for device in recording.run.gpus] == [True]
+        assert _held(recording) == {}
     rows = [_row(second, total=8192 if second in {50, 200} else 81920) for second in range(_SECONDS)]
     assert len(_read(tmp_path, rows).run.gpus) == 1
 

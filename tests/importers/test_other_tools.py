@@ -87,22 +87,16 @@ def test_other_files_are_none_of_them(tmp_path: Path, text: str) -> None:
         logs.read_text(tmp_path, text)
 
 
-def test_gpus_are_selected_and_the_machine_stays(tmp_path: Path) -> None:
+def test_logs_of_a_machine_are_kept_once(tmp_path: Path) -> None:
     text = logs.wandb_csv().replace("gpu.0.gpu", "gpu.1.gpu")
     found = recording(tmp_path, "wandb", text, gpus=(0,))
     assert [device.id for device in found.run.devices] == ["gpu:0", "host"]
     assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [("GPU not selected", 6)]
-
-
-def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
     host = f"timestamp,cpu_percent\n{logs.iso_stamp(0)},5\n{logs.iso_stamp(60)},5\n"
     log, other = logs.write(tmp_path, wandb=logs.wandb_csv(), host=host)
     with pytest.raises(SourceError) as refused:
         logs.read(log, host=other)
     assert refused.value.where == str(other)
-
-
-def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
     rows = logs.wandb_csv(8).splitlines(keepends=True)
     logs.write(tmp_path / "run", a="".join(rows[:5]), b="".join([rows[0], *rows[5:]]))
     found = logs.read(tmp_path / "run", as_one_run=True)

@@ -21,6 +21,7 @@ import gpureport
 from gpureport.cli.main import main
 from gpureport.errors import RenderError
 from gpureport.testing import analyze, build_page, finding
+from tests.golden.test_samples import make_strict
 from tests.report.test_agreement import SETS
 from tests.support import pdf_reading, runs
 from tests.support.hostile import TEXTS, steps_with
@@ -91,7 +92,7 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_json_is_valid_by_its_schema_and_holds_no_samples() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((SAMPLES.parent / "docs/reference/report-2.schema.json").read_text())
-    validator = jsonschema.Draft202012Validator(strict(schema))
+    validator = jsonschema.Draft202012Validator(make_strict(schema))
     made: list[Any] = [run(), run(gpus=1, seconds=0), steps_with(TEXTS["script"]), runs.recorded_steps()]
     for results in (*made, *map(runs.sample, runs.FOLDERS)):
         content = json.loads(gpureport.report(results, format="json"))
@@ -100,16 +101,6 @@ def test_json_is_valid_by_its_schema_and_holds_no_samples() -> None:
         assert all("recording" not in each for each in content["timeline"])
     wrong = {**content, "tiles": [{"label": 1}], "more": True}
     assert len(list(validator.iter_errors(wrong))) >= 2
-
-
-def strict(schema: object) -> object:
-    """Return a schema that allows for no further field, to find what is not described."""
-    if isinstance(schema, list):
-        return [strict(entry) for entry in schema]
-    if not isinstance(schema, dict):
-        return schema
-    inner = {name: strict(entry) for name, entry in schema.items()}
-    return inner | ({"additionalProperties": False} if inner.get("type") == "object" else {})
 
 
 def test_a_report_loads_neither_pandas_nor_pyplot_nor_scipy_stats() -> None:

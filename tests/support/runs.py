@@ -1,6 +1,8 @@
 """Runs that tests of pages look at: sample logs as a person would read them, and runs made by hand."""
 
 import json
+import math
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -22,6 +24,9 @@ UNLIKE = {"recorded", "input_starved", "mapped"}
 
 FOLDERS = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in UNLIKE))
 GAP = "\N{NO-BREAK SPACE}"
+AMOUNT = re.compile(r"(<)?([-−]?[\d,]+(?:\.\d+)?)(?: ?(%|°C|[mkM]?Wh|[MG]iB|MHz|W|GPU-(?:h|min|s|ms)))?")
+SCALES = {"%": 0.01, "MHz": 1e6, "GiB": 2.0**30, "MiB": 2.0**20, "GPU-h": 3600.0, "GPU-min": 60.0, "GPU-ms": 1e-3}
+SCALES |= {"mWh": 3.6, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}
 
 
 @cache
@@ -108,6 +113,18 @@ def strings(content: object) -> Iterator[str]:
 
 def plain(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join(text.replace(GAP, " ").split()))
+
+
+def off(text: str, value: float) -> float:
+    """Return by how many units of its last digit the first number of a text differs from a value; 0.5 is rounding."""
+    found = AMOUNT.match(plain(text))
+    assert found, text
+    less, digits, unit = found.groups()
+    scale = SCALES.get(unit or "", 1.0)
+    shown = float(digits.replace(",", "").replace("−", "-")) * scale
+    if less:
+        return 0.0 if 0 < value < shown else math.inf
+    return abs(shown - value) / (10.0 ** -len(digits.partition(".")[2]) * scale)
 
 
 class ReadPage(HTMLParser):

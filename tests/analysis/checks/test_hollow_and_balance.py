@@ -180,14 +180,11 @@ def test_uneven_gpus() -> None:
     assert [each for each in analyze(rec(util=WORK)).not_judged if each.kind == "imbalance"] == []
 
 
-def test_waits_seen_by_point_samples_differ_by_chance() -> None:
-    """Two GPUs that each work four tenths of the time, seen every 5 s: no stretch of any of ten hours counts."""
+def test_samples_of_two_gpus_differ_by_chance_and_what_one_lacks_is_low_use() -> None:
+    # Two GPUs that each work four tenths of the time, seen every 5 s: no stretch of any of ten hours counts.
     for seed in range(10):
         util = [np.where(np.random.default_rng(2 * seed + gpu).random(720) < 0.4, 97.0, 0.0) for gpu in (0, 1)]
         assert findings_of(analyze(rec(util=util, every=5.0)), "imbalance") == [], seed
-
-
-def test_what_a_gpu_was_short_of_its_peers_is_low_use() -> None:
     for busy in (1, 3):
         analysis = analyze(rec(util=[WORK] * busy + [LESS] * (4 - busy)))
         (one,) = findings_of(analysis, "imbalance")

@@ -144,14 +144,6 @@ def test_what_is_not_a_gap() -> None:
     check("idle_gap", table)
 
 
-def test_power_at_rest_confirms_a_gap() -> None:
-    table: Table = {
-        "between bursts": want(rec(util=bursts(), power=burst_power()), length=9),
-        "within a wait": want(starved(), spans=[(905, 945)], within=5, cause="data"),
-    }
-    check("idle_gap", table)
-
-
 def test_the_cause_of_a_gap() -> None:
     util = [steps((97, 100), (0, 20), (0, 30)), steps((97, 150))]
     back = [steps((97, 100), (0, 20), (97, 30)), steps((97, 150))]
@@ -234,19 +226,18 @@ def test_little_work_between_gaps_gets_no_advice_on_training() -> None:
     assert training.isdisjoint(step.name for step in rare.steps)
 
 
-def test_a_gap_loses_what_the_class_of_gpu_time_holds() -> None:
-    analysis = analyze(rec(util=job((0, 10), (np.nan, 5), (0, 10))))
-    (gap,) = findings_of(analysis, "idle_gap")
-    assert abs((gap.lost_gpu_seconds or 0) - dict(analysis.gpu_time[0].seconds)["idle"]) < 0.5
-
-
-def test_gaps_that_are_not_assessed() -> None:
+def test_gaps_that_are_not_assessed_and_what_power_confirms() -> None:
     table: Table = {"no utilisation": (rec(power=steps((100, 60))), "not_recorded", "gpu_utilization_ratio")}
     check("idle_gap", table)
     split = analyze(rec(util=[job((0, 20)), np.full(140, np.nan)]))
     assert [(entry.device, entry.code) for entry in split.not_judged if entry.kind == "idle_gap"] == [
         ("gpu:1", "not_recorded")
     ]
+    table: Table = {
+        "between bursts": want(rec(util=bursts(), power=burst_power()), length=9),
+        "within a wait": want(starved(), spans=[(905, 945)], within=5, cause="data"),
+    }
+    check("idle_gap", table)
 
 
 EVERY, PAUSE = 120, 12
@@ -303,7 +294,10 @@ def test_stalls() -> None:
     check("periodic_stall", table)
 
 
-def test_gaps_of_a_stall_are_its_consequences() -> None:
+def test_a_gap_loses_what_its_class_holds_and_follows_from_a_stall() -> None:
+    analysis = analyze(rec(util=job((0, 10), (np.nan, 5), (0, 10))))
+    (gap,) = findings_of(analysis, "idle_gap")
+    assert abs((gap.lost_gpu_seconds or 0) - dict(analysis.gpu_time[0].seconds)["idle"]) < 0.5
     analysis = analyze(RUN)
     (stall,), gaps = findings_of(analysis, "periodic_stall"), findings_of(analysis, "idle_gap")
     assert stall.consequences == (gaps[0].fingerprint,)

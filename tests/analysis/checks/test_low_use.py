@@ -53,16 +53,6 @@ def test_low_use_beside_a_calm_machine() -> None:
     check("underutilised", table)
 
 
-def test_phases_of_low_use_that_recur() -> None:
-    four = np.tile(steps((95, 280), (20, 120)), 4)
-    uneven = steps(*[step for low in (60, 140, 200, 300) for step in ((95, 400 - low), (20, low))])
-    table: Table = {
-        "alike": want(rec(util=four), cause="regular phases", length=480, within=12, lost=384, near=16, steps=[]),
-        "of unlike lengths": want(rec(util=uneven), cause=None),
-    }
-    check("low_util_cause_unknown", table)
-
-
 def test_low_use_of_unknown_cause() -> None:
     low = steps((97, 300), (30, 300), (97, 300))
     even, torn = np.tile([25.0, 35.0], 10), np.tile([0.0, 100.0, 100.0, 0.0], 5)
@@ -91,7 +81,14 @@ def test_low_use_of_unknown_cause() -> None:
     check("low_util_cause_unknown", table)
 
 
-def test_low_use_is_claimed_by_one_kind() -> None:
+def test_low_use_is_claimed_by_one_kind_and_recurs_in_phases() -> None:
+    four = np.tile(steps((95, 280), (20, 120)), 4)
+    uneven = steps(*[step for low in (60, 140, 200, 300) for step in ((95, 400 - low), (20, low))])
+    table: Table = {
+        "alike": want(rec(util=four), cause="regular phases", length=480, within=12, lost=384, near=16, steps=[]),
+        "of unlike lengths": want(rec(util=uneven), cause=None),
+    }
+    check("low_util_cause_unknown", table)
     for begin in (0, 250, 400, 700):
         run = rec(util=PHASES, cpu=np.where(np.arange(900) < begin, np.nan, 9))
         kinds = [one.kind for one in analyze(run).findings if one.kind in {"underutilised", "low_util_cause_unknown"}]
@@ -188,13 +185,10 @@ def test_unused_gpus() -> None:
     check("unused_gpu", table)
 
 
-def test_gaps_of_an_unused_gpu_are_as_severe_as_itself() -> None:
+def test_what_an_unused_gpu_makes_of_gaps_and_of_samples_far_apart() -> None:
     analysis = analyze(rec(util=[BUSY, NEVER], memory=[HELD, NEVER]))
     (gap,) = [one for one in findings_of(analysis, "idle_gap") if one.cause == "unused"]
     assert (gap.root, str(gap.severity)) == (findings_of(analysis, "unused_gpu")[0].fingerprint, "warning")
-
-
-def test_samples_far_apart_show_no_short_pauses() -> None:
     times = np.array([0, 1, 2, 9, 10, 11, 12, 40]) * 900.0
     run = rec(util=[np.full(8, 60.0), np.zeros(8)], memory=[np.full(8, 40.0)] * 2, times=times, every=900)
     works, unused = (dict(each.seconds) for each in analyze(run).gpu_time)

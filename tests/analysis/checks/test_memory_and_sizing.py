@@ -77,16 +77,6 @@ def test_how_full_memory_was() -> None:
         )
 
 
-def test_preallocation_is_ruled_out_only_where_it_could_be_assessed() -> None:
-    for seconds, peak in ((30, 52), (120, 52), (30, 30), (120, 30)):
-        memory = steps((0.9 * peak, seconds // 2), (peak, seconds // 2))
-        analysis = analyze(with_memory(memory, steps((97, seconds))))
-        (room,) = findings_of(analysis, "mem_headroom")
-        is_assessed = seconds > 60 or peak < 48
-        assert (unjudged(analysis, "mem_prealloc") == []) == is_assessed, (seconds, peak)
-        assert (bool(room.ruled_out), str(room.confidence)) == (is_assessed, "high" if is_assessed else "medium")
-
-
 LONG = steps((0, 20), (97, 1200))
 
 
@@ -138,7 +128,14 @@ def test_memory_that_keeps_growing() -> None:
     check("mem_leak", table)
 
 
-def test_a_leak_leaves_no_room() -> None:
+def test_what_rules_out_preallocation_and_room() -> None:
+    for seconds, peak in ((30, 52), (120, 52), (30, 30), (120, 30)):
+        memory = steps((0.9 * peak, seconds // 2), (peak, seconds // 2))
+        analysis = analyze(with_memory(memory, steps((97, seconds))))
+        (room,) = findings_of(analysis, "mem_headroom")
+        is_assessed = seconds > 60 or peak < 48
+        assert (unjudged(analysis, "mem_prealloc") == []) == is_assessed, (seconds, peak)
+        assert (bool(room.ruled_out), str(room.confidence)) == (is_assessed, "high" if is_assessed else "medium")
     analysis = analyze(with_memory(np.linspace(1, 40, 300), steps((97, 300))))
     assert [one.kind for one in analysis.findings if one.kind in {"mem_leak", "mem_headroom"}] == ["mem_leak"]
     assert [entry.code for entry in unjudged(analysis, "mem_headroom")] == ["memory_keeps_growing"]

@@ -276,15 +276,12 @@ def warnings_everywhere(gpureport: Program, *asked: str) -> list[str]:
     return warnings
 
 
-def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two: Path) -> None:
+def test_doubts_on_a_recording_and_its_work_are_said_in_every_format(gpureport: Program, two: Path) -> None:
     for name, ended in (("base", 300_000_000), ("workers", None)):
         record(two / name, log(300), ended=ended)
     (warning,) = warnings_everywhere(gpureport, "base", "workers")
     assert warning.startswith("workers ")
     assert warnings_everywhere(gpureport, "base", "before.csv") == []
-
-
-def test_work_that_the_training_log_contradicts_is_said_in_every_format(gpureport: Program, two: Path) -> None:
     rows = [f"{_NINE + second},{second},100.0" for second in range(5, 300, 5)]
     (two / "metrics.csv").write_text("\n".join(["time,step,images_per_s", *rows, ""]))
     runs = ("before.csv", "after.csv", "--tz", "UTC", *("--training", "metrics.csv") * 2)

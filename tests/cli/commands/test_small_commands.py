@@ -142,14 +142,11 @@ def test_without_nvidia_smi_the_job_is_not_started(tmp_path: Path, monkeypatch: 
     assert not started.exists()
 
 
-def test_mistyped_job_leaves_no_folder(tmp_path: Path) -> None:
+def test_a_job_that_cannot_be_started_leaves_no_folder(tmp_path: Path) -> None:
     done = run_record("--host-only", "-o", tmp_path / "rec", "--", "no-such-program-here")
     assert done.returncode == 2
     assert "no-such-program-here: no such program" in done.stderr
     assert not (tmp_path / "rec").exists()
-
-
-def test_job_without_dashes_is_refused(tmp_path: Path) -> None:
     done = run_record("--host-only", "-o", tmp_path / "rec", "touch", "-o", tmp_path / "x", cwd=tmp_path)
     assert done.returncode == 2
     assert f"put -- before the command to run: gpureport record -- touch -o {tmp_path}/x" in done.stderr
@@ -224,15 +221,6 @@ def test_formats_say_the_same(filled: Program) -> None:
         assert {name: row[name] for name in ("id", "name")} == {name: entry[name] for name in ("id", "name")}
 
 
-def test_nothing_selected_is_said(filled: Program) -> None:
-    assert filled("runs", "list", "--where", "gpus>1").out.endswith(".gpureport matches.\n")
-    missing = filled("runs", "list", "--tag", "usr=ann")
-    assert (missing.code, missing.out) == (2, "")
-    assert "user" in missing.err
-    nothing = filled("analyze", "--where", "gpus>1")
-    assert (nothing.code, nothing.out) == (3, "")
-
-
 def test_commands_take_what_is_selected(filled: Program, tmp_path: Path) -> None:
     analysed = filled("analyze", "--where", "tag:user=ann", "--tag", "seen=yes", "--format", "json")
     assert analysed.err == "gpureport: 2 stored runs selected\n"
@@ -244,7 +232,13 @@ def test_commands_take_what_is_selected(filled: Program, tmp_path: Path) -> None
     assert "a → b" in (tmp_path / "page.md").read_text()
 
 
-def test_damaged_runs_are_named(filled: Program, tmp_path: Path) -> None:
+def test_stored_runs_that_are_damaged_or_not_selected_are_named(filled: Program, tmp_path: Path) -> None:
+    assert filled("runs", "list", "--where", "gpus>1").out.endswith(".gpureport matches.\n")
+    missing = filled("runs", "list", "--tag", "usr=ann")
+    assert (missing.code, missing.out) == (2, "")
+    assert "user" in missing.err
+    nothing = filled("analyze", "--where", "gpus>1")
+    assert (nothing.code, nothing.out) == (3, "")
     path = next((tmp_path / ".gpureport" / "runs").glob("*/run.json"))
     path.write_text("{")
     for arguments in (("runs",), ("analyze", "--where", "gpus=1")):
@@ -281,13 +275,6 @@ def test_every_name_is_explained(gpureport: Program) -> None:
         assert "\x1b" not in text
         assert name not in kinds or len(text.splitlines()) <= 40, name
         assert name not in kinds or f"gpureport explain {name} --detail full" in " ".join(text.split()), name
-
-
-def test_a_rule_on_every_figure_can_be_copied(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "gpu.csv").write_text(log(60))
-    for name in listed(gpureport)["Figures"]:
-        (rule,) = re.findall("--fail-on '(.+)'", explained(gpureport, name))
-        assert gpureport("analyze", "gpu.csv", "--fail-on", rule).code in {0, 1}, rule
 
 
 @pytest.mark.slow
@@ -360,7 +347,11 @@ def test_a_name_that_is_not_quite_one_leads_to_what_there_is(gpureport: Program)
         assert nearest in done.err.partition(name)[2], done.err
 
 
-def test_limits_are_those_in_force(gpureport: Program, tmp_path: Path) -> None:
+def test_rules_can_be_copied_and_limits_are_those_in_force(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log(60))
+    for name in listed(gpureport)["Figures"]:
+        (rule,) = re.findall("--fail-on '(.+)'", explained(gpureport, name))
+        assert gpureport("analyze", "gpu.csv", "--fail-on", rule).code in {0, 1}, rule
     (tmp_path / "gpureport.toml").write_text("[rules.throttling]\nmerge = 45\n")
     text = " ".join(explained(gpureport, "throttling", "--detail", "full").split())
     assert re.search(r"merge 45 s; settings: gpureport\.toml", text)

@@ -119,10 +119,6 @@ def test_the_row_of_a_run(tmp_path: Path, given: dict[str, Any], expected: str |
     assert labelled(tmp_path, **given).get("job") == expected
 
 
-def test_a_job_that_is_stated_and_not_there_is_no_other_job_of_the_machine(tmp_path: Path) -> None:
-    assert labelled(tmp_path, tags={"job": "9999", "host": "gpu03"}) == {"job": "9999", "host": "gpu03"}
-
-
 def test_columns_are_tags(tmp_path: Path) -> None:
     assert labelled(tmp_path, tags={"node": "gpu01"}) == {
         "job": "4411",
@@ -170,7 +166,8 @@ def test_times_are_compared_in_one_base(
     assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected
 
 
-def test_a_job_that_was_started_twice_is_told_by_time(tmp_path: Path) -> None:
+def test_jobs_are_told_by_number_and_time(tmp_path: Path) -> None:
+    assert labelled(tmp_path, tags={"job": "9999", "host": "gpu03"}) == {"job": "9999", "host": "gpu03"}
     text = "job,user,node,start,end\n" + "".join(
         f'81,{user},"n[1-2]",2026-10-03 {start}:00:00,2026-10-03 {start + 1}:00:00\n'
         for user, start in (("ada", 9), ("bob", 12))

@@ -68,7 +68,7 @@ def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -
     assert (run.quality.accounted, {POINTS} <= {each.rows for each in run.quality.rejected}) == (True, True)
 
 
-def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> None:
+def test_a_zone_is_found_where_one_fits_or_named(tmp_path: Path) -> None:
     path = store(tmp_path, {"gpu.csv": log(1, over=range(-3000, 4000, 5))})
     recording = reading(path)
     assert len(recording.rows_of("gpu:0")) == POINTS
@@ -76,9 +76,6 @@ def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> Non
     assert len(reading(path, tz="Etc/GMT-1").rows_of("gpu:0")) > POINTS
     # measured is the first part of a long run, and the log covers that
     assert seconds(reading(store(tmp_path / "long", {"gpu.csv": log(0.25)}, lasts=7200)), start=BEGAN)[0] == 0
-
-
-def test_a_zone_that_a_person_names_is_the_zone(tmp_path: Path) -> None:
     path = store(tmp_path, {"gpu.csv": log(1)})
     assert len(reading(path, tz="Europe/Paris").rows_of("gpu:0")) == LASTS
     assert len(reading(path, tz="Asia/Tokyo").rows_of("gpu:0")) == POINTS
@@ -93,23 +90,17 @@ def test_a_file_that_covers_little_or_is_no_log_is_noted_and_not_used(tmp_path: 
     assert any("gpureport/gpu.csv" in note for note in recording.run.quality.notes)
 
 
-def test_a_log_of_one_of_several_nodes_is_not_used(tmp_path: Path) -> None:
-    """Nobody can say which node's gpu:0 it speaks of."""
-    recording = reading(store(tmp_path, {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
-    assert [device.id for device in recording.run.devices] == ["a/gpu:0", "a/host"]
-    assert any("gpureport/gpu.csv" in note for note in recording.run.quality.notes)
-
-
-def test_a_host_log_is_read_as_well(tmp_path: Path) -> None:
+def test_what_only_an_attached_log_knows_is_read(tmp_path: Path) -> None:
     moments = (datetime.fromtimestamp(START / 1e3 + second, UTC) for second in range(LASTS))
     rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
     recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
     assert column(recording, "cpu_busiest_core_ratio", "host") == [1.0] * LASTS
-
-
-def test_gpus_that_only_the_log_knows_are_read(tmp_path: Path) -> None:
     recording = reading(store(tmp_path, {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
+    # Nobody can say which node's gpu:0 it speaks of.
+    recording = reading(store(tmp_path, {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
+    assert [device.id for device in recording.run.devices] == ["a/gpu:0", "a/host"]
+    assert any("gpureport/gpu.csv" in note for note in recording.run.quality.notes)
 
 
 def test_a_run_of_a_tracker_has_one_id_however_much_it_holds(tmp_path: Path, gpureport: Program) -> None:

@@ -47,15 +47,12 @@ def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
     assert run.quality.notes == ()
 
 
-def test_whose_job_it_was(tmp_path: Path) -> None:
+def test_whose_job_it_was_and_what_a_person_says(tmp_path: Path) -> None:
     folder = record(tmp_path / "rec", params={"SLURM_JOB_ID": "4411"}, tags={"user": "ada"})
     tags = dict(read(folder).run.tags)
     assert (tags["job"], tags["user"]) == ("4411", "ada")
     (folder / "labels.json").write_text('{"tags": {"user": "bob"}}')
     assert dict(read(folder).run.tags) == tags | {"user": "bob"}
-
-
-def test_a_person_wins(tmp_path: Path) -> None:
     labels = {"params": {"batch_size": "32"}, "tags": {"host": "mine"}}
     run = read(record(tmp_path / "rec"), tz="Asia/Tokyo", labels=labels).run
     assert dict(run.params) == {"batch_size": "32", "RANK": "0"}
@@ -126,26 +123,15 @@ def test_several_folders_are_one_run(tmp_path: Path) -> None:
     assert joined(tmp_path).timezone is None
 
 
-def test_nodes_are_called_as_their_machines(tmp_path: Path) -> None:
+def test_nodes_are_called_as_their_machines_and_counted_once(tmp_path: Path) -> None:
     for host, nodes in (("node-8.example", ["node-7", "node-8.example"]), ("node-7", ["a", "b"])):
         record(tmp_path / "a")
         record(tmp_path / "b", host=host, util=40)
         assert [device.node for device in joined(tmp_path).devices] == nodes
-
-
-def test_a_machine_that_was_recorded_twice_counts_once(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (record(tmp_path / "runs" / name) / "host.csv").write_text(HOST)
     run = joined(tmp_path / "runs")
     assert [each.rows for each in run.quality.rejected] == [20, 20]
-
-
-def test_folders_that_are_links_are_read(tmp_path: Path) -> None:
-    record(tmp_path / "kept" / "night-7")
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "a").symlink_to(tmp_path / "kept" / "night-7")
-    (tmp_path / "runs" / "b").symlink_to(tmp_path / "runs")
-    assert [each.run.name for each in gpureport.read(tmp_path / "runs")] == ["night-7"]
 
 
 def test_a_recording_of_the_machine(tmp_path: Path) -> None:
@@ -179,7 +165,12 @@ def test_recorded_then_read(gpureport: Program, stand_in_driver: Path) -> None:
     assert each["run"]["timezone"] is not None
 
 
-def test_logs_that_were_compressed_since_are_one_recording() -> None:
+def test_links_and_compressed_logs_are_recordings(tmp_path: Path) -> None:
+    record(tmp_path / "kept" / "night-7")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a").symlink_to(tmp_path / "kept" / "night-7")
+    (tmp_path / "runs" / "b").symlink_to(tmp_path / "runs")
+    assert [each.run.name for each in gpureport.read(tmp_path / "runs")] == ["night-7"]
     found = read(Path("sample_logs/recorded/causes/checkpoints"))
     assert [Path(source.locator).name for source in found.run.sources] == ["gpu.csv.gz", "host.csv.gz", "dmon.log.gz"]
     assert dict(found.run.params)["kind"] == "checkpoints"

@@ -46,13 +46,6 @@ def test_a_compressed_log_and_host_log(tmp_path: Path, packed: str) -> None:
     assert recording.run.id != plain.run.id
 
 
-def test_a_cut_compressed_log_is_read_up_to_there(tmp_path: Path) -> None:
-    content = PACKED["gzip"](log(4000).encode())
-    write(tmp_path, gpu=content[: len(content) // 2])
-    quality = read(tmp_path / "gpu.csv").run.quality
-    assert (quality.rows_kept > 1000, len(quality.notes) > 0) == (True, True)
-
-
 def test_the_identity_is_that_of_the_bytes(tmp_path: Path) -> None:
     write(tmp_path, gpu=log(9))
     run = read(tmp_path / "gpu.csv").run
@@ -61,7 +54,11 @@ def test_the_identity_is_that_of_the_bytes(tmp_path: Path) -> None:
     assert (run.sources[0].sha256, run.sources[0].bytes) == (hashed, len(log(9)))
 
 
-def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+def test_pipes_and_cut_logs_are_read_once_and_up_to_there(tmp_path: Path) -> None:
+    content = PACKED["gzip"](log(4000).encode())
+    write(tmp_path, gpu=content[: len(content) // 2])
+    quality = read(tmp_path / "gpu.csv").run.quality
+    assert (quality.rows_kept > 1000, len(quality.notes) > 0) == (True, True)
     os.mkfifo(tmp_path / "gpu.csv")
     feeder = threading.Thread(target=(tmp_path / "gpu.csv").write_bytes, args=(PACKED["zstd"](log(9).encode()),))
     feeder.start()
@@ -84,12 +81,6 @@ def test_rotated_logs_are_one_run(tmp_path: Path) -> None:
     assert alone.run.id == read(tmp_path / "x/a.csv").run.id != first.run.id
 
 
-def test_time_between_rotated_logs_is_a_gap(tmp_path: Path) -> None:
-    quality = one(tmp_path / "x", a=rows(range(10)), b=rows(range(110, 120))).run.quality
-    assert quality.gaps == (LogGap(device="gpu:0", start=START + 9_000_000, end=START + 110_000_000),)
-    assert quality.coverage_ratio == pytest.approx(18 / 119)
-
-
 def test_logs_of_nodes_are_one_run(tmp_path: Path) -> None:
     for node, util in (("n1", 90), ("n2", 20)):
         write(tmp_path / node, host=HOST_LOG, **{"nvidia-smi": rows(range(20), util=util) + "rubbish\n"})
@@ -103,7 +94,10 @@ def test_logs_of_nodes_are_one_run(tmp_path: Path) -> None:
     assert kept(recording)
 
 
-def test_a_log_per_gpu_is_one_run(tmp_path: Path) -> None:
+def test_time_between_rotated_logs_is_a_gap_and_a_log_per_gpu_is_none(tmp_path: Path) -> None:
+    quality = one(tmp_path / "x", a=rows(range(10)), b=rows(range(110, 120))).run.quality
+    assert quality.gaps == (LogGap(device="gpu:0", start=START + 9_000_000, end=START + 110_000_000),)
+    assert quality.coverage_ratio == pytest.approx(18 / 119)
     recording = one(tmp_path / "x", a=rows(range(20), 0), b=rows(range(20), 1), host=HOST_LOG)
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
 
@@ -158,11 +152,6 @@ def test_a_gpu_keeps_its_number_where_the_indices_are_swapped(tmp_path: Path, na
     assert owners(joined(tmp_path / "replaced", logs)) == [a, b]
 
 
-def test_rotated_logs_may_overlap_by_seconds(tmp_path: Path) -> None:
-    recording = joined(tmp_path, {"gpu.csv.1": gpus((0, 62)), "gpu.csv": gpus(LATE, seed=2)})
-    assert ids(recording) == ["gpu:0"]
-
-
 @pytest.mark.parametrize(
     ("paths", "nodes"),
     [
@@ -183,7 +172,7 @@ def test_the_same_id_at_the_same_time_is_two_nodes(
     assert bool(recording.run.quality.notes) == (not name)
 
 
-def test_nodes_whose_logs_were_rotated(tmp_path: Path) -> None:
+def test_a_host_log_is_its_nodes_or_everybodys(tmp_path: Path) -> None:
     logs = {
         f"{node}.csv{end}": gpus(span, seed=seed)
         for seed, node in enumerate("ab", 1)
@@ -191,9 +180,6 @@ def test_nodes_whose_logs_were_rotated(tmp_path: Path) -> None:
     }
     logs["b-host.csv"] = host("cpu_percent", range(120), range(120))
     assert sorted(ids(joined(tmp_path, logs))) == ["a/gpu:0", "b/gpu:0", "b/host"]
-
-
-def test_one_host_log_of_no_node_is_everybodys(tmp_path: Path) -> None:
     logs = {f"{node}.csv": gpus(BOTH, seed=seed) for seed, node in enumerate("ab", 1)}
     recording = joined(tmp_path, logs | {"cpu.csv": host("cpu_percent", range(120), range(120))})
     assert [(device.id, device.node) for device in recording.run.devices if device.index is None] == [("host", None)]
@@ -207,20 +193,16 @@ def test_one_gpu_in_two_logs_at_a_time_is_one(tmp_path: Path, name: str) -> None
     assert ids(recording) == ["gpu:0"]
 
 
-def test_gpus_of_one_board_stay_two(tmp_path: Path) -> None:
+def test_boards_and_copies_are_told_from_nodes(tmp_path: Path) -> None:
     board = gpus(EARLY, "serial", (0, "1"), (1, "1"))
     assert ids(joined(tmp_path, {"a.csv": board, "b.csv": board})) == ["gpu:0", "gpu:1"]
-
-
-def test_logs_that_say_the_same_are_one_machines(tmp_path: Path) -> None:
     logs = {f"{name}/gpu.csv": gpus(BOTH, seed=seed) for name, seed in (("n1", 1), ("n2", 2), ("copy-of-n1", 1))}
     assert len(ids(joined(tmp_path, logs))) == 2
-
-
-def test_a_note_names_few_of_many_logs(tmp_path: Path) -> None:
     recording = joined(tmp_path, {f"n{number:02}/gpu.csv": gpus(EARLY, seed=1 + number) for number in range(16)})
     (note,) = [note for note in recording.run.quality.notes if "several machines" in note]
     assert ("n02" in note, "n03" in note, "13" in note) == (True, False, True)
+    recording = joined(tmp_path, {"gpu.csv.1": gpus((0, 62)), "gpu.csv": gpus(LATE, seed=2)})
+    assert ids(recording) == ["gpu:0"]
 
 
 def host(name: str, times: Iterable[float], values: Iterable[float]) -> str:
@@ -236,14 +218,6 @@ def beside(folder: Path, cpu: str, io: str) -> Recording:
 
 def cells(recording: Recording, name: str = "cpu_iowait_ratio") -> list[float | None]:
     return [None if cell is None else round(cell, 3) for cell in column(recording, name, HOST)]
-
-
-def test_readings_stand_beside_the_rows_they_cover(tmp_path: Path) -> None:
-    cpu = host("cpu_percent", [1, 2, 3, 4], [10, 20, 30, 40])
-    recording = beside(tmp_path, cpu, host("iowait_percent", [1.4, 2.4, 3.4, 4.4], [1, 2, 3, 4]))
-    assert cells(recording, "cpu_utilization_ratio") == [0.1, 0.2, 0.3, 0.4]
-    assert cells(recording) == [0.01, 0.02, 0.03, 0.04]
-    assert (kept(recording), recording.run.quality.continued, ids(recording)) == (24, 4, ["gpu:0", HOST])
 
 
 @pytest.mark.parametrize(
@@ -262,7 +236,12 @@ def test_logs_of_different_rates(
     assert (cells(recording), kept(recording)) == (expected, rows)
 
 
-def test_the_same_metric_twice_is_refused(tmp_path: Path) -> None:
+def test_readings_stand_beside_the_rows_they_cover_once(tmp_path: Path) -> None:
+    cpu = host("cpu_percent", [1, 2, 3, 4], [10, 20, 30, 40])
+    recording = beside(tmp_path, cpu, host("iowait_percent", [1.4, 2.4, 3.4, 4.4], [1, 2, 3, 4]))
+    assert cells(recording, "cpu_utilization_ratio") == [0.1, 0.2, 0.3, 0.4]
+    assert cells(recording) == [0.01, 0.02, 0.03, 0.04]
+    assert (kept(recording), recording.run.quality.continued, ids(recording)) == (24, 4, ["gpu:0", HOST])
     text = host("cpu_percent", [1, 2], [3, 4])
     with pytest.raises(SourceError) as refused:
         beside(tmp_path, text, text)
@@ -319,15 +298,12 @@ def test_a_part_is_named_by_elapsed_time_or_moment(gpureport: Program) -> None:
     assert part(gpureport, "60")["run"]["id"] in ids
 
 
-def test_a_moment_is_one_of_the_zone_of_the_run(gpureport: Program) -> None:
-    """With a zone, 09:01 is the local time, and a stamp with another offset is the same moment."""
+def test_a_moment_is_one_of_the_zone_and_of_the_run(gpureport: Program) -> None:
+    # With a zone, 09:01 is the local time, and a stamp with another offset is the same moment.
     zone = ("--tz", "Asia/Kolkata")
     local, other = (part(gpureport, start, None, *zone) for start in ("2026-03-14T09:01", "2026-03-14T03:31+00:00"))
     assert local["run"]["started"] == other["run"]["started"]
     assert gpureport("analyze", "gpu.csv", "--from", "2026-03-14T03:31+00:00").code == 2
-
-
-def test_what_is_no_part_is_refused(gpureport: Program) -> None:
     for time in (*NO_TIMES, *BEYOND):
         done = gpureport("analyze", "gpu.csv", "--to" if time in BEYOND else "--from", time, "--tz", "Asia/Kolkata")
         assert (done.code in {2, 3}, done.err.count("\n")) == (True, 1), time

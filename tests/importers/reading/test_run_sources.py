@@ -68,16 +68,13 @@ def test_each_recorder_of_a_job_joins_its_query(tmp_path: Path, companion: str) 
     assert (len(recording.run.sources), recording.run.quality.accounted) == (2, True)
 
 
-def test_what_the_main_log_says_stays_as_it_is_alone(tmp_path: Path) -> None:
+def test_recorders_of_a_job_join_and_leave_the_main_log_as_it_is(tmp_path: Path) -> None:
     joined, alone = read(copy(tmp_path, "query", "dmon", "pmon", "host")), read(PHASES / "query.csv.gz")
     assert figures(joined, alone) == figures(alone, alone)
     for name in ("interval", "started", "ended", "name", "gpus"):
         assert getattr(joined.run, name) == getattr(alone.run, name)
     assert joined.run.quality.gaps == alone.run.quality.gaps
     assert joined.series.column(RATE).null_count < len(joined.series) / 2 + 20
-
-
-def test_all_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
     recording = read(copy(tmp_path, "query", "host", *COMPANIONS), tz="UTC")
     assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
     assert recording.run.interval == pytest.approx(1.007)
@@ -157,43 +154,28 @@ def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
 
 
-def test_logs_that_are_labelled_one_by_one_are_runs(tmp_path: Path) -> None:
+def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
     write(tmp_path / "logs", a=node(1), b=node(2))
     (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
-
-
-def test_a_copy_of_a_part_is_no_second_node(tmp_path: Path) -> None:
     write(tmp_path / "logs", a=node(1), b=node(1, range(55)))
     assert [device.id for device in read(tmp_path / "logs").run.gpus] == ["gpu:0", "gpu:1"]
 
 
-def test_nodes_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
-    write(tmp_path, n1=node(1), n2=node(2))
-    for more, count in (((), 2), (("--as-one-run",), 1)):
-        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
-        assert len(json.loads(done.out)["runs"]) == count
-    assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
-
-
-def test_what_may_add_to_any_of_several_nodes_adds_to_none(tmp_path: Path) -> None:
+def test_what_adds_to_any_node_or_has_no_zone_is_a_run_of_its_own(tmp_path: Path) -> None:
     write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
     assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
-
-
-def test_a_log_without_a_zone_beside_one_in_utc(tmp_path: Path) -> None:
     write(tmp_path, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
     assert runs(tmp_path) == [["a"], ["b"]]
     assert runs(tmp_path, tz="UTC") == [["a", "b"]]
 
 
-def test_the_finer_of_two_recorders_of_one_gpu_is_the_main_one(tmp_path: Path) -> None:
-    write(tmp_path, ".log", slow=query(range(0, 60, 5)), fine=query(range(60)))
-    recording = read(tmp_path)
-    assert (Path(recording.run.sources[0].locator).stem, recording.run.interval) == ("fine", 1.0)
-
-
-def test_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
+def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
+    write(tmp_path, n1=node(1), n2=node(2))
+    for more, count in (((), 2), (("--as-one-run",), 1)):
+        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
+        assert len(json.loads(done.out)["runs"]) == count
+    assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
     write(tmp_path, ".log", gpu0=query(range(60)), gpu1=query(range(60), 1, "GPU-b"))
     compared = json.loads(gpureport("compare", "gpu0.log", "gpu1.log", "--format", "json").out)
     assert [step["label"] for step in compared["steps"]] == ["gpu0", "gpu1"]
@@ -213,7 +195,10 @@ def test_a_companion_named_as_host_log(tmp_path: Path) -> None:
     assert refused.value.code == "joins_no_run"
 
 
-def test_a_finer_companion_gives_means_and_a_coarser_one_its_nearest_reading(tmp_path: Path) -> None:
+def test_finer_and_coarser_companions(tmp_path: Path) -> None:
+    write(tmp_path, ".log", slow=query(range(0, 60, 5)), fine=query(range(60)))
+    recording = read(tmp_path)
+    assert (Path(recording.run.sources[0].locator).stem, recording.run.interval) == ("fine", 1.0)
     gpu, copies = write(tmp_path, ".log", gpu=query(range(0, 60, 10)), copies=dmon(range(60)))
     rates = read(gpu, host=copies).series.column(RATE).to_numpy()
     assert rates[1:-1] / rates[1] == pytest.approx([1, 2, 3, 4], rel=0.1)

@@ -61,15 +61,12 @@ def names(source: Path) -> list[list[str]]:
     return sorted([path.relative_to(source).as_posix() for path in own] for own in paths)
 
 
-def test_what_is_no_log_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_what_is_no_log_or_cannot_be_read_is_one_line_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
     for text, what in REFUSED.items():
         path.write_text(text)
         error = refused(path)
         assert (error.where, what in str(error)) == (str(path), True), (text, str(error))
-
-
-def test_what_cannot_be_read_is_one_short_line(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
     for name, content in UNREADABLE.items():
         path.write_bytes(content)
@@ -168,15 +165,12 @@ def test_a_folder_with_a_store_of_a_tracker_names_it(tmp_path: Path) -> None:
     assert str(tmp_path / "neptune/.neptune") in refused(tmp_path / "neptune").hint
 
 
-def test_the_artifacts_of_a_database_are_no_logs(tmp_path: Path) -> None:
+def test_logs_beside_and_in_a_store_of_a_tracker(tmp_path: Path) -> None:
     kept = attach(tmp_path / "mlruns/1")
     assert "mlflow:STORE" in refused(tmp_path / "mlruns").hint
     assert refused(tmp_path / "mlruns/1").where == str(tmp_path / "mlruns/1")
     for named in (kept, kept.parent, kept.parents[1]):
         assert read(named).run.sources[0].locator == str(kept)
-
-
-def test_logs_beside_a_store_are_read(tmp_path: Path) -> None:
     attach(next(folder(tmp_path / "mlruns", [RUN]).iterdir()))
     write(tmp_path, gpu=log())
     write(tmp_path / "logs", gpu=log(30))
