@@ -232,10 +232,10 @@ def test_one_line_however_it_is_asked_for(gpureport: Program, tmp_path: Path) ->
     for words in (("--debug", "analyze", "absent"), ("analyze", "absent", "--debug")):
         done = gpureport(*words)
         assert (done.code, fault_code(done), "Traceback" in done.err) == (3, "unknown_run", True)
-    for words, text in ((("-",), "timestamp, uuid\n"), (("-", "--source-kind", "mapped"), log())):
-        command = [sys.executable, "-m", "gpureport", "analyze", *words]
-        done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.startswith("gpureport: -: ")) == (3, True)
+    for more, text in (([], "timestamp, uuid\n"), (["--source-kind", "mapped"], log())):
+        command = [sys.executable, "-m", "gpureport", "analyze", "-", *more]
+        piped = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (piped.returncode, piped.stderr.startswith("gpureport: -: ")) == (3, True)
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.pdf"])

@@ -167,7 +167,7 @@ COPIES = "#Date       Time        gpu rxpci txpci\n#YYYYMMDD   HH:MM:SS    Idx  
 )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def logs(tmp_path: Path) -> None:
     texts = {"host": HOST, "loss": TRAINING, "copies": COPIES}
     texts |= {name: table(*map(row, seconds)) for name, seconds in (("a", range(60)), ("b", range(100, 160)))}
@@ -183,6 +183,7 @@ def runs(gpureport: Program, *words: str) -> list[tuple[str, str, list[str]]]:
     ]
 
 
+@pytest.mark.usefixtures("logs")
 def test_sources_of_one_job_join_in_any_order(gpureport: Program) -> None:
     everything = ("a.log", "copies.log", "host.log", "loss.log")
     found = {str(runs(gpureport, *order)) for order in list(permutations(everything))[::4]}
@@ -281,8 +282,8 @@ def test_a_path_with_the_name_of_a_stored_run(job: Path, gpureport: Program) -> 
     assert gpureport("-q", "analyze", "elsewhere").err == ""
 
 
-@pytest.fixture(autouse=True)
-def _two_jobs(tmp_path: Path) -> None:
+@pytest.fixture
+def two_jobs(tmp_path: Path) -> None:
     rows = [
         f"{stamp(second)}, 0, NVIDIA L4, {95 if at_work else 0} %, {9000 if at_work else 3} MiB, 70.00 W"
         for second in range(1500)
@@ -296,6 +297,7 @@ def _runs(gpureport: Program, *arguments: str) -> list[dict[str, Any]]:
     return runs
 
 
+@pytest.mark.usefixtures("two_jobs")
 def test_one_job_is_read_alone_or_each_is_a_run(gpureport: Program) -> None:
     gpureport("ingest", "night.csv")
     for source in ("night.csv", "night"):

@@ -169,8 +169,8 @@ def test_copies_in_other_columns_and_again_and_again(tmp_path: Path) -> None:
     early, late = ("\n".join([*(line for _, line in writer(1, start, 300)), ""]) for start in (0, 4000))
     recording = read_text(tmp_path, (late + early) * 3)
     assert (copies(recording), steps(recording), kept(recording)) == (1200, [("log restarted", 0.0)], 600)
-    lines = [line for _, line in writer(1, 0, 60)]
-    recording = read_text(tmp_path, "\n".join([*lines, lines[20], ""]))
+    rows = [line for _, line in writer(1, 0, 60)]
+    recording = read_text(tmp_path, "\n".join([*rows, rows[20], ""]))
     assert copies(recording) == 1
     assert recording.run.quality.notes[0].startswith("1 row says again")
 

@@ -227,13 +227,12 @@ def test_little_work_between_gaps_gets_no_advice_on_training() -> None:
 
 
 def test_gaps_that_are_not_assessed_and_what_power_confirms() -> None:
-    table: Table = {"no utilisation": (rec(power=steps((100, 60))), "not_recorded", "gpu_utilization_ratio")}
-    check("idle_gap", table)
     split = analyze(rec(util=[job((0, 20)), np.full(140, np.nan)]))
     assert [(entry.device, entry.code) for entry in split.not_judged if entry.kind == "idle_gap"] == [
         ("gpu:1", "not_recorded")
     ]
     table: Table = {
+        "no utilisation": (rec(power=steps((100, 60))), "not_recorded", "gpu_utilization_ratio"),
         "between bursts": want(rec(util=bursts(), power=burst_power()), length=9),
         "within a wait": want(starved(), spans=[(905, 945)], within=5, cause="data"),
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterable
 from hashlib import sha256
@@ -59,10 +60,10 @@ def test_pipes_and_cut_logs_are_read_once_and_up_to_there(tmp_path: Path) -> Non
     write(tmp_path, gpu=content[: len(content) // 2])
     quality = read(tmp_path / "gpu.csv").run.quality
     assert (quality.rows_kept > 1000, len(quality.notes) > 0) == (True, True)
-    os.mkfifo(tmp_path / "gpu.csv")
-    feeder = threading.Thread(target=(tmp_path / "gpu.csv").write_bytes, args=(PACKED["zstd"](log(9).encode()),))
+    os.mkfifo(tmp_path / "pipe.csv")
+    feeder = threading.Thread(target=(tmp_path / "pipe.csv").write_bytes, args=(PACKED["zstd"](log(9).encode()),))
     feeder.start()
-    recording = read(tmp_path / "gpu.csv")
+    recording = read(tmp_path / "pipe.csv")
     feeder.join()
     assert kept(recording) == 9
 
@@ -127,6 +128,7 @@ def gpus(span: tuple[int, int], name: str = "", *held: tuple[int, str], seed: in
 
 
 def joined(folder: Path, logs: dict[str, str]) -> Recording:
+    shutil.rmtree(folder / "run", ignore_errors=True)
     for path, content in logs.items():
         (folder / "run" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "run" / path).write_text(content)
@@ -275,7 +277,7 @@ NO_TIMES = ("soon", "inf", "nan", f"{'9' * 400}h", f"{'9' * 5000}:00:00", "2m:")
 BEYOND = (f"{'9' * 306}s", f"{'9' * 306}d", "1e305", "0001-01-01T00:00")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def a_log(tmp_path: Path) -> None:
     write(tmp_path, gpu=log(300, gpus=2))
 
@@ -288,6 +290,7 @@ def part(gpureport: Program, start: str | None = None, end: str | None = None, *
     return run
 
 
+@pytest.mark.usefixtures("a_log")
 def test_a_part_is_named_by_elapsed_time_or_moment(gpureport: Program) -> None:
     ids = set()
     for (start, end), length in PARTS.items():
@@ -298,6 +301,7 @@ def test_a_part_is_named_by_elapsed_time_or_moment(gpureport: Program) -> None:
     assert part(gpureport, "60")["run"]["id"] in ids
 
 
+@pytest.mark.usefixtures("a_log")
 def test_a_moment_is_one_of_the_zone_and_of_the_run(gpureport: Program) -> None:
     # With a zone, 09:01 is the local time, and a stamp with another offset is the same moment.
     zone = ("--tz", "Asia/Kolkata")
@@ -311,12 +315,14 @@ def test_a_moment_is_one_of_the_zone_and_of_the_run(gpureport: Program) -> None:
     assert gpureport("analyze", "gpu.csv", "--from", "10m", "--to", "11m").code == 3
 
 
+@pytest.mark.usefixtures("a_log")
 @pytest.mark.parametrize("at", [1, 37, 150, 299])
 def test_two_parts_are_the_whole(gpureport: Program, at: int) -> None:
     parts = [part(gpureport, None, f"{at}s"), part(gpureport, f"{at}s")]
     assert sum(each["quality"]["rows_kept"] for each in parts) == 600
 
 
+@pytest.mark.usefixtures("a_log")
 def test_a_part_counts_its_own_work(gpureport: Program, tmp_path: Path) -> None:
     assert part(gpureport, "1m", None, "--work", "100:steps")["run"]["work"] == {"amount": 100.0, "unit": "steps"}
     ticks = range(10_000, 310_000, 10_000)

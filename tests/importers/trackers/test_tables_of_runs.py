@@ -29,12 +29,7 @@ def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Progr
     assert ("computed 50% of the time in the mean" in mean, "too short" in mean) == (True, False)
 
 
-def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program) -> None:
-    done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
-    assert "59% of 205 GPU-hours lost" in done.out
-    assert "1 without a record of the use of all its GPUs: old-18201181)\n" in done.err
-    refused = gpureport("analyze", str(SAMPLES))
-    assert (refused.code, refused.out, f"give {SAMPLES / 'emissions.csv'}" in refused.err) == (3, "", True)
+def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
     train = analyze(gpureport.read(f"{SAMPLES / 'sacct.txt'}#18194943")[0])
     assert (train.findings, {each.code for each in train.not_judged}) == ((), {"single_mean"})
     used = [each.metric("gpu_utilization_ratio") for each in train.statistics]
@@ -42,6 +37,14 @@ def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program) -> None:
     resnet = analyze(gpureport.read(f"{SAMPLES / 'emissions.csv'}#resnet*")[0])
     joules = sum(each.energy_joules or 0.0 for each in resnet.statistics)
     assert joules / 3.6e6 == pytest.approx(2.303, abs=0.001)
+
+
+def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program) -> None:
+    done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
+    assert "59% of 205 GPU-hours lost" in done.out
+    assert "1 without a record of the use of all its GPUs: old-18201181)\n" in done.err
+    refused = gpureport("analyze", str(SAMPLES))
+    assert (refused.code, refused.out, f"give {SAMPLES / 'emissions.csv'}" in refused.err) == (3, "", True)
 
 
 def test_packed_in_utf_16_and_through_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
