@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.cli.program import Program, program
 from tests.recorder.stand_in import install_stand_in
+from tests.support.program import Program, program
 
 settings.register_profile("side by side", deadline=None)
 # how long an example takes says nothing while other tests run

@@ -143,18 +143,12 @@ NOT_TAKEN = {
 
 
 def test_a_step_that_was_taken_is_not_advised_and_one_that_was_not_comes_first() -> None:
-    wrong: list[object] = []
     for params, (kind, step) in TAKEN.items():
         told = advised(kind, **pairs(params))
-        if step not in names(kind) or step in {one.name for one in told.steps}:
-            wrong.append((params, kind, step, names(kind)))
-        if params.split()[0] not in told.recommendation and "precision" not in params:
-            wrong.append((params, kind, told.recommendation))
+        assert (step in names(kind), step in {one.name for one in told.steps}) == (True, False), params
+        assert params.split()[0] in told.recommendation or "precision" in params, params
     for params, (kind, step) in NOT_TAKEN.items():
-        got = names(kind, **pairs(params))
-        if got[0] != step:
-            wrong.append((params, kind, step, got))
-    assert not wrong, wrong
+        assert names(kind, **pairs(params))[0] == step, params
 
 
 def test_spellings_of_params() -> None:
@@ -247,12 +241,9 @@ def test_only_the_input_pipeline_of_the_framework() -> None:
         "note=ported_from_torch": ("input_pipeline", True),
         "torch_version=2.11 jax_version=0.7": ("input_pipeline", True),
     }
-    wrong = {}
     for text, (pipeline, pins) in table.items():
         got = names("cpu_bound", **pairs(text))
-        if [name for name in got if name in PIPELINES] != [pipeline] or ("pinned_memory" in got) != pins:
-            wrong[text] = got
-    assert wrong == {}
+        assert ([name for name in got if name in PIPELINES], "pinned_memory" in got) == ([pipeline], pins), text
     for kind in ("cpu_bound_single", "io_bound"):
         assert [name for name in names(kind, framework="jax") if name in PIPELINES] == ["jax_input"], kind
 

@@ -215,12 +215,9 @@ def answers(run: Recording) -> Answers:
 
 
 def check(table: dict[str, tuple[Recording, Answers]]) -> None:
-    wrong = {}
     for name, (run, expected) in table.items():
         got = answers(run)
-        if {item: got[item] for item in expected} != expected:
-            wrong[name] = {item: got[item] for item in expected}
-    assert not wrong, wrong
+        assert {item: got[item] for item in expected} == expected, name
 
 
 def test_every_question_is_answered() -> None:

@@ -322,12 +322,9 @@ def test_each_class_gets_its_time() -> None:
         "two throttles at once": (classes(rec(util=98, clock=1400 - 700 * both, **heats)), {"throttled": 30}),
         "zeros by chance at 30 s": (classes(rec(util=chance, every=30.0)), {"low_use": 4600, "idle": 0}),
     }
-    wrong = {}
     for name, (got, expected) in table.items():
         near = 500 if "30 s" in name else 5 if "waits" in name else 1.5
-        if {key: got[key] for key in expected} != pytest.approx(expected, abs=near):
-            wrong[name] = {key: got[key] for key in expected}
-    assert wrong == {}
+        assert {key: got[key] for key in expected} == pytest.approx(expected, abs=near), name
 
 
 def test_low_use_has_one_amount() -> None:

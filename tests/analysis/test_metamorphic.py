@@ -29,9 +29,9 @@ from gpureport.testing import (
     recording,
     steps,
 )
+from tests.support.logs import SAMPLES
 from tests.truth import suite
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FOLDERS = sorted(path.parent.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("nvidia-smi.csv"))
 BOUNDED = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W]"
@@ -39,6 +39,7 @@ BUSY = st.sampled_from([97.0, 88.0, 79.0])
 STRETCHES = st.lists(
     st.tuples(st.one_of(BUSY, st.sampled_from([0.0, 3.0, 30.0, 55.0])), st.integers(8, 150)), min_size=3, max_size=9
 )
+
 Parts = list[tuple[float, int]]
 PARTS = st.builds(lambda first, middle, last: [(first, 90), *middle, (last, 90)], BUSY, STRETCHES, BUSY)
 """Utilisation of a GPU that works, rests and does little by turns, at work at both ends: per cent and seconds."""

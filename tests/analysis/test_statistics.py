@@ -116,18 +116,14 @@ def test_energy() -> None:
         ),
         "a single value": ({"power": lone}, (200.0, 1.0, 0.0), None),
     }
-    wrong: dict[str, object] = {}
     for name, (series, (joules, over, bridged), counter) in table.items():
         one = figures(rec(util=98, **series))
         read = one.energy_counter
         got = (one.energy_joules, one.energy_seconds, one.energy_bridged_seconds)
         said = read and (read.total, read.in_gaps, read.restarts, read.impossible)
         known = [(each, one) for each, one in zip(got, (joules, over, bridged), strict=True) if one is not None]
-        if [each for each, value in known if each != pytest.approx(value)]:
-            wrong[name] = got
-        if said != (counter and pytest.approx(counter)):
-            wrong[f"counter of {name}"] = said
-    assert wrong == {}
+        assert [each for each, value in known if each != pytest.approx(value)] == [], (name, got)
+        assert said == (counter and pytest.approx(counter)), name
     unowned = figures(rec(util=98, **shared))
     assert (unowned.energy_joules, unowned.energy_seconds) == (None, None)
 

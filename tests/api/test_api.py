@@ -12,9 +12,9 @@ import pytest
 
 import gpureport
 from gpureport.errors import RenderError, SettingsError, SourceError
-from tests.cli.logs import log as written_log
+from tests.support.logs import SAMPLES
+from tests.support.logs import log as written_log
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
 
 

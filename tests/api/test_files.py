@@ -13,7 +13,7 @@ import pytest
 import gpureport
 from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError
 from gpureport.testing import Quality, Rejected, recording
-from tests.cli.logs import SAMPLE
+from tests.support.logs import SAMPLE
 
 
 @pytest.mark.parametrize(

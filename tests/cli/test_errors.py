@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.logs import HEADER, SAMPLE, gapped, log, record, stamp, table
-from tests.cli.program import Outcome, Program
+from tests.support.logs import HEADER, SAMPLE, gapped, log, stamp, table, write_recording
+from tests.support.program import Program
 
 LONG = "9" * 5000
 STEPS = (
@@ -58,7 +58,7 @@ def prepare(folder: Path) -> None:
         (folder / "two" / f"{place}.csv").write_text(gapped(300 + place))
     for place, text in enumerate(STEPS):
         (folder / f"steps{place}.toml").write_text(text)
-    record(folder / "rec", log(60), started=1, ended=2)
+    write_recording(folder / "rec", log(60), started=1, ended=2)
 
 
 GOOD, PAIR = ("analyze", "good.csv"), ("compare", "good.csv", "good.txt")
@@ -194,10 +194,6 @@ CASES: dict[tuple[str, ...], Case] = {
 }
 
 
-def fault_code(done: Outcome) -> str:
-    return next((line.removeprefix("code: ") for line in done.err.splitlines() if line.startswith("code: ")), "")
-
-
 def test_one_line_and_a_code(gpureport: Program, tmp_path: Path) -> None:
     prepare(tmp_path)
     before = sorted(tmp_path.rglob("*"))
@@ -209,7 +205,7 @@ def test_one_line_and_a_code(gpureport: Program, tmp_path: Path) -> None:
         assert done.err.rstrip("\n").isprintable(), named
         debugged = gpureport("--debug", *words)
         assert (debugged.code, debugged.err.endswith(done.err)) == (code, True), named
-        assert not fault or fault_code(debugged) == fault, (named, fault_code(debugged))
+        assert not fault or debugged.error == fault, (named, debugged.error)
         assert sorted(tmp_path.rglob("*")) == before, named
 
 
@@ -231,7 +227,7 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
 def test_one_line_however_it_is_asked_for(gpureport: Program, tmp_path: Path) -> None:
     for words in (("--debug", "analyze", "absent"), ("analyze", "absent", "--debug")):
         done = gpureport(*words)
-        assert (done.code, fault_code(done), "Traceback" in done.err) == (3, "unknown_run", True)
+        assert (done.code, done.error, "Traceback" in done.err) == (3, "unknown_run", True)
     for more, text in (([], "timestamp, uuid\n"), (["--source-kind", "mapped"], log())):
         command = [sys.executable, "-m", "gpureport", "analyze", "-", *more]
         piped = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)

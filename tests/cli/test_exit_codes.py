@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.testing import fault
-from tests.cli.logs import gapped, log, row, table
-from tests.cli.program import Program
+from tests.support.logs import gapped, log, row, table
+from tests.support.program import Program
 
 KEPT, BROKEN = ("--fail-on", "idle_ratio <= 50%"), ("--fail-on", "idle_ratio <= 0.1%")
 SITE = ("--site", "site", "--date", "2026-03-14")

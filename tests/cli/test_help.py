@@ -13,8 +13,8 @@ import pytest
 
 from gpureport.cli.main import COMMANDS
 from gpureport.cli.main import gpureport as program_group
-from tests.cli.logs import SAMPLE
-from tests.cli.program import Program
+from tests.support.logs import SAMPLE
+from tests.support.program import Program
 
 WIDTH, USUAL = 80, 10
 ASKED = ("--help", "--help-all")

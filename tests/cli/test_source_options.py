@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import log as gpu_log
-from tests.cli.logs import row, stamp, table
-from tests.cli.program import Outcome, Program
 from tests.support import logs as other_tools
-from tests.support.logs import log
+from tests.support.logs import log, row, stamp, table
+from tests.support.logs import log as gpu_log
+from tests.support.program import Outcome, Program
 
 
 @pytest.fixture

@@ -12,17 +12,16 @@ import gpureport
 import gpureport as api
 from gpureport.errors import SettingsError
 from gpureport.testing import Work
-from tests.cli import logs
-from tests.cli.logs import log, stamp
-from tests.cli.logs import record as write_record
-from tests.cli.program import Program
+from tests.support import logs
+from tests.support.logs import log, stamp
+from tests.support.program import Program
 
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
 
 def record(folder: Path, first: int = 0) -> None:
     rows = logs.table(*(logs.row(second) for second in range(first, first + 60)))
-    logs.record(folder, rows, started=1, ended=2, zone="UTC")
+    logs.write_recording(folder, rows, started=1, ended=2, zone="UTC")
 
 
 @pytest.fixture
@@ -307,8 +306,8 @@ STATED = ("--work", "10000:images")
 @pytest.fixture
 def unfinished_runs(tmp_path: Path) -> Path:
     """Lay out a recording and one whose recorder was killed after two thirds of it."""
-    write_record(tmp_path / "runs" / "base", log(300), ended=300_000_000)
-    write_record(tmp_path / "runs" / "cut", log(200), ended=None)
+    logs.write_recording(tmp_path / "runs" / "base", log(300), ended=300_000_000)
+    logs.write_recording(tmp_path / "runs" / "cut", log(200), ended=None)
     (tmp_path / "steps.toml").write_text(
         '[[step]]\nlabel = "base"\nruns = ["runs/base"]\n[[step]]\nlabel = "cut"\nruns = ["runs/cut"]\n'
     )

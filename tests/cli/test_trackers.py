@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.api.test_files import loaded
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
+from tests.support.program import Program
 
 _TICKS = [10_050 * (place + 1) for place in range(60)]
 RUNS = [

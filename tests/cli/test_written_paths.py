@@ -8,8 +8,8 @@ import click
 import pytest
 
 from gpureport.cli.main import COMMANDS, Commands
-from tests.cli.logs import log
-from tests.cli.program import Program
+from tests.support.logs import log
+from tests.support.program import Program
 
 RULE = ("--fail-on", "problem")
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 EVERY = 10
 """Seconds between samples."""

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.cli.program import Program
 from tests.fleet.fleet_logs import Card, generate_fleet, report, write_job
+from tests.support.program import Program
 
 RUNS = 24
 PROGRAM = (sys.executable, "-m", "gpureport")

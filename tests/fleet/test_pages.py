@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.cli.logs import SAMPLES
-from tests.cli.program import Program
 from tests.fleet.fleet_logs import FAULTY, MINUTE, Card, generate_fleet, report, write_job
 from tests.support import pdf_reading
+from tests.support.logs import SAMPLES
+from tests.support.program import Program
 
 COOL = Card(spans=(("work", 3),), uuid="GPU-1", uncorrected=0)
 HOT = Card(spans=(("work", 1), ("hot", 2)), uuid="GPU-1", uncorrected=0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import record, row, table
-from tests.cli.program import Program
 from tests.fleet.fleet_logs import MINUTE, Card, report, write_job
+from tests.support.logs import row, table, write_recording
+from tests.support.program import Program
 
 H100 = "NVIDIA H100 80GB HBM3"
 PRICES = '[prices]\ncurrency = "EUR"\ndate = 2026-10-01\n[[prices.rate]]\nmodel = "A100-SXM4-80GB"\ngpu_hour = 6.0\n'
@@ -144,7 +144,7 @@ def test_runs_that_overlap_on_one_gpu_count_twice(gpureport: Program, jobs: Path
 def test_what_is_in_no_sum_is_named(gpureport: Program, jobs: Path) -> None:
     write_job(jobs, "good")
     write_job(jobs, "bad", start="2026-10-06T12:00")
-    record(jobs.parent / "machine", "", started=1, ended=2)
+    write_recording(jobs.parent / "machine", "", started=1, ended=2)
     (jobs.parent / "machine" / "gpu.csv").unlink()
     (jobs.parent / "machine" / "host.csv").write_text(
         "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02}Z,50\n" for second in range(60))

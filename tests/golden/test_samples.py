@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from gpureport import read
-from tests.cli.program import Outcome, Program, program
 from tests.golden.digests import write_comparison_digest, write_digest
 from tests.golden.properties import Made, find_faults
 from tests.samples.scenarios import SCENARIOS
+from tests.support.program import Outcome, Program, program
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("samples")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport.testing import LogGap, Recording, Rejected, analyze
-from tests.cli.program import Program
 from tests.importers.accounts import START, kept, seconds
 from tests.support import logs
 from tests.support.logs import HEADER, Line, interleaved, log, read_text, row, stamp
+from tests.support.program import Program
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
 BOUNDED = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

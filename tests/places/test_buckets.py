@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import gpureport as api
-from tests.cli.program import Outcome, Program
 from tests.places.conftest import Bucket
 from tests.store.runs import noisy
 from tests.support.logs import log, write
+from tests.support.program import Outcome, Program
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import pytest
 
 from gpureport.errors import PlaceError
 from gpureport.places.buckets import describe_bucket_error
-from tests.cli.program import Program
 from tests.support.logs import log, write
+from tests.support.program import Program
 
 _HEAD = "When getting information for key 'x' in bucket 'b': AWS Error "
 ERRORS = {

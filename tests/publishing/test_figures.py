@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.real import oracle, served
 from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.tracked import state
 from tests.publishing.conftest import refuse
+from tests.support.program import Program
 
 NAMES = ("base", "workers", "amp")
 PER_WORK = "gpu_seconds_per_1000_work"

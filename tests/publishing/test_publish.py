@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.servers import Reply, answering
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.importers.trackers.tracked import state
 from tests.publishing.conftest import refuse
+from tests.support.program import Program
 
 EXPERIMENT = "mlruns/900000000000000000"
 RUN = Made(id=run_id(1), name="baseline", series=monitored([10_000 * (place + 1) for place in range(30)]))

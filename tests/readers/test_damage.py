@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import combinations
 from pathlib import Path
@@ -207,51 +208,46 @@ def test_a_log_of_another_form(tmp_path: Path) -> None:
     assert [(entry.reason, entry.rows) for entry in run.quality.rejected] == [("damaged GPU name", 1)]
 
 
-def _kept(folder: Path, rows: list[str], columns: str = "index") -> Run:
-    run = read_text(folder, "\n".join([f"timestamp, {columns}, utilization.gpu [%]", *rows, ""])).run
-    assert run.quality.rejected == ()
-    return run
+def _ticks(ticks: Iterable[int], gpus: int, cells: Callable[[int], str] = str) -> list[str]:
+    return [f"{stamp(tick + gpu / 500)}, {cells(gpu)}, 90 %" for tick in ticks for gpu in range(gpus)]
 
 
-@pytest.mark.parametrize("seen", [range(3), range(197, 200), range(100, 101)], ids=["lost early", "added late", "once"])
-def test_a_gpu_of_a_few_rows_beside_the_others(tmp_path: Path, seen: range) -> None:
-    rows = [
-        f"{stamp(tick + gpu / 500)}, {gpu}, 90 %" for tick in range(200) for gpu in range(3) if gpu < 2 or tick in seen
-    ]
-    assert len(_kept(tmp_path, rows).devices) == 3
+UUIDS = _CELLS["uuid"]
+SELDOM = sorted([*((float(second), 0) for second in range(250)), *((60 * minute + 0.45, 1) for minute in range(1, 5))])
+FEW_ROWS: dict[str, tuple[str, list[str], int]] = {
+    "lost early": ("index", _ticks(range(3), 3) + _ticks(range(3, 200), 2), 3),
+    "added late": ("index", _ticks(range(197), 2) + _ticks(range(197, 200), 3), 3),
+    "once": ("index", _ticks(range(100), 2) + _ticks([100], 3) + _ticks(range(101, 200), 2), 3),
+    "less often, by another process": ("index", [f"{stamp(second)}, {gpu}, 90 %" for second, gpu in SELDOM], 2),
+    "a short log of many GPUs": ("index", _ticks(range(3), 8), 8),
+    "a driver that names the GPU anew": (
+        "uuid, name",
+        _ticks(range(100), 1, lambda gpu: f"{UUIDS[gpu]}, GeForce RTX 3090")
+        + _ticks(range(101, 104), 1, lambda gpu: f"{UUIDS[gpu]}, NVIDIA GeForce RTX 3090"),
+        1,
+    ),
+    "indices that a reboot swapped": (
+        "index, uuid",
+        _ticks(range(100), 2, lambda gpu: f"{gpu}, {UUIDS[gpu]}")
+        + _ticks(range(400, 403), 2, lambda gpu: f"{gpu}, {UUIDS[1 - gpu]}"),
+        2,
+    ),
+    "rows of a GPU that is lost": (
+        "index, uuid",
+        [
+            f"{stamp(70)}, 0, [GPU is lost], [GPU is lost]" if place == 70 else row
+            for place, row in enumerate(_ticks(range(100), 1, lambda gpu: f"{gpu}, {UUIDS[gpu]}"))
+        ],
+        1,
+    ),
+}
 
 
-def test_a_gpu_logged_less_often_by_another_process(tmp_path: Path) -> None:
-    rows = [(float(second), 0) for second in range(250)] + [(60 * minute + 0.45, 1) for minute in range(1, 5)]
-    assert len(_kept(tmp_path, [f"{stamp(second)}, {gpu}, 90 %" for second, gpu in sorted(rows)]).devices) == 2
-
-
-def test_a_short_log_of_many_gpus(tmp_path: Path) -> None:
-    rows = [f"{stamp(tick + gpu / 500)}, {gpu}, 90 %" for tick in range(3) for gpu in range(8)]
-    assert len(_kept(tmp_path, rows).devices) == 8
-
-
-def test_a_driver_that_names_the_gpu_anew(tmp_path: Path) -> None:
-    uuid = "GPU-8f2c4a10-0b6d-4c1e-9a57-3d2e1f0a9b80"
-    rows = [f"{stamp(second)}, {uuid}, GeForce RTX 3090, 90 %" for second in range(100)]
-    rows += [f"{stamp(second)}, {uuid}, NVIDIA GeForce RTX 3090, 90 %" for second in range(101, 104)]
-    assert len(_kept(tmp_path, rows, "uuid, name").devices) == 1
-
-
-def test_indices_that_a_reboot_swapped(tmp_path: Path) -> None:
-    uuids = [f"GPU-8f2c4a1{gpu}-0b6d-4c1e-9a57-3d2e1f0a9b8{gpu}" for gpu in range(2)]
-    rows = [f"{stamp(tick + gpu / 500)}, {gpu}, {uuids[gpu]}, 90 %" for tick in range(100) for gpu in range(2)]
-    rows += [
-        f"{stamp(tick + gpu / 500)}, {gpu}, {uuids[1 - gpu]}, 90 %" for tick in range(400, 403) for gpu in range(2)
-    ]
-    assert len(_kept(tmp_path, rows, "index, uuid").devices) == 2
-
-
-def test_rows_of_a_gpu_that_is_lost(tmp_path: Path) -> None:
-    uuid = "GPU-8f2c4a10-0b6d-4c1e-9a57-3d2e1f0a9b80"
-    rows = [f"{stamp(second)}, 0, {uuid}, 90 %" for second in range(100)]
-    rows[70] = f"{stamp(70)}, 0, [GPU is lost], [GPU is lost]"
-    assert len(_kept(tmp_path, rows, "index, uuid").devices) == 1
+@pytest.mark.parametrize("name", FEW_ROWS)
+def test_few_rows_of_a_gpu_are_kept(tmp_path: Path, name: str) -> None:
+    columns, rows, gpus = FEW_ROWS[name]
+    run = read_text(tmp_path, "\n".join([f"timestamp, {columns}, utilization.gpu [%]", *rows, ""])).run
+    assert (run.quality.rejected, len(run.devices)) == ((), gpus)
 
 
 DAY = 86_400

@@ -222,12 +222,9 @@ def test_of_a_compressed_log_that_is_cut_the_beginning_is_read(packed: str, tmp_
             assert share < 0.5
 
 
-def test_rubbish_after_a_compressed_log_is_noted(tmp_path: Path) -> None:
+def test_rubbish_and_archives_are_no_logs(tmp_path: Path) -> None:
     recording = read_text(tmp_path, PACKED["gzip"](log(30).encode()) + b"rubbish")
     assert (len(recording.series), len(recording.run.quality.notes)) == (30, 1)
-
-
-def test_archives_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "log.zip", "w") as packed:
         packed.writestr("gpu.csv", log(30))
     with pytest.raises(GpureportError):

@@ -36,12 +36,9 @@ def test_under_mig_utilisation_is_not_assessed(tmp_path: Path) -> None:
     assert all(seconds == 0 for cause, seconds in analysis.gpu_time[0].seconds if cause in {"idle", "startup", "tail"})
 
 
-def test_a_row_remapped_while_the_job_ran_is_a_problem() -> None:
+def test_rows_that_name_a_fault_are_findings() -> None:
     recording = read(PAIRS / "nvidia_smi_query" / "repairs_are_columns.csv")
     assert [finding.severity for finding in findings_of(analyze(recording), "ecc_error")] == ["problem"]
-
-
-def test_an_xid_between_rows_is_a_lost_gpu() -> None:
     recording = read(PAIRS / "nvidia_smi_query" / "an_xid_between_rows_is_an_event.csv")
     assert [finding.devices for finding in findings_of(analyze(recording), "gpu_lost")] == [("gpu:0",)]
 

@@ -77,21 +77,15 @@ def test_bursts_of_any_length_are_several_gpus_that_nothing_distinguishes(tmp_pa
     assert [gpu.mixed for gpu in read(tmp_path, np.cumsum(gaps).astype(np.int64)).run.gpus] == [True]
 
 
-def test_stretched_ticks_are_told_by_a_column_that_repeats(tmp_path: Path) -> None:
+def test_columns_that_repeat_tell_gpus_from_loads(tmp_path: Path) -> None:
     chance = np.random.default_rng(4)
     inside = np.where(chance.random((200, 7)) < 0.3, chance.integers(100, 290, (200, 7)), 1)
     gaps = np.concatenate([np.full((200, 1), 1000), inside], axis=1)
     times = np.cumsum(gaps.reshape(-1)).astype(np.int64)
     assert count(read(tmp_path, times, memory(200, 8))) == 8
-
-
-def test_a_gpu_written_twice_is_one(tmp_path: Path) -> None:
     times, slow = stamps(100, 2, inside=0), np.repeat(np.arange(100) // 3, 2)
     assert count(read(tmp_path, times, slow)) == 1
     assert count(read(tmp_path, times, slow, np.arange(200) % 2)) == 2
-
-
-def test_a_load_that_repeats_is_no_tick(tmp_path: Path) -> None:
     assert count(read(tmp_path, stamps(500, 1), np.arange(500) % 5 * 100)) == 1
 
 

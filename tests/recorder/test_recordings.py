@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from gpureport.testing import Recording
-from tests.cli.program import Program, program
 from tests.recorder.recorded import count_rows, read_run_file
 from tests.recorder.stand_in import read_ticks
 from tests.support.logs import read
+from tests.support.program import Program, program
 
 _LOG = Path(__file__).resolve().parents[2] / "sample_logs/imbalance/nvidia-smi.csv.gz"
 _FORM = Path(__file__).resolve().parents[2] / "sample_logs/recorded/forms/dmon-gpm-DT.txt"

@@ -136,12 +136,9 @@ def test_texts() -> None:
         assert redact_text(text) == text
 
 
-def test_pairs() -> None:
+def test_pairs_and_command_lines() -> None:
     for text, secret in WEAK.items():
         assert secret not in redact_pairs([("note", text)])[0][1], text
-
-
-def test_command_lines() -> None:
     for command, secret in COMMANDS:
         assert secret not in said(command), command
     assert hide_secrets(SETTINGS) == SETTINGS
@@ -204,15 +201,12 @@ def test_own_names_and_patterns() -> None:
         assert redact_text(text) == shown
 
 
-def test_another_set_replaces_the_first() -> None:
+def test_patterns_and_sets_of_secrets() -> None:
     use_own_secrets(OwnSecrets(patterns=("corp-",)))
     assert redact_text("corp-77") == HIDDEN
     use_own_secrets(OwnSecrets(names=("key",), patterns=("lane-", "4711*")))
     assert (redact_text("corp-77"), redact_text("lane-77"), redact_text("key: word")) == ("corp-77", HIDDEN, "key: ***")
     assert redact_pairs([("badge", "47110815"), ("lr", "0.001")]) == (("badge", HIDDEN), ("lr", "0.001"))
-
-
-def test_stars_do_not_multiply() -> None:
     use_own_secrets(OwnSecrets(names=("a*" * 40 + "c",), patterns=("a*" * 40 + "c",)))
     word = "a" * 50_000
     with patience(15):

@@ -74,13 +74,10 @@ def test_what_has_one_label_has_one_figure(analyses: tuple[gpureport.Analysis, .
             found.setdefault(("last step", tile["label"]), []).append(f"{tile['value']} {tile['unit']}".strip())
     alike = {key: {*map(plain, texts)} for key, texts in found.items() if len(texts) > 1}
     assert len(alike) >= 3
-    wrong = {}
     for key, texts in alike.items():
         amounts = [match for text in texts if (match := AMOUNT.match(text)) and match[2]]
         first = next((float(each[2].replace(",", "")) * SCALES.get(each[3] or "", 1.0) for each in amounts), None)
-        if first is not None and any(off(each[0], first) > 1.0 + 1e-6 for each in amounts):
-            wrong[key] = texts
-    assert wrong == {}
+        assert first is None or all(off(each[0], first) <= 1.0 + 1e-6 for each in amounts), (key, texts)
 
 
 def recorded(folder: Path) -> gpureport.Analysis:

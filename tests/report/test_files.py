@@ -210,24 +210,13 @@ def count_pixels(path: Path, colour: tuple[int, int, int]) -> int:
 LIMIT = 20_000
 
 
-def test_samples_and_many_gpus_are_far_below_the_limit() -> None:
-    for name, folders in SETS.items():
-        text = build_page(runs.sample(*folders), "md")
-        assert "Shortened" not in text, name
-        assert len(text.encode()) < 12_000, name
-    assert len(build_page(run(gpus=64, seconds=120), "md").encode()) < 8_000
-
-
-def test_the_result_comes_first_and_the_page_last() -> None:
+def test_markdown_has_the_result_first_and_bars_of_gpu_time() -> None:
     content = runs.page_of(*runs.recorded_steps())
     lines = build_page(runs.recorded_steps(), "md").splitlines()
     assert plain(lines[0]) == plain(f"# {content['verdict']['sentence']}")
     assert lines[-1].startswith("gpureport ")
     headings = [line for line in lines if line.startswith("#")]
     assert len(headings) >= 4
-
-
-def test_bars_are_as_long_as_their_gpu_time() -> None:
     content = runs.page_of(*runs.recorded_steps())
     text = build_page(runs.recorded_steps(), "md")
     drawn = re.findall(r"^\| (\d-[a-z-]+)[^|]* \| `([^`]*)` \|", text, re.MULTILINE)
@@ -249,7 +238,12 @@ def test_a_page_of_many_steps_of_long_names_stays_below_the_limit() -> None:
     assert text.splitlines()[-1].startswith("gpureport ")
 
 
-def test_a_line_that_begins_with_a_figure_is_not_a_list() -> None:
+def test_markdown_is_bounded_and_no_list_by_chance() -> None:
+    for name, folders in SETS.items():
+        text = build_page(runs.sample(*folders), "md")
+        assert "Shortened" not in text, name
+        assert len(text.encode()) < 12_000, name
+    assert len(build_page(run(gpus=64, seconds=120), "md").encode()) < 8_000
     for name, shown in (("1. one", "1\\. one"), ("- three", "\\- three"), ("=== four", "\\=== four")):
         assert shown in build_page(with_run(run(), step=name, name=name), "md", title=name), name
 
@@ -272,16 +266,6 @@ def page(request: pytest.FixtureRequest) -> str:
 
 def digest(text: str) -> str:
     return b64encode(sha256(text.encode()).digest()).decode()
-
-
-def test_elements_are_nested_and_every_reference_has_its_target(page: str) -> None:
-    parsed = ReadPage(page)
-    assert parsed.open == []
-    ids = parsed.values("id")
-    assert len(ids) == len(set(ids))
-    targets = {value.removeprefix("#") for value in parsed.values("href") if value}
-    painted = set(re.findall(r"url\(#([^)]+)\)", page))
-    assert (targets | painted) - set(ids) == set()
 
 
 def test_nothing_is_fetched_and_one_script_runs(page: str) -> None:
@@ -314,31 +298,29 @@ def test_the_policy_allows_style_sheet_and_script_and_nothing_else(page: str) ->
     assert len(style.encode()) + len(script.encode()) <= 40_000
 
 
-def test_the_sections_that_every_page_has(page: str) -> None:
+def test_a_page_is_nested_and_whole(page: str) -> None:
+    parsed = ReadPage(page)
+    assert parsed.open == []
+    ids = parsed.values("id")
+    assert len(ids) == len(set(ids))
+    targets = {value.removeprefix("#") for value in parsed.values("href") if value}
+    painted = set(re.findall(r"url\(#([^)]+)\)", page))
+    assert (targets | painted) - set(ids) == set()
     parts = ("verdict", "gpu-time", "findings", "timeline", "gpus", "quality", "not-assessed", "method")
     assert [part for part in parts if f'<section id="{part}"' not in page] == []
 
 
-def test_a_page_of_one_moment_has_no_script() -> None:
-    page = build_page(run(seconds=0), "html")
-    assert "<script" not in page
-    assert "script-src" not in page
-
-
-def test_a_finding_leads_to_its_mark() -> None:
+def test_a_page_leads_from_findings_to_marks_and_explains_terms() -> None:
     found = ReadPage(build_page(runs.sample("thermal_throttle"), "html"))
     links = [value.removeprefix("#") for value in found.values("href") if value.startswith("#run")]
     assert links
     assert set(links) <= set(found.values("id"))
-
-
-def test_a_title_of_a_persons_own_stands_above_what_was_read() -> None:
-    for title in ("Training for Norvik", ""):
-        assert ("<b>Training for Norvik</b><br>" in build_page(run(), "html", title)) == bool(title)
-
-
-def test_terms_and_checks_are_explained_where_they_stand() -> None:
     found = ReadPage(build_page(runs.sample("thermal_throttle"), "html"))
     titles = found.values("title")
     assert len([title for title in titles if len(title.split()) > 4]) >= 20
     assert not [title for title in titles if "<" in title]
+    for title in ("Training for Norvik", ""):
+        assert ("<b>Training for Norvik</b><br>" in build_page(run(), "html", title)) == bool(title)
+    page = build_page(run(seconds=0), "html")
+    assert "<script" not in page
+    assert "script-src" not in page

@@ -17,7 +17,7 @@ import pytest
 import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
-from gpureport.testing import Confidence, Recording, build_page, with_params, with_quality, with_training
+from gpureport.testing import Confidence, Recording, build_page, with_quality, with_training
 from tests.support import runs
 from tests.support.hostile import TEXTS, steps_with
 from tests.support.runs import SAMPLES, divided, page_of, plain, run, step
@@ -47,20 +47,6 @@ def check_words(page: dict[str, Any]) -> None:
 def without_gpu() -> Recording:
     made = run()
     return gpureport.Recording(run=replace(made.run, devices=()), series=made.series.slice(0, 0))
-
-
-def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:
-    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
-    return [with_training(one, points) for one in step(label, work, runs=count)]
-
-
-def groups(*works: float, count: int = 3) -> Any:
-    several = [
-        with_params(runs.with_run(one, step=None), batch=str(place))
-        for place, work in enumerate(works)
-        for one in step(f"{place}", work, runs=count)
-    ]
-    return gpureport.compare(several, by="param:batch")
 
 
 def lost(start: float, end: float) -> gpureport.Analysis:
@@ -124,11 +110,11 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
         "steps_too_short",
         "Under 20 s",
     ),
-    "faster but worse": (lambda: trained("a", 0.79, 1000) + trained("b", 0.61, 2000), "quality_fell", "0.60"),
-    "faster and as good": (lambda: trained("a", 0.79, 1000) + trained("b", 0.79, 2000), "better", "50%"),
-    "the best of three groups": (lambda: groups(1000, 3000, 2000), "best_group", "67%"),
-    "groups of single runs": (lambda: groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
-    "groups alike": (lambda: groups(1000, 1000, 1000), "no_clear_best_group", ""),
+    "faster but worse": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.61, 2000), "quality_fell", "0.60"),
+    "faster and as good": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.79, 2000), "better", "50%"),
+    "the best of three groups": (lambda: runs.groups(1000, 3000, 2000), "best_group", "67%"),
+    "groups of single runs": (lambda: runs.groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
+    "groups alike": (lambda: runs.groups(1000, 1000, 1000), "no_clear_best_group", ""),
 }
 
 
@@ -166,16 +152,13 @@ def test_a_run_that_breaks_a_rule_is_not_healthy(tmp_path: Path, rule: str, code
     assert (rule in page["verdict"]["details"][0]) == (code == "rules_failed")
 
 
-def test_no_part_of_a_page_calls_little_computing_no_loss() -> None:
+def test_losses_that_are_large_or_not_known_are_never_nothing() -> None:
     for seconds, every in ((20, 10.0), (96, 1.0), (300, 1.0)):
         made = testing.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=every)
         page = page_of(replace(gpureport.analyze(made), findings=()))
         texts = [plain(text) for text in runs.strings(page)]
         wrong = [text for text in texts if re.search(r"ardly any GPU|othing lost|lost 0%$|no problems found", text)]
         assert wrong == [], (seconds, every)
-
-
-def test_a_loss_that_is_not_known_is_never_nothing() -> None:
     heat = replace(testing.finding("thermal_throttle", (0, 300)), severity=testing.Severity.PROBLEM)
     page = page_of(runs.with_findings(divided(computing=600), heat))
     (tile,) = [tile for tile in page["tiles"] if tile["label"] == "GPU time lost"]
@@ -199,14 +182,11 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     assert page_of(run())["verdict"]["doubts"] == 0
 
 
-def test_few_samples_far_apart_are_a_doubt() -> None:
+def test_few_samples_and_low_confidence_are_said() -> None:
     for count, every, doubts in ((12, 90.0, 1), (29, 60.0, 1), (30, 90.0, 0), (12, 30.0, 0)):
         verdict = page_of(testing.recording(util=[80.0] * count, every=every))["verdict"]
         named = [line for line in verdict["details"] if f"{count} samples" in line]
         assert (verdict["doubts"], len(named)) == (doubts, doubts), (count, every, verdict)
-
-
-def test_low_confidence_is_said_beside_the_headline() -> None:
     for confidence, is_said in ((Confidence.LOW, True), (Confidence.HIGH, False)):
         made = testing.finding("idle_gap", (100, 280), lost=180.0, confidence=confidence)
         details = page_of(runs.with_findings(divided(computing=500, idle=100), made))["verdict"]["details"]
@@ -234,12 +214,6 @@ def test_steps_and_many_gpus_are_one_screen() -> None:
     check_screen(runs.recorded_steps())
     check_screen(run(gpus=64, seconds=120))
     check_screen([one for place in range(60) for one in step(f"step {place}")][:60])
-
-
-def test_one_row_is_one_screen(tmp_path: Path) -> None:
-    with gzip.open(SAMPLES / "thermal_throttle/nvidia-smi.csv.gz", "rt") as log:
-        (tmp_path / "row.csv").write_text("".join(log.readlines()[:2]))
-    check_screen(gpureport.read(tmp_path / "row.csv"))
 
 
 def test_bars_are_as_long_as_the_time_they_stand_for() -> None:
@@ -292,7 +266,10 @@ def test_the_last_line_is_the_command_for_the_page(
     assert plain(capsys.readouterr().out.replace("\\\n", " ")).endswith(last)
 
 
-def test_text_is_plain_when_piped_and_holds_no_steering() -> None:
+def test_text_is_plain_and_one_screen(tmp_path: Path) -> None:
+    with gzip.open(SAMPLES / "thermal_throttle/nvidia-smi.csv.gz", "rt") as log:
+        (tmp_path / "row.csv").write_text("".join(log.readlines()[:2]))
+    check_screen(gpureport.read(tmp_path / "row.csv"))
     for full in (False, True):
         assert "\x1b" not in build_page(runs.sample("thermal_throttle"), "txt", full=full)
         assert "\x1b" not in build_page(steps_with(TEXTS["escape codes"]), "txt", full=full)

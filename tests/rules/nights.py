@@ -1,48 +1,17 @@
 """Runs and nights that tests of rules look at."""
 
-import contextlib
-import io
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from pyarrow import parquet
 
 from gpureport import Analysis
-from gpureport.cli import main
 from gpureport.testing import Check, Work, check
 from tests.statistics.runs import level, made
 from tests.support.logs import HEADER, row
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def error(self) -> str:
-        return next((line[6:] for line in self.err.splitlines() if line.startswith("code: ")), "")
-
-
-def call(folder: Path, *arguments: str) -> Done:
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        patch.object(sys, "argv", ["gpureport", *arguments]),
-    ):
-        try:
-            main()
-            code: Any = 0
-        except SystemExit as left:
-            code = left.code
-    return Done(int(code or 0), out.getvalue(), err.getvalue())
+from tests.support.program import Outcome, run_program
 
 
 def date(number: int) -> str:
@@ -58,9 +27,9 @@ def write_log(path: Path, number: int, util: int = 90, rows: int = 120) -> Path:
     return path
 
 
-def add_night(folder: Path, number: int, *more: str, util: int = 90, rows: int = 120) -> Done:
+def add_night(folder: Path, number: int, *more: str, util: int = 90, rows: int = 120) -> Outcome:
     write_log(folder / "night.csv", number, util, rows)
-    return call(folder, "nightly", "night.csv", "--site", "site", "--date", date(number), *more)
+    return run_program(folder, "nightly", "night.csv", "--site", "site", "--date", date(number), *more)
 
 
 def history(folder: Path) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.support.logs import HEADER, row
+from tests.support.program import Program, program
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred \u202e $\\frac{x$ https://a.example @ada &lt;b&gt;"
 RULES = """

@@ -144,22 +144,6 @@ def test_so_many_baseline_runs_will_do(
     assert one(SLOWER, *new, baseline=both).outcome.value == PASSED
 
 
-def test_a_figure_of_one_value_a_run_is_held_against_common_noise() -> None:
-    old, new, close = (made(name, util=level(85), memory=gib) for name, gib in (("o", 40.0), ("n", 44.0), ("c", 40.1)))
-    rule = "change gpu_memory_used_bytes <= {}%"
-    outcomes = [one(rule.format(limit), new, baseline=[old]).outcome.value for limit in (2, 5, 8, 12)]
-    assert outcomes == [BROKEN, BROKEN, CANNOT, PASSED]
-    assert one(rule.format(2), close, baseline=[old]).outcome.value == CANNOT
-
-
-def test_a_relative_change_is_a_share_of_the_baseline() -> None:
-    old, new = made("old", util=level(90), power=200.0), made("new", util=level(90), power=250.0)
-    for limit, value, unit in (("10%", 0.25, "1"), ("10 W", 50.0, "W")):
-        found = one(f"change gpu_power_watts <= {limit}", new, baseline=[old])
-        assert (found.outcome.value, found.unit) == (BROKEN, unit)
-        assert found.value == pytest.approx(value, abs=1e-3)
-
-
 @pytest.mark.parametrize(
     ("limit", "after", "code"),
     [
@@ -177,24 +161,31 @@ def test_what_cannot_be_compared_cannot_pass(limit: str, after: Analysis, code: 
     assert told(one(limit, after, baseline=[OLD])) == (CANNOT, code)
 
 
-def test_a_side_without_work_is_named() -> None:
-    work = Work(amount=1000, unit="steps")
-    known, unknown = night("a", 85.0, work=work), night("b", 85.0)
-    for before, after in ((unknown, known), (known, replace(unknown, run=replace(unknown.run, id="c")))):
-        reason = one(SLOWER, after, baseline=[before]).reason
-        assert ("in the baseline" in reason, "in this run" in reason) == (before is unknown, before is known)
-
-
-def test_a_run_of_the_baseline_is_compared_with_the_others() -> None:
+def test_changes_are_shares_of_the_other_runs() -> None:
+    old, new = made("old", util=level(90), power=200.0), made("new", util=level(90), power=250.0)
+    for limit, value, unit in (("10%", 0.25, "1"), ("10 W", 50.0, "W")):
+        found = one(f"change gpu_power_watts <= {limit}", new, baseline=[old])
+        assert (found.outcome.value, found.unit) == (BROKEN, unit)
+        assert found.value == pytest.approx(value, abs=1e-3)
     tonight = night("new", 70.0)
     found = one(LIMIT, tonight, baseline=[night("old", 85.0, seed=1), night("older", 85.0, seed=2), tonight])
     assert found.outcome.value == BROKEN
     assert found.value == pytest.approx(-0.15, abs=0.005)
 
 
-def test_a_change_is_of_all_gpus() -> None:
+def test_baselines_of_one_value_or_all_gpus() -> None:
+    old, new, close = (made(name, util=level(85), memory=gib) for name, gib in (("o", 40.0), ("n", 44.0), ("c", 40.1)))
+    rule = "change gpu_memory_used_bytes <= {}%"
+    outcomes = [one(rule.format(limit), new, baseline=[old]).outcome.value for limit in (2, 5, 8, 12)]
+    assert outcomes == [BROKEN, BROKEN, CANNOT, PASSED]
+    assert one(rule.format(2), close, baseline=[old]).outcome.value == CANNOT
     rule = {"policy": [{"limit": LIMIT, "for": {"gpu": 0}}]}
     assert told(one(rule, night("new", 85.0, seed=1), baseline=[OLD])) == (CANNOT, "no_gpu_scope")
+    work = Work(amount=1000, unit="steps")
+    known, unknown = night("a", 85.0, work=work), night("b", 85.0)
+    for before, after in ((unknown, known), (known, replace(unknown, run=replace(unknown.run, id="c")))):
+        reason = one(SLOWER, after, baseline=[before]).reason
+        assert ("in the baseline" in reason, "in this run" in reason) == (before is unknown, before is known)
 
 
 def having(run: Analysis, *findings: Finding) -> Analysis:

@@ -134,30 +134,29 @@ def test_a_step_of_five_spreads_is_told_by_its_third_night() -> None:
     assert told >= 40
 
 
-def test_the_level_of_nights_that_are_the_same_is_their_value() -> None:
-    for count in range(10, 40):
-        (found,) = detect_changes(np.repeat([0.0, 2.0], [count, 3]), smallest=0.5, grain=0.5) or (None,)
-        assert found is None or (found.before, found.after) == (0.0, 2.0)
-    (found,) = detect_changes(np.repeat([0.0, 2.0], [30, 10]), smallest=0.5, grain=0.5)
-    assert (found.before, found.after, found.difference) == (0.0, 2.0, 2.0)
-
-
-def test_a_shock_that_fades_is_no_level() -> None:
+def test_shocks_outliers_and_few_nights_are_no_change() -> None:
     for seed in range(20):
         values = quiet(seed, 33)
         values[30:] -= 0.6 * np.array([8.0, 3.0, 1.0])
         assert detect_changes(values, smallest=0.5) == ()
-
-
-def test_outliers_are_no_change() -> None:
     places = ([40], [40, 41], [59], [58, 59], [10], [20, 40])
     for seed, outliers, size in product(range(5), places, (-80.0, -6.0, 12.0)):
         values = quiet(seed)
         values[outliers] += size
         assert detect_changes(values, smallest=0.5) == (), (seed, outliers, size)
+    values = np.array([90.0] * 4 + [10.0] * 5)
+    assert len(values) < FEWEST
+    assert detect_changes(values, smallest=0.5) == ()
+    assert detect_changes(np.zeros(0), smallest=0.5) == ()
 
 
-def test_slow_drift_is_found_and_called_one() -> None:
+def test_small_and_slow_changes() -> None:
+    values = np.array([70.0] * 20 + [70.4] * 20)
+    assert detect_changes(values, smallest=0.5) == ()
+    assert detect_changes(values, smallest=0.0, relative=0.01) == ()
+    (found,) = detect_changes(values, smallest=0.3)
+    assert found.place == 20
+    assert [found.low, found.high] == pytest.approx([0.4, 0.4])
     values = quiet(4)
     values[10:] -= 0.15 * np.arange(50)
     found = detect_changes(values, smallest=0.5)
@@ -166,23 +165,12 @@ def test_slow_drift_is_found_and_called_one() -> None:
     assert any(step.gradual for step in found)
 
 
-def test_few_nights_say_nothing() -> None:
-    values = np.array([90.0] * 4 + [10.0] * 5)
-    assert len(values) < FEWEST
-    assert detect_changes(values, smallest=0.5) == ()
-    assert detect_changes(np.zeros(0), smallest=0.5) == ()
-
-
-def test_too_small_to_matter() -> None:
-    values = np.array([70.0] * 20 + [70.4] * 20)
-    assert detect_changes(values, smallest=0.5) == ()
-    assert detect_changes(values, smallest=0.0, relative=0.01) == ()
-    (found,) = detect_changes(values, smallest=0.3)
-    assert found.place == 20
-    assert [found.low, found.high] == pytest.approx([0.4, 0.4])
-
-
-def test_scale_and_sign_change_nothing() -> None:
+def test_levels_know_their_value_and_their_unit_changes_nothing() -> None:
+    for count in range(10, 40):
+        (found,) = detect_changes(np.repeat([0.0, 2.0], [count, 3]), smallest=0.5, grain=0.5) or (None,)
+        assert found is None or (found.before, found.after) == (0.0, 2.0)
+    (found,) = detect_changes(np.repeat([0.0, 2.0], [30, 10]), smallest=0.5, grain=0.5)
+    assert (found.before, found.after, found.difference) == (0.0, 2.0, 2.0)
     values = quiet(5)
     values[30:] += 5
     places = [step.place for step in detect_changes(values, smallest=0.0)]
@@ -256,13 +244,6 @@ def test_changes_that_begin_together_are_judged_by_the_own_figure(
     assert is_worse(found) is breaks
 
 
-def test_changes_weeks_apart_are_events_of_their_own() -> None:
-    early = [800.0 + n % 2 for n in range(15)] + [900.0 + n % 2 for n in range(15)]
-    late = [0.1 + 0.001 * (n % 2) for n in range(25)] + [0.3] * 5
-    events = group_changes(build_trends(nights({WORK: early, IDLE: late})))
-    assert [(len(event.changes), event.date[-2:]) for event in events] == [(1, "16"), (1, "26")]
-
-
 def usual(count: int) -> list[NightlyRecord]:
     return [night(number, part({SHARE: 0.9, POWER: 300.0}, number)) for number in range(count)]
 
@@ -292,8 +273,12 @@ def back_again(nights_after: int) -> list[NightlyRecord]:
     ]
 
 
-def test_what_went_away_stands_no_longer_when_another_change_comes() -> None:
-    """A job slow for twelve nights, as ever for twelve, and slower by 22% since: the last change alone still holds."""
+def test_changes_apart_are_events_and_those_undone_stand_no_longer() -> None:
+    early = [800.0 + n % 2 for n in range(15)] + [900.0 + n % 2 for n in range(15)]
+    late = [0.1 + 0.001 * (n % 2) for n in range(25)] + [0.3] * 5
+    events = group_changes(build_trends(nights({WORK: early, IDLE: late})))
+    assert [(len(event.changes), event.date[-2:]) for event in events] == [(1, "16"), (1, "26")]
+    # A job slow for twelve nights, as ever for twelve, and slower by 22% since: the last change alone still holds.
     work = [800.0 + n % 2 for n in range(12)] + [1000.0 + n % 2 for n in range(12)] + [800.0 + n % 2 for n in range(12)]
     found = latest(nights({WORK: [*work, *(976.0 + n % 2 for n in range(12))]}))
     assert [event.date[5:] for event in found.standing_events] == ["02-06"]

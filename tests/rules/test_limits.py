@@ -99,12 +99,6 @@ def test_a_mistake_is_named(text: str, code: str) -> None:
     assert (caught.value.code, caught.value.where, bool(caught.value.hint)) == (code, "--fail-on", True)
 
 
-def test_what_was_meant_is_offered() -> None:
-    with pytest.raises(SettingsError) as caught:
-        check("thermal_throtle", RUN)
-    assert "'thermal_throttle'" in caught.value.hint
-
-
 WORDS = (
     st.sampled_from(["", "change ", "new ", "no "]),
     st.sampled_from(["idle_ratio", "lost", "cost", "problem", "idle_gap", "gpu_power_watts", "work_rate_hertz", "x"]),
@@ -135,8 +129,11 @@ def lasting(seconds: float) -> Analysis:
     return analyze(recording(util=np.full(120, 90.0), times=np.linspace(0, seconds, 120)))
 
 
-def test_a_limit_includes_its_end_only_where_it_says_so() -> None:
-    """0.3 s keeps `<= 0.3 s` and breaks `< 0.3 s`, also after the rounding of a sum."""
+def test_limits_offer_what_was_meant_and_include_their_end() -> None:
+    with pytest.raises(SettingsError) as caught:
+        check("thermal_throtle", RUN)
+    assert "'thermal_throttle'" in caught.value.hint
+    # 0.3 s keeps `<= 0.3 s` and breaks `< 0.3 s`, also after the rounding of a sum.
     lost = tuple(finding("idle_gap", (at, at + 1), lost=seconds) for at, seconds in ((10, 0.1), (20, 0.2)))
     run = replace(RUN, findings=lost)
     outcomes = {text: check(f"idle_gap {text} 0.3 s", run)[0].outcome.value for text in (">=", "<=", ">", "<")}
@@ -317,15 +314,12 @@ def test_cost_to_the_target_is_in_the_currency_of_the_prices() -> None:
         assert told(one(f"cost_to_target <= {limit}", run, target=TARGET)) == expected
 
 
-def test_an_accuracy_in_per_cent_is_a_share_all_the_same() -> None:
-    """A limit of 78% means 78 of 100."""
+def test_accuracies_in_per_cent_and_rates_of_training_alone() -> None:
+    # A limit of 78% means 78 of 100.
     run = trained({"val_accuracy": [value * 100 for value in ACCURACY]})
     outcomes = [one(f"val_accuracy >= {limit}", run).outcome.value for limit in ("78%", "80%", "78")]
     assert outcomes == [PASSED, BROKEN, PASSED]
-
-
-def test_the_rate_of_training_alone_leaves_out_the_start_up() -> None:
-    """12,000 steps in ten minutes after five of start-up are 20 a second, without a throughput; without work none."""
+    # 12,000 steps in ten minutes after five of start-up are 20 a second, without a throughput; without work none.
     util = np.concatenate([np.zeros(300), np.full(600, 90.0)])
     run = made("a", util=util, work=Work(amount=12_000, unit="steps"))
     for limit, outcome in ((">= 19 /s", PASSED), (">= 21 /s", BROKEN)):

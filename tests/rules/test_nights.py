@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.rules.nights import add_night, call, date, history, site, write_log
+from tests.rules.nights import add_night, date, history, site, write_log
+from tests.support.program import run_program
 
 NIGHTS, WORSE = 15, 12
 EARLIER = Path(__file__).with_name("earlier")
@@ -44,7 +45,7 @@ def test_a_quiet_night_says_its_own_figure(tmp_path: Path) -> None:
 
 def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     add_night(tmp_path, 0, "--label", "abc", "--param", 'opt=a "b"→')
-    call(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
+    run_program(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
     rows = history(tmp_path)
     first, last = rows[0], rows[-1]
     assert (first["night"].isoformat(), first["label"], first["status"], first["run_name"]) == (
@@ -68,7 +69,7 @@ def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
 
 def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None:
     for number, sources in ((0, ("night.csv", "other.csv")), (1, ("night.csv",))):
-        call(tmp_path, "nightly", *sources, "--site", "site", "--date", date(number))
+        run_program(tmp_path, "nightly", *sources, "--site", "site", "--date", date(number))
     add_night(tmp_path, 0)
     rows = site(tmp_path)["index.html"].split("<h2>Nights</h2>")[1].split("<tr")[2:]
     shown = [(re.findall(r"2026-01-\d\d", each)[0], "No data." in each, "other.csv" in each) for each in rows]
@@ -84,10 +85,10 @@ def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
             shutil.copy(path, tmp_path / "both" / ".gpureport" / "history")
     shutil.copytree(folder / ".gpureport" / "runs", tmp_path / "both" / ".gpureport" / "runs")
     shutil.copy(folder / ".gpureport" / "store.json", tmp_path / "both" / ".gpureport")
-    assert call(tmp_path / "both", "nightly", "--site", "site", "--all-reports").code == 0
+    assert run_program(tmp_path / "both", "nightly", "--site", "site", "--all-reports").code == 0
     assert site(tmp_path / "both") == site(folder)
     before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*.html")}
-    assert call(folder, "nightly", "--site", "site").code == 0
+    assert run_program(folder, "nightly", "--site", "site").code == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -108,7 +109,7 @@ def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
         parquet.write_table(table.replace_schema_metadata({b"gpureport.history": b"2"}), path)
     else:
         parquet.write_table(table[:0] if damage == "empty" else pa.table({"a": [1]}), path)
-    done = call(tmp_path, "--debug", "nightly", "--site", "site")
+    done = run_program(tmp_path, "--debug", "nightly", "--site", "site")
     assert (done.code, done.error, path.name in done.err) == (3, "damaged_night", True)
 
 
@@ -120,7 +121,7 @@ def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
     places = range(0, len(content), len(content) // 40)
     for place in places:
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x21]) + content[place + 1 :])
-        done = call(tmp_path, "nightly", "--site", "site")
+        done = run_program(tmp_path, "nightly", "--site", "site")
         said += done.code == 3
         assert done.code == 3 or site(tmp_path) == whole, place
     assert said > len(places) / 4
@@ -128,7 +129,7 @@ def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
 
 def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:
     shutil.copytree(EARLIER, tmp_path / ".gpureport" / "history")
-    assert call(tmp_path, "nightly", "--site", "site").code == 0
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
     index = site(tmp_path)["index.html"]
     rows = index.split("<h2>Nights</h2>")[1].split("<tr")[2:]
     assert [("No data." in each, "NVIDIA A100" in index) for each in rows].count((True, True)) == 2
@@ -152,7 +153,7 @@ def test_a_change_is_told_with_its_night_size_and_params(folder: Path) -> None:
 
 
 def test_a_night_without_data_is_seen(folder: Path) -> None:
-    call(folder, "nightly", "gone.csv", "--site", "site", "--date", date(NIGHTS))
+    run_program(folder, "nightly", "gone.csv", "--site", "site", "--date", date(NIGHTS))
     pages = site(folder)
     (row,) = (part for part in pages["index.html"].split("<tr") if "No data." in part)
     assert (date(NIGHTS) in row, "gone.csv" in row) == (True, True)
@@ -206,7 +207,7 @@ def test_text_from_outside_is_only_text(tmp_path: Path) -> None:
     names = ("--name", hostile, "--step", hostile, "--label", hostile, "--param", f"{hostile}={hostile}")
     for number in range(2):
         add_night(tmp_path, number, *names)
-    call(tmp_path, "nightly", hostile, "--site", "site", "--date", date(2))
+    run_program(tmp_path, "nightly", hostile, "--site", "site", "--date", date(2))
     pages = {name: text for name, text in site(tmp_path).items() if not name.startswith("nights/")}
     assert all("<script" not in text and "\x1b" not in text for text in pages.values())
     assert {path.name for path in tmp_path.iterdir()} == {".gpureport", "site", "night.csv"}
@@ -216,7 +217,7 @@ def test_several_jobs_are_apart(tmp_path: Path) -> None:
     for number in range(2):
         for step in "ab":
             write_log(tmp_path / f"{step}.csv", 10 * number + ord(step))
-            call(tmp_path, "nightly", f"{step}.csv", "--step", step, "--site", "site", "--date", date(number))
+            run_program(tmp_path, "nightly", f"{step}.csv", "--step", step, "--site", "site", "--date", date(number))
     pages = site(tmp_path)
     assert len([name for name in pages if name.endswith("gpu_utilization_ratio.html")]) == 2
     rows = pages["index.html"].split("<h2>Nights</h2>")[1]
@@ -248,7 +249,7 @@ def test_what_others_put_into_a_site_stays(tmp_path: Path) -> None:
     own = (tmp_path / "site" / "index.html").read_text()
     put(tmp_path / "site", {**FOREIGN, ".tmp-index.html-7-0123abcd": "half", "nights.html": own})
     (tmp_path / "site" / "gpureport-site").unlink()
-    assert call(tmp_path, "nightly", "--site", "site").code == 0
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
     files = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*")}
     assert {name: files[name].read_text() for name in FOREIGN} == FOREIGN
     assert not {".tmp-index.html-7-0123abcd", "nights.html"} & files.keys()
@@ -261,13 +262,13 @@ def test_a_page_of_somebody_else_is_refused(tmp_path: Path) -> None:
     for name in ("index.html", *(name for name in pages if name != "index.html")):
         theirs = {name: "<!doctype html><title>Photos of gpureport</title>"}
         put(tmp_path / "theirs", theirs)
-        done = call(tmp_path, "--debug", "nightly", "--site", "theirs", "--all-reports")
+        done = run_program(tmp_path, "--debug", "nightly", "--site", "theirs", "--all-reports")
         assert (done.code, done.error, site(tmp_path, "theirs")) == (2, "foreign_page", theirs), name
         shutil.rmtree(tmp_path / "theirs")
     put(tmp_path / "site", {"index.html": "<title>Photos</title>"})
-    assert call(tmp_path, "--debug", "nightly", "--site", "site").error == "foreign_page"
+    assert run_program(tmp_path, "--debug", "nightly", "--site", "site").error == "foreign_page"
     (tmp_path / "file").write_text("in the way")
-    assert call(tmp_path, "nightly", "--site", "file").code in {2, 3}
+    assert run_program(tmp_path, "nightly", "--site", "file").code in {2, 3}
 
 
 def test_a_report_that_is_there_stays(folder: Path) -> None:
@@ -275,34 +276,34 @@ def test_a_report_that_is_there_stays(folder: Path) -> None:
     first.write_text(first.read_text().replace("</body>", "kept</body>"))
     second.unlink()
     shutil.rmtree(folder / ".gpureport" / "runs")
-    assert call(folder, "nightly", "--site", "site", "--all-reports").code == 0
+    assert run_program(folder, "nightly", "--site", "site", "--all-reports").code == 0
     assert "kept</body>" in first.read_text()
     index = site(folder)["index.html"]
     assert (index.count("report not kept"), second.name in index) == (1, False)
 
 
 def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
-    assert call(tmp_path, "nightly", "--site", "site").code == 0
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
     assert list(site(tmp_path)) == ["index.html"]
     add_night(tmp_path, 0)
     assert "Not enough data" in site(tmp_path)["index.html"]
 
 
 def baseline(folder: Path, *arguments: str) -> str:
-    return call(folder, "--debug", "baseline", *arguments).error
+    return run_program(folder, "--debug", "baseline", *arguments).error
 
 
 def test_baselines_are_copies(tmp_path: Path) -> None:
     for name, number in (("a", 1), ("b", 2)):
         write_log(tmp_path / f"{name}.csv", number)
-        call(tmp_path, "ingest", f"{name}.csv", "--name", name)
+        run_program(tmp_path, "ingest", f"{name}.csv", "--name", name)
     assert not baseline(tmp_path, "set", "main", "a")
-    call(tmp_path, "runs", "rm", "a", "--yes")
+    run_program(tmp_path, "runs", "rm", "a", "--yes")
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(tmp_path / ".gpureport" / "baselines", elsewhere / ".gpureport" / "baselines")
     shutil.copy(tmp_path / "b.csv", elsewhere / "tonight.csv")
     rule = ("--baseline", "main", "--fail-on", "change gpu_utilization_ratio >= -50 points")
-    assert "no_such_baseline" not in call(elsewhere, "check", "tonight.csv", *rule, "--format", "json").out
+    assert "no_such_baseline" not in run_program(elsewhere, "check", "tonight.csv", *rule, "--format", "json").out
     for sources in (("b.csv", "a.csv"), ("b",)):
         assert not baseline(tmp_path, "set", "main", *sources)
     runs = list((tmp_path / ".gpureport" / "baselines" / "main" / "runs").iterdir())
@@ -313,7 +314,7 @@ def test_baselines_are_copies(tmp_path: Path) -> None:
 
 def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
     write_log(tmp_path / "a.csv", 1)
-    call(tmp_path, "ingest", "a.csv", "--name", "a")
+    run_program(tmp_path, "ingest", "a.csv", "--name", "a")
     assert not baseline(tmp_path, "set", "main", "a")
     (series,) = (tmp_path / ".gpureport" / "runs").rglob("hardware.parquet")
     series.write_bytes(series.read_bytes()[:-8])
@@ -322,8 +323,8 @@ def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
     assert len(list(place.iterdir())) == 1
     shutil.rmtree(place)
     rule = ("--baseline", "main", "--fail-on", "change gpu_utilization_ratio >= -50 points", "--format", "json")
-    assert '"reason_code": "damaged_baseline"' in call(tmp_path, "check", "a.csv", *rule).out
-    mistyped = call(tmp_path, "check", "a.csv", "--baseline", "mian", *rule[2:])
+    assert '"reason_code": "damaged_baseline"' in run_program(tmp_path, "check", "a.csv", *rule).out
+    mistyped = run_program(tmp_path, "check", "a.csv", "--baseline", "mian", *rule[2:])
     assert '"reason_code": "no_such' in mistyped.out or mistyped.code == 4
     for name in ("", "..", "../out", "a/b", ".hidden", "a b", "x" * 65):
         assert baseline(tmp_path, "set", name, "a.csv") == "not_a_baseline_name", name
@@ -373,5 +374,5 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
         left.write_bytes(b"half")
         os.utime(left, (1, 1))
         write_log(place / "3.csv", 3)
-        assert call(place, "nightly", "3.csv", "--site", "site", "--date", date(1)).code == 0
+        assert run_program(place, "nightly", "3.csv", "--site", "site", "--date", date(1)).code == 0
         assert not left.exists()

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.support.logs import HEADER, row
+from tests.support.program import Program, program
 
 FIRST = 1_772_366_400
 """Noon of 1 March 2026, in seconds."""

@@ -151,13 +151,6 @@ def test_findings_that_do_not_count() -> None:
     assert told(one("warning <= 1", run([*gaps(50.0), *gaps(1.0, confidence=Confidence.LOW)])))[0] == PASSED
 
 
-def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:
-    found = one("no problem", run([]))
-    assert (told(found), "cpu_bound" in found.reason) == ((PASSED, "kinds_not_judged"), True)
-    ignored = gpureport.analyze(recording(util=np.full(90, 90.0)), ignore="idle_gap")
-    assert told(one("no idle_gap", ignored)) == (CANNOT, "not_looked_for")
-
-
 @pytest.mark.parametrize(
     ("spent", "kind", "outcome", "code"),
     [
@@ -274,7 +267,11 @@ def test_what_is_acknowledged_does_not_break_a_limit(
     assert LEAK not in findings or found.value == 1
 
 
-def test_an_acknowledgement_holds_through_its_last_day() -> None:
+def test_acknowledgements_and_severities_say_what_is_open() -> None:
+    found = one("no problem", run([]))
+    assert (told(found), "cpu_bound" in found.reason) == ((PASSED, "kinds_not_judged"), True)
+    ignored = gpureport.analyze(recording(util=np.full(90, 90.0)), ignore="idle_gap")
+    assert told(one("no idle_gap", ignored)) == (CANNOT, "not_looked_for")
     made = replace(TEN, findings=(GAP,))
     for until, expected in (("2026-11-21", ACKNOWLEDGED), ("2026-11-20", (BROKEN, "acknowledgement_expired"))):
         assert told(one(known("no idle_gap", until, finding="idle_gap"), made)) == expected

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tests.cli.program import Outcome, Program
+from tests.support.program import Outcome, Program
 
 SHAPES = (
     *("ghp_{}", "glpat-{}", "hf_{}", "sk-{}", "xoxb-{}", "AKIA{}", "npm_{}", "pypi-{}", "nvapi-{}", "hvs.{}"),

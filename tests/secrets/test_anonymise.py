@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.logs import log
-from tests.cli.program import Program
+from tests.support.logs import log
 from tests.support.pdf_reading import needs_poppler, text
+from tests.support.program import Program
 
 
 @pytest.mark.parametrize("command", ["analyze", "report"])

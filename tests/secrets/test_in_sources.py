@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import log, stamp
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START as MLFLOW_START
 from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import START, Schedule, loss, square
 from tests.recorder.recorded import run_record
 from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
+from tests.support.logs import log, stamp
+from tests.support.program import Program
 
 _REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
 

@@ -10,9 +10,9 @@ import pytest
 
 import gpureport as api
 from gpureport.cli import main
-from tests.cli.logs import HEADER, log, row
-from tests.cli.program import Program
 from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
+from tests.support.logs import HEADER, log, row
+from tests.support.program import Program
 
 _SETTINGS = '[secrets]\nnames = ["vault_id", "*_pin"]\npatterns = ["corp-"]\n'
 

@@ -28,14 +28,6 @@ def checks(before: Analysis, after: Analysis) -> dict[str, dict[str, Any]]:
     return {check["check"]: check for check in document(before, after)["comparability"]}
 
 
-def test_equal_recordings_are_comparable() -> None:
-    found = checks(run("a"), run("b"))
-    assert {check["reason_code"] for check in found.values()} <= {"", "not_known"}
-    assert (found["gpu_models"]["before"], found["gpu_models"]["comparable"]) == ("NVIDIA H100 80GB HBM3", True)
-    assert (found["sampling_interval"]["before"], found["sampling_interval"]["unit"]) == (1.0, "s")
-    assert (found["power_limit"]["after"], found["driver"]["after"]) == ("700 W", "550.54")
-
-
 @pytest.mark.parametrize(
     ("check", "other", "silent"),
     [
@@ -71,7 +63,12 @@ def test_power_read_in_another_way_is_doubtful(
     assert checks(*sides)["power_reading"]["comparable"] is comparable
 
 
-def test_number_of_gpus_length_and_interval() -> None:
+def test_recordings_that_are_equal_or_of_other_gpus_length_and_interval() -> None:
+    found = checks(run("a"), run("b"))
+    assert {check["reason_code"] for check in found.values()} <= {"", "not_known"}
+    assert (found["gpu_models"]["before"], found["gpu_models"]["comparable"]) == ("NVIDIA H100 80GB HBM3", True)
+    assert (found["sampling_interval"]["before"], found["sampling_interval"]["unit"]) == (1.0, "s")
+    assert (found["power_limit"]["after"], found["driver"]["after"]) == ("700 W", "550.54")
     found = checks(run("a", gpus=2), run("b", gpus=4, seconds=1300, interval=5.0))
     doubted = {name for name, check in found.items() if check["comparable"] is False}
     assert {"gpu_count", "duration", "sampling_interval"} <= doubted
@@ -92,15 +89,12 @@ def test_less_than_twenty_seconds_are_too_short() -> None:
         assert {check["check"]: check["comparable"] for check in told}["observed_time"] is is_enough, lengths
 
 
-def test_work_in_other_units_and_the_same_run_are_doubtful() -> None:
+def test_work_and_zones_are_doubted_only_where_they_differ() -> None:
     steps, tokens = (run(unit, work=Work(amount=5, unit=unit)) for unit in ("steps", "tokens"))
     assert checks(steps, tokens)["work_unit"]["comparable"] is False
     assert checks(run("a"), tokens)["work_unit"]["comparable"] is False
     assert checks(run("a"), run("b"))["work_unit"]["comparable"] is None
     assert checks(run("a"), run("a"))["different_runs"]["comparable"] is False
-
-
-def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
     zoned = {zone: run(str(zone), info={"timezone": zone}) for zone in (None, "UTC", "Europe/Berlin")}
     for before, after, comparable in ((None, "UTC", None), (None, None, None), ("UTC", "Europe/Berlin", True)):
         other = replace(zoned[after], run=replace(zoned[after].run, id="other", name="other"))
@@ -156,15 +150,12 @@ def test_what_becomes_of_a_finding(before: Analysis, after: Analysis, expected: 
     assert {change: found[0]["reason_code"] for change, found in became(before, after).items()} == expected
 
 
-def test_repetitions_are_counted_and_their_loss_averaged() -> None:
+def test_findings_are_counted_over_runs_and_devices() -> None:
     (stays,) = became(having("a", GAP, step="s"), having("b", step="s"), having("c", GAP))["persisting"]
     assert (stays["before"]["runs"], stays["before"]["lost_gpu_seconds"]) == (1, 10.0)
     for other in (having("d", step="s", missing=[MISSING]), having("d", step="s", seconds=50)):
         (gone,) = became(having("a", GAP), having("b", step="s"), having("c", step="s"), other)["resolved"]
         assert (gone["reason_code"], gone["judged"]) == ("", [2, 3])
-
-
-def test_what_moved_to_other_devices_is_still_there() -> None:
     found = document(having("a", GAP, HOT), having("b", LATER))["gains"][1]["findings"]
     kinds = {change: [each["kind"] for each in all_of] for change, all_of in found.items() if all_of}
     assert kinds == {"persisting": ["idle_gap"], "resolved": ["thermal_throttle"]}

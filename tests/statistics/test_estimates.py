@@ -43,12 +43,9 @@ def test_welch_from_three_runs_a_side() -> None:
     assert estimate_between_runs([1.0], [2.0, 3.0]) is not None
 
 
-def test_runs_that_agree_to_the_digit_scatter_by_rounding() -> None:
+def test_samples_bound_what_runs_tell() -> None:
     assert not between([0.97] * 3, [0.971] * 3, 0.01).excludes_zero()
     assert between([0.97] * 3, [0.99] * 3, 0.01).excludes_zero()
-
-
-def test_no_number_of_runs_tells_more_than_their_samples() -> None:
     for runs in (3, 30):
         found = estimate_between_runs([23.0] * runs, [24.0] * runs, 0.1, least=1.5)
         assert found is not None
@@ -136,13 +133,10 @@ def test_a_constant_is_as_sure_as_it_was_written_down() -> None:
     assert estimate.MeanEstimate(mean=0.0, error=1.0, degrees=9).interval(0.95)[1] == pytest.approx(2.262, abs=0.001)
 
 
-def test_the_gamma_interval_of_equal_gaps_is_that_of_a_count() -> None:
-    """Ten gaps of one length: the exact Poisson interval of ten, 4.80 to 18.39."""
+def test_gaps_are_counted() -> None:
+    # Ten gaps of one length: the exact Poisson interval of ten, 4.80 to 18.39.
     low, high = estimate.find_gap_share_interval((1.0e-3,) * 10, 0.95)
     assert [low * 1000, high * 1000] == pytest.approx([4.795, 18.39], abs=0.005)
-
-
-def test_a_few_gaps_are_counted_and_widen_the_interval_downwards() -> None:
     values = np.full(1200, 90.0) + autoregressive(1200, 0.5, 1.0, np.random.default_rng(3))
     values[200:220] = values[600:620] = values[900:920] = 0.0
     found = measure(values)
@@ -218,19 +212,6 @@ def test_effects_of_a_balanced_design_are_differences_of_means() -> None:
     assert found.is_additive(0.95)
 
 
-def test_an_unbalanced_design_takes_the_other_factor_into_account() -> None:
-    levels = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 1))
-    found = model(levels, [1 + 2 * a + 3 * b for a, b in zip(*levels, strict=True)])
-    assert [found.effect(place, 1).change for place in (0, 1)] == pytest.approx([2, 3])
-
-
-def test_factors_that_change_together_are_not_told_apart() -> None:
-    levels = ((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1))
-    found = model(levels, [1.0, 2.0, 5.0, 6.0])
-    assert [found.is_estimable(place) for place in range(3)] == [False, False, True]
-    assert found.effect(2, 1).change == pytest.approx(1)
-
-
 def test_no_run_left_leaves_no_error() -> None:
     found = model(((0, 1, 2),), [1.0, 2.0, 4.0])
     assert found.degrees == 0
@@ -243,7 +224,14 @@ def test_no_run_left_leaves_no_error() -> None:
     assert (low + high, high - low) == pytest.approx((2.0, 2 * 4.3027 * 0.3 / np.sqrt(12)), abs=1e-4)
 
 
-def test_an_interaction_is_seen() -> None:
+def test_designs_that_are_unbalanced_confounded_or_interact() -> None:
+    levels = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 1))
+    found = model(levels, [1 + 2 * a + 3 * b for a, b in zip(*levels, strict=True)])
+    assert [found.effect(place, 1).change for place in (0, 1)] == pytest.approx([2, 3])
+    levels = ((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1))
+    found = model(levels, [1.0, 2.0, 5.0, 6.0])
+    assert [found.is_estimable(place) for place in range(3)] == [False, False, True]
+    assert found.effect(2, 1).change == pytest.approx(1)
     values = [5 * a * b + e for a, b, e in zip(*BALANCED, [0.1, -0.1] * 4, strict=True)]
     assert model(BALANCED, values).is_additive(0.95) is False
 
@@ -271,21 +259,6 @@ def interval(half_width: float, least: float = 0.0) -> RunInterval:
     return RunInterval(counts=(3, 1), half_width=half_width, least=least)
 
 
-def test_runs_narrow_an_interval() -> None:
-    assert estimate_runs_for_interval(interval(0.04), 0.05) == 3
-    assert estimate_runs_for_interval(interval(0.10), 0.05) == 9
-    assert estimate_runs_for_interval(interval(0.10), 0.05, on_both=True) == 3
-    # the side that can get more is counted, whether it is the larger or the smaller
-    for counts, runs in (((2, 4), 4), ((4, 2), 9), ((1, 4), 2)):
-        now = RunInterval(counts=counts, half_width=0.10, least=0.0)
-        assert estimate_runs_for_interval(now, 0.075) == runs, counts
-
-
-def test_no_number_of_runs_narrows_what_all_are_off_by() -> None:
-    assert estimate_runs_for_interval(interval(0.06, least=0.06), 0.03) is None
-    assert estimate_runs_for_interval(interval(0.06), 0.0) is None
-
-
 @pytest.mark.parametrize(("runs", "spread"), [(3, 0.013), (5, 0.02), (5, 0.005)])
 def test_a_run_like_the_baseline_keeps_a_rule_of_the_smallest_size(runs: int, spread: float) -> None:
     """In at least 19 of 20 cases the change of an identical run is known and within the size."""
@@ -299,8 +272,17 @@ def test_a_run_like_the_baseline_keeps_a_rule_of_the_smallest_size(runs: int, sp
     assert kept / rounds >= 0.95
 
 
-def test_the_smallest_size_grows_with_the_scatter() -> None:
-    """Three runs that spread by 1.3% hold a rule of 8%."""
+def test_runs_narrow_an_interval_and_its_smallest_size() -> None:
+    assert estimate_runs_for_interval(interval(0.04), 0.05) == 3
+    assert estimate_runs_for_interval(interval(0.10), 0.05) == 9
+    assert estimate_runs_for_interval(interval(0.10), 0.05, on_both=True) == 3
+    # the side that can get more is counted, whether it is the larger or the smaller
+    for counts, runs in (((2, 4), 4), ((4, 2), 9), ((1, 4), 2)):
+        now = RunInterval(counts=counts, half_width=0.10, least=0.0)
+        assert estimate_runs_for_interval(now, 0.075) == runs, counts
+    assert estimate_runs_for_interval(interval(0.06, least=0.06), 0.03) is None
+    assert estimate_runs_for_interval(interval(0.06), 0.0) is None
+    # Three runs that spread by 1.3% hold a rule of 8%.
     values = [log(1 - 0.013), 0.0, log(1 + 0.013)]
     assert find_smallest_ratio(estimate_interval_of_next_run(values, 0.0, 0.0)) == pytest.approx(0.071, abs=0.002)
     assert find_smallest_ratio(2.0) == inf

@@ -149,12 +149,6 @@ def test_work_is_what_all_runs_count_alike(base: dict[str, Any], step: dict[str,
         assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None)
 
 
-def test_the_value_at_equal_work_is_a_mean_of_many_or_between_two() -> None:
-    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
-        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
-        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
-
-
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
 def test_a_fall_is_said_as_surely_as_runs_allow(runs: int, verdict: str) -> None:
     for change in over_seeds(runs, 0.61, 3):
@@ -164,7 +158,10 @@ def test_a_fall_is_said_as_surely_as_runs_allow(runs: int, verdict: str) -> None
     assert not fallen([each for after in (0.79, 0.9) for each in over_seeds(runs, after, 3)])
 
 
-def test_a_loss_that_rises_is_worse() -> None:
+def test_values_at_equal_work_and_losses_that_rise() -> None:
+    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
+        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
+        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
     base, step = learning_step("a", {"val_loss": [0.9, 0.5, 0.4]}), learning_step("b", {"val_loss": [2.0, 1.8]})
     change = changes(base, step)[0]
     assert (change["higher_is_better"], change["fell"], change["verdict_code"]) == (False, True, "unconfirmed")
@@ -172,25 +169,6 @@ def test_a_loss_that_rises_is_worse() -> None:
 
 def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[tuple[str, bool]]:
     return list(dict.fromkeys((each["name"], each["leading"]) for each in changes(base, step, **options)))
-
-
-def test_validation_counts_before_training_and_single_batches() -> None:
-    values = [0.5, 0.4, 0.3]
-    base, step = (
-        learning_step(label, dict.fromkeys(("train_loss_step", "loss", "val_loss", "val_acc", "lr"), values))
-        for label in "ab"
-    )
-    assert leading(base, step) == [("val_acc", True), ("val_loss", True), ("loss", False)]
-    assert leading(base, step, better={"lr": "higher"})[:2] == [("lr", True), ("val_acc", True)]
-    base, step = (learning_step(label, {"train_loss_step": values}) for label in "ab")
-    assert [name for name, _ in leading(base, step)] == ["train_loss_step"]
-
-
-def test_what_only_one_step_recorded_does_not_lead() -> None:
-    base = learning_step("a", {"loss": [0.2] * 5})
-    found = changes(base, learning_step("b", {"loss": [0.9] * 5, "val_loss": [0.9] * 5}))
-    told = {each["name"]: (each["leading"], each["verdict_code"]) for each in found}
-    assert told == {"val_loss": (False, "not_enough_data"), "loss": (True, "unconfirmed")}
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (2, "worse")])
@@ -202,7 +180,20 @@ def test_a_run_that_diverged_is_worse(runs: int, verdict: str) -> None:
     assert (change["after"]["best"], bool(changes(other, alike)[0]["fell"])) == (pytest.approx(0.4, abs=0.51), False)
 
 
-def test_a_metric_of_any_name_is_compared_where_a_person_names_it() -> None:
+def test_which_metrics_lead_and_which_are_compared() -> None:
+    values = [0.5, 0.4, 0.3]
+    base, step = (
+        learning_step(label, dict.fromkeys(("train_loss_step", "loss", "val_loss", "val_acc", "lr"), values))
+        for label in "ab"
+    )
+    assert leading(base, step) == [("val_acc", True), ("val_loss", True), ("loss", False)]
+    assert leading(base, step, better={"lr": "higher"})[:2] == [("lr", True), ("val_acc", True)]
+    base, step = (learning_step(label, {"train_loss_step": values}) for label in "ab")
+    assert [name for name, _ in leading(base, step)] == ["train_loss_step"]
+    base = learning_step("a", {"loss": [0.2] * 5})
+    found = changes(base, learning_step("b", {"loss": [0.9] * 5, "val_loss": [0.9] * 5}))
+    told = {each["name"]: (each["leading"], each["verdict_code"]) for each in found}
+    assert told == {"val_loss": (False, "not_enough_data"), "loss": (True, "unconfirmed")}
     base, step = (
         learning_step(label, *({"gain": [end + k / 100] * 5} for k in range(3)))
         for label, end in (("a", 5.0), ("b", 1.0))
@@ -215,25 +206,19 @@ def accuracies(label: str, *ends: float) -> list[Analysis]:
     return learning_step(label, *({"val_acc": [end] * 5} for end in ends))
 
 
-def test_one_run_of_three_that_went_wrong_is_seen() -> None:
+def test_repetitions_of_an_accuracy_are_judged_together() -> None:
     base, step = accuracies("a", 0.78, 0.79, 0.80), accuracies("b", 0.79, 0.80, 0.1)
     change = changes(base, step)[0]
     assert (change["verdict_code"], change["fell"], change["failed"]) == ("no_clear_change", True, pytest.approx([0.1]))
     back = changes(step, base)[0]
     assert (back["failed"], back["fell"]) == ([], False)
-
-
-def test_an_accuracy_in_per_cent_is_judged_as_a_share() -> None:
-    """Not by a tenth of itself: 79 and 73 are as far apart as 0.79 and 0.73."""
+    change = changes(accuracies("a", 0.77, 0.79, 0.80), accuracies("b", 0.70, 0.73, 0.765))[0]
+    assert (change["interval"][1] > 0, change["verdict_code"]) == (True, "worse")
+    # Not by a tenth of itself: 79 and 73 are as far apart as 0.79 and 0.73.
     for scale in (1, 100):
         change = changes(accuracies("a", 0.79 * scale), accuracies("b", 0.73 * scale))[0]
         assert (change["fell"], change["full_scale"]) == (True, scale)
         assert change["margin"] == pytest.approx(0.0342 * scale, abs=0.0001 * scale)
-
-
-def test_repetitions_far_apart_and_separate_are_worse_though_few() -> None:
-    change = changes(accuracies("a", 0.77, 0.79, 0.80), accuracies("b", 0.70, 0.73, 0.765))[0]
-    assert (change["interval"][1] > 0, change["verdict_code"]) == (True, "worse")
 
 
 def figure(values: list[float], name: str = "val_accuracy", every: float = 5.0) -> dict[str, Any]:
@@ -242,23 +227,17 @@ def figure(values: list[float], name: str = "val_accuracy", every: float = 5.0) 
     return before
 
 
-def test_the_end_of_a_metric_is_the_mean_of_its_last_tenth() -> None:
+def test_ends_best_values_and_spread_of_a_metric() -> None:
     assert figure([0.7] * 99 + [0.2])["final"] == pytest.approx(0.65)
     for count, last in ((1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (20, 3), (100, 10)):
         values = [0.0] * (count - last) + [0.8] * last
         assert figure(values)["final"] == pytest.approx(0.8), count
         if count > last:
             assert figure([0.0] * (count - last + 1) + [0.8] * (last - 1))["final"] < 0.79, count
-
-
-def test_the_best_value_depends_on_the_direction() -> None:
     values = [0.1, 0.5, 0.9, 0.9]
     highest, lowest = figure(values, every=100.0), figure(values, "val_loss", every=100.0)
     assert (highest["best"], highest["best_seconds"]) == (0.9, pytest.approx(300, abs=1))
     assert (lowest["best"], lowest["best_seconds"]) == (0.1, pytest.approx(100, abs=1))
-
-
-def test_spread_leaves_out_what_the_run_still_learns() -> None:
     rise = np.linspace(0.2, 0.8, 100)
     assert figure(rise.tolist())["spread"] == pytest.approx(0, abs=1e-9)
     noisy = rise + np.random.default_rng(1).normal(0, 0.01, 100)

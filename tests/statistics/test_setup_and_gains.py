@@ -41,15 +41,12 @@ def changes(*runs: Analysis) -> dict[str, dict[str, Any]]:
     return {change["key"]: change for change in document(*runs)["changes"]}
 
 
-def test_a_param_that_changed() -> None:
+def test_params_that_changed_between_runs() -> None:
     found = changes(
         configured("a", {"workers": "2", "lr": "0.1"}), configured("b", {"workers": "14", "lr": "0.1", "pin": "1"})
     )
     values = {key: (change["before"], change["after"]) for key, change in found.items()}
     assert values == {"workers": ("2", "14"), "pin": (None, "1")}
-
-
-def test_values_of_repetitions_stay_apart() -> None:
     before = [configured("a", {"workers": value}, name=str(at)) for at, value in enumerate(("2", "2", "14"))]
     after = [configured("b", {"workers": value}, name=str(at)) for at, value in enumerate(("14", "14", "2"))]
     found = changes(*before, *after)["workers"]
@@ -60,7 +57,7 @@ def test_values_of_repetitions_stay_apart() -> None:
     assert changes(*before, *same) == {}
 
 
-def test_what_describes_one_run_is_no_change_of_the_setup() -> None:
+def test_what_describes_one_run_is_no_change() -> None:
     one_run = ("sys/id", "run_id", "runId", "created", "git.commit", "mlflow.source.git.commit", "mlflow.note.content")
     for key in (*one_run, "user", "job"):
         found = changes(configured("a", tags={key: "1"}), configured("b", tags={key: "2"}))
@@ -68,23 +65,17 @@ def test_what_describes_one_run_is_no_change_of_the_setup() -> None:
     for key in ("model.name", "data_dir", "optimizer", "user_embedding", "seed"):
         found = changes(configured("a", {key: "1"}), configured("b", {key: "2"}))
         assert [change["of_one_run"] for change in found.values()] == [False], key
-
-
-def test_seeds_that_no_two_runs_share_are_no_change() -> None:
     for seeds, is_of_one_run in ((("1", "2", "3", "4"), True), (("1", "1", "2", "2"), False)):
         runs = [configured("ab"[at // 2], {"seed": seed}, name=str(at)) for at, seed in enumerate(seeds)]
         assert changes(*runs)["seed"]["of_one_run"] == is_of_one_run, seeds
 
 
-def test_hardware() -> None:
-    """A GPU of another size is a change; totals that a tracker's shares give are of one size within 5%."""
+def test_hardware_and_params_are_changes_where_they_were_recorded() -> None:
+    # A GPU of another size is a change; totals that a tracker's shares give are of one size within 5%.
     sizes = [replace(GPU, memory_total_bytes=total) for total in (79_600_000_000, 80_400_000_000, 40_000_000_000)]
     first, second, third = (configured(label, device=gpu) for label, gpu in zip("abc", sizes, strict=True))
     assert changes(first, second) == {}
     assert [(each["kind"], each["after"]) for each in changes(second, third).values()] == [("hardware", "37 GiB")]
-
-
-def test_whether_params_were_recorded() -> None:
     runs = configured("a", {"x": "1"}), configured("b", tags={"y": "2"}), configured("c", tags={"user": "ada"})
     gains = document(*runs, configured("d"))["gains"]
     assert [row["params_recorded"] for row in gains[1:]] == [True, False, False]
@@ -193,7 +184,7 @@ def test_ratios_to_the_step_before_and_to_the_first() -> None:
     assert speed["interval"][0] < speed["ratio"] < speed["interval"][1]
 
 
-def test_gains_are_of_the_job_and_cost_needs_a_price() -> None:
+def test_gains_need_a_price_and_stand_with_changes_in_one_row() -> None:
     since = document(*runs_of("a", 300), *runs_of("b", 180, gpus=2))["gains"][1]["since_before"]
     assert since["whole_job"]["ratio"] == pytest.approx(300 / 180, rel=0.03)
     assert since["gpu_time"]["ratio"] == pytest.approx(2 * 180 / 300, rel=0.03)
@@ -202,9 +193,6 @@ def test_gains_are_of_the_job_and_cost_needs_a_price() -> None:
     assert priced["cost"]["ratio"] == pytest.approx(priced["gpu_time"]["ratio"])
     bare = document(configured("a"), configured("b"))["gains"][1]["since_before"]
     assert {bare[name] for name in ("whole_job", "gpu_time", "cost", "energy")} == {None}
-
-
-def test_changes_advice_and_findings_stand_in_one_row() -> None:
     before = configured("a", {"workers": "2"}, tags={"sys/id": "X-1"}, findings=[advising("loader_workers")])
     row = document(before, configured("b", {"workers": "14"}, tags={"sys/id": "X-2"}))["gains"][1]
     assert row["params_recorded"]
@@ -253,16 +241,13 @@ def lost(kind: str, seconds: float | None, cause: str | None = None, gpu: int = 
     return finding(kind, (0, 30), lost=seconds, cause=cause, devices=(f"gpu:{gpu}",))
 
 
-def test_findings_of_one_kind_and_cause_count_together() -> None:
-    """Two gaps of 30 s for data come before one of 50 s for a checkpoint; a mean over the runs of the step."""
+def test_the_largest_finding_left_counts_one_kind_and_cause() -> None:
+    # Two gaps of 30 s for data come before one of 50 s for a checkpoint; a mean over the runs of the step.
     gaps = [lost("idle_gap", 30.0, "data"), lost("idle_gap", 30.0, "data", 1)]
     first = configured("last", findings=[*gaps, lost("idle_gap", 50.0, "checkpoint")], name="1")
     found = remaining(first, configured("last", findings=gaps[:1], name="2"))["largest"]
     assert (found["kind"], found["cause"], found["findings"], found["runs"]) == ("idle_gap", "data", 3, 2)
     assert (found["lost_gpu_seconds"], found["devices"]) == (45.0, ["gpu:0", "gpu:1"])
-
-
-def test_the_largest_finding_left() -> None:
     gap = lost("idle_gap", 100.0, "data")
     root = replace(lost("cpu_bound", 80.0), consequences=(gap.fingerprint,))
     assert remaining(configured("last", findings=[gap, root]))["largest"]["kind"] == "cpu_bound"

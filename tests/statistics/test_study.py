@@ -108,7 +108,7 @@ def test_effects_and_the_best_are_those_of_another_computation() -> None:
     assert told["interval"] == pytest.approx(np.expm1([change - half, change + half]), rel=1e-6)
 
 
-def test_the_best_stands_clear_of_all_others() -> None:
+def test_the_best_group_stands_clear_or_beside_others() -> None:
     best = study(repeated(("8", 100), ("16", 200), ("32", 240)))["best"]
     speed, cost = best["speed"], best["cost"]
     assert (speed["label"], speed["next"], speed["verdict_code"]) == ("batch=32", "batch=16", "better")
@@ -116,18 +116,12 @@ def test_the_best_stands_clear_of_all_others() -> None:
     assert speed["change"] == pytest.approx(0.2, abs=0.01)
     assert (cost["label"], cost["verdict_code"], cost["metric"]) == ("batch=32", "better", "gpu_seconds_per_1000_work")
     assert cost["change"] == pytest.approx(1 / 1.2 - 1, abs=0.01)
-
-
-def test_no_clear_best_names_the_groups_beside_it() -> None:
     close = ("16", 200.0), ("32", 202.0)
     speed = study(repeated(("8", 100), *close, between=0.03))["best"]["speed"]
     assert (speed["verdict_code"], speed["rivals"]) == ("no_clear_change", ["batch=16"])
     single = study([*repeated(*close, between=0.03), run(60, 99, batch="8")])["best"]["speed"]
     assert (set(single["rivals"]), single["unconfirmed"]) == ({"batch=16", "batch=8"}, ["batch=8"])
-
-
-def test_a_short_run_may_come_first() -> None:
-    """A group of one run of 40 s is not passed over for the next, and nothing is claimed of it."""
+    # A group of one run of 40 s is not passed over for the next, and nothing is claimed of it.
     speed = study([*repeated(("8", 100), ("16", 200)), run(240, 9, seconds=40, batch="32")])["best"]["speed"]
     assert (speed["label"], speed["unknown"], speed["verdict_code"] == "better") == ("batch=32", [], False)
 
@@ -182,13 +176,6 @@ def test_what_else_varied_is_held_equal() -> None:
     assert study(designed(rates))["effects"][0]["additive"] is False
 
 
-def test_a_name_for_every_run_is_no_setting() -> None:
-    runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
-    assert [each["key"] for each in study(runs)["names"]] == ["out"]
-    single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
-    assert [setting["key"] for setting in study(single)["effects"][0]["settings"]] == ["batch", "lr"]
-
-
 def test_without_one_unit_of_work_utilisation_is_studied() -> None:
     silent = [run(None, seed, batch=batch) for seed, batch in enumerate(("8", "8", "16", "16"))]
     mixed = [run(100.0, seed, batch="8") for seed in range(2)]
@@ -215,7 +202,11 @@ def test_a_best_that_trains_worse_is_named_with_both_values() -> None:
     assert study(equal)["best"]["cost"]["lower_quality"] == []
 
 
-def test_many_settings_that_changed_together_are_told_apart_in_time() -> None:
+def test_names_of_runs_are_no_setting_and_many_settings_take_no_time() -> None:
+    runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
+    assert [each["key"] for each in study(runs)["names"]] == ["out"]
+    single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
+    assert [setting["key"] for setting in study(single)["effects"][0]["settings"]] == ["batch", "lr"]
     runs = []
     for one in repeated(("8", 100.0), ("16", 200.0)):
         more = [(f"p{number:02}", f"{number} with {dict(one.run.params)['batch']}") for number in range(60)]

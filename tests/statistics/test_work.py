@@ -69,12 +69,6 @@ def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
     assert units(images, samples) == ["samples"] * 2
 
 
-def test_a_time_in_milliseconds_is_one() -> None:
-    seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
-    found = delta(compared(seconds, thousandths), TRAINING_RATE)
-    assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
-
-
 def test_throughput_tells_both_rates() -> None:
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
     found = delta(comparison, PER_WORK)
@@ -99,7 +93,10 @@ def test_repetitions_by_throughput_are_better() -> None:
     assert found.difference == pytest.approx(10 / 1.5 - 10, rel=0.05)
 
 
-def test_the_step_counter_tells_when_nothing_else_does() -> None:
+def test_milliseconds_and_step_counters_are_rates() -> None:
+    seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
+    found = delta(compared(seconds, thousandths), TRAINING_RATE)
+    assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
     found = compared(run("a", counted(2.0)), run("b", counted(2.0)))
     assert found.steps[0].work_unit == "steps"
     assert delta(found, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
@@ -128,14 +125,11 @@ def test_steps_of_another_batch_are_counted_in_samples() -> None:
             assert delta(found, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
 
 
-def test_other_units_of_work_are_not_compared() -> None:
+def test_gpu_time_per_work_needs_the_same_unit_of_every_run() -> None:
     found = delta(compared(run("a", rates(100.0)), run("b", rates(100.0, name="tokens_per_second"))), PER_WORK)
     assert (found.verdict, reason(found), found.primary) == (Verdict.NOT_ENOUGH_DATA, "other_work_unit", False)
     tokens = compared(*(made(u, util=level(80, 300), work=Work(amount=10, unit=u)) for u in ("steps", "tokens")))
     assert delta(tokens, PER_WORK).difference is None
-
-
-def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
     first, second = (
         made(name, step="s", util=np.full(601, 90.0), work=Work(amount=amount, unit="steps"))
         for name, amount in (("a", 1000), ("b", 3000))
@@ -157,14 +151,6 @@ def test_totals_need_the_same_work() -> None:
     unequal = found["unequal_work"].reason
     assert unequal is not None
     assert unequal.amount == pytest.approx(0.2)
-
-
-def test_a_run_that_cost_nothing_makes_no_ratio() -> None:
-    work = Work(amount=100.0, unit="steps")
-    prices = (("a1", 0.0), ("a2", 2.0), ("b1", 2.0))
-    runs = [made(name, step=name[0], work=work, util=level(90), price=price) for name, price in prices]
-    found = delta(compared(*runs), COST_PER_WORK)
-    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
 
 
 def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
@@ -234,7 +220,12 @@ def test_all_steps_take_the_training_rate_from_one_source() -> None:
     assert (last.verdict, reason(last)) == (Verdict.NOT_ENOUGH_DATA, "not_recorded")
 
 
-def test_stated_images_are_the_samples_that_another_step_logged() -> None:
+def test_work_that_cost_nothing_or_was_stated() -> None:
+    work = Work(amount=100.0, unit="steps")
+    prices = (("a1", 0.0), ("a2", 2.0), ("b1", 2.0))
+    runs = [made(name, step=name[0], work=work, util=level(90), price=price) for name, price in prices]
+    found = delta(compared(*runs), COST_PER_WORK)
+    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
     for unit in ("images", "samples"):
         runs = slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit=unit))
         assert (units(*runs), sources(*runs)) == ([unit] * 2, [SERIES] * 2)
@@ -264,31 +255,25 @@ def test_phases_of_equal_length_scatter_as_finely_as_they_were_sampled() -> None
     assert (found.verdict, found.reason) == (Verdict.NO_CLEAR_CHANGE, None)
 
 
-def test_cost_is_gpu_time_at_its_price() -> None:
-    """At 100 a second 1000 samples take 10 s, a cent at 3.60 an hour; at twice the price and half the speed four."""
+def test_cost_counts_gpus_power_and_price() -> None:
+    # At 100 a second 1000 samples take 10 s, a cent at 3.60 an hour; at twice the price and half the speed four.
     comparison = compared(run("a", rates(100.0, seed=1), price=3.6), run("b", rates(50.0, seed=2), price=7.2))
     found = delta(comparison, COST_PER_WORK)
     assert (found.before, found.after) == pytest.approx((0.01, 0.04), rel=0.01)
     assert (found.unit, found.verdict, found.interval) == ("currency", Verdict.UNCONFIRMED, None)
     unpriced = delta(compared(run("a", rates(100.0), price=3.6), run("b", rates(100.0))), COST_PER_WORK)
     assert (unpriced.difference, unpriced.verdict, reason(unpriced)) == (None, Verdict.NOT_ENOUGH_DATA, "no_price")
-
-
-def test_repetitions_make_a_cheaper_step_better() -> None:
+    one = run("one", rates(100.0, seed=1))
+    four = run("four", rates(100.0, seed=2), util=np.stack([level(90, 1200, k) for k in range(4)]))
+    assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
+    saving = delta(compared(one, run("low", rates(100.0, seed=3), power=150.0)), ENERGY_PER_WORK)
+    assert saving.difference == pytest.approx(-1500, rel=0.02)
     prices = {"old": 4.0, "new": 2.0}
     comparison = compared(
         *(run(f"{s}{k}", rates(100.0 + k, seed=k), step=s, price=p) for s, p in prices.items() for k in range(3))
     )
     assert delta(comparison, COST_PER_WORK).verdict is Verdict.BETTER
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
-
-
-def test_gpus_and_power_count() -> None:
-    one = run("one", rates(100.0, seed=1))
-    four = run("four", rates(100.0, seed=2), util=np.stack([level(90, 1200, k) for k in range(4)]))
-    assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
-    saving = delta(compared(one, run("low", rates(100.0, seed=3), power=150.0)), ENERGY_PER_WORK)
-    assert saving.difference == pytest.approx(-1500, rel=0.02)
 
 
 def test_groups_tell_cost_with_its_interval() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.patience import patience
 from tests.store.runs import Known, unsign
+from tests.support.program import Program
 
 HOUR = 3_600_000_000
 START = 1_792_821_600_000_000

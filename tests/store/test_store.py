@@ -16,9 +16,9 @@ from pyarrow import compute as pc
 from pyarrow import parquet
 
 import gpureport as api
-from tests.cli.program import Outcome, Program
 from tests.store.runs import SCALE, Known, contents, leftovers, noisy, read_store, unsign
 from tests.support.logs import HEADER, log, row, write
+from tests.support.program import Outcome, Program
 
 EARLIER = sorted(Path(__file__).with_name("earlier").iterdir())
 """Stores as versions wrote them: before `run.json` had a checksum; with one, every metric in the Parquet file; with row

@@ -15,6 +15,8 @@ import pyarrow as pa
 import gpureport
 from gpureport.testing import Recording
 
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+SAMPLE = SAMPLES / "mem_pressure" / "nvidia-smi.csv.gz"
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 EPOCH = START.timestamp()
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
@@ -36,8 +38,20 @@ def row(second: float, gpu: int = 0, *, util: int = 90, power: str = "250.00 W")
 
 
 def log(rows: int = 20, gpus: int = 1) -> str:
-    lines = [HEADER, *(row(second, gpu) for second in range(rows) for gpu in range(gpus))]
-    return "\n".join(lines) + "\n"
+    return table(*(row(second, gpu) for second in range(rows) for gpu in range(gpus)))
+
+
+def table(*rows: str) -> str:
+    return "\n".join([HEADER, *rows, ""])
+
+
+def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
+    middle = range(seconds // 2 - 15, seconds // 2 + 15)
+    return table(*(row(second, util=0 if second in middle else 95, power=power) for second in range(seconds)))
+
+
+def wavering(util: int = 90, rows: int = 900, start: int = 0) -> str:
+    return table(*(row(second, util=util + (second * 7 + start) % 5 - 2) for second in range(rows)))
 
 
 def write_recording(folder: Path, content: str, *, name: str = "gpu.csv", zone: str = "", **fields: Any) -> Path:

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import gpureport
 from gpureport import testing
 from gpureport.testing import LogEvent, Quality, Recording, Source, Work, build_page
+from tests.support.logs import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))
 STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
 TRAINING_STEPS = SAMPLES / "recorded/training_steps"
@@ -92,6 +91,20 @@ def step(
         done = None if work is None else Work(amount=work * (1 + place / 200), unit="images")
         made.append(with_run(one, step=label, work=done))
     return made
+
+
+def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:
+    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
+    return [testing.with_training(one, points) for one in step(label, work, runs=count)]
+
+
+def groups(*works: float, count: int = 3, by: str = "param:batch", **params: list[str]) -> gpureport.Comparison:
+    made = []
+    for place, work in enumerate(works):
+        stated = {"batch": str(place), **{key: values[place] for key, values in params.items()}}
+        several = step(f"{place}", work, runs=count)
+        made += [testing.with_params(with_run(one, step=None), **stated) for one in several]
+    return gpureport.compare(made, by=by)
 
 
 def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:

@@ -202,12 +202,9 @@ def test_gaps_weigh_by_their_share_and_by_what_the_job_is() -> None:
             {"requests or input"},
         ),
     }
-    wrong = {}
     for name, (log, severities, causes) in cases.items():
         gaps = findings_of(analyze(log), "idle_gap")
-        if {str(gap.severity) for gap in gaps} != severities or not {gap.cause for gap in gaps} <= causes:
-            wrong[name] = {(str(gap.severity), gap.cause) for gap in gaps}
-    assert wrong == {}
+        assert ({str(gap.severity) for gap in gaps}, {gap.cause for gap in gaps} - causes) == (severities, set()), name
     assert findings_of(analyze(cases["at one pace, at rest most of the time"][0]), "periodic_stall") == []
     cpu = np.where(np.arange(len(fed)) < len(fed) - 300, 95.0, 20.0)
     told = {gap.cause for gap in findings_of(analyze(rec(util=fed, cpu=cpu)), "idle_gap")}
@@ -329,12 +326,9 @@ def test_the_cause_of_a_stall() -> None:
         "writes all the time": (hosted(written, 9e8, 8e8), "periodic"),
         "writes little": (hosted(written, 2e6, 0.0), "periodic"),
     }
-    wrong = {}
     for name, (run, cause) in runs.items():
         analysis = analyze(run)
         # the first value of a count begins an epoch, it ends none
         gaps = {gap.cause for gap in findings_of(analysis, "idle_gap") if len(gap.intervals) > 1}
         (stall,) = findings_of(analysis, "periodic_stall")
-        if (gaps, stall.cause) != ({cause}, None if cause == "periodic" else cause):
-            wrong[name] = gaps, stall.cause
-    assert wrong == {}
+        assert (gaps, stall.cause) == ({cause}, None if cause == "periodic" else cause), name

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import gpureport as api
-from tests.cli.logs import gapped, log, stamp
-from tests.cli.program import Program
+from tests.support.logs import gapped, log, stamp
+from tests.support.program import Program
 
 
 @pytest.fixture(autouse=True)

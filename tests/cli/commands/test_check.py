@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.logs import HEADER, row, table, wavering
-from tests.cli.program import Outcome, Program
+from tests.support.logs import HEADER, row, table, wavering
+from tests.support.program import Outcome, Program
 
 CHANGE = "change gpu_utilization_ratio >= -4 points"
 IDLE = "idle_ratio <= 5%"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import SAMPLES, gapped, log, record, row, table
-from tests.cli.program import Program
+from tests.support.logs import SAMPLES, gapped, log, row, table, write_recording
+from tests.support.program import Program
 
 UTILISATION = "gpu_utilization_ratio"
 DELTA = {
@@ -278,7 +278,7 @@ def warnings_everywhere(gpureport: Program, *asked: str) -> list[str]:
 
 def test_doubts_on_a_recording_and_its_work_are_said_in_every_format(gpureport: Program, two: Path) -> None:
     for name, ended in (("base", 300_000_000), ("workers", None)):
-        record(two / name, log(300), ended=ended)
+        write_recording(two / name, log(300), ended=ended)
     (warning,) = warnings_everywhere(gpureport, "base", "workers")
     assert warning.startswith("workers ")
     assert warnings_everywhere(gpureport, "base", "before.csv") == []

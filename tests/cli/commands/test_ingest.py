@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pyarrow import parquet
 
-from tests.cli.logs import HEADER, log, row, table
-from tests.cli.program import Program
+from tests.support.logs import HEADER, log, row, table
+from tests.support.program import Program
 
 
 def dirty() -> str:

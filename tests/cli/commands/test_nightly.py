@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from pyarrow import parquet
 
-from tests.cli.logs import HEADER, log, row, table, wavering
-from tests.cli.program import Outcome, Program
+from tests.support.logs import HEADER, log, row, table, wavering
+from tests.support.program import Outcome, Program
 
 UTILISATION = "gpu_utilization_ratio"
 OPEN = ("--fail-on", f"{UTILISATION} >= 100%")

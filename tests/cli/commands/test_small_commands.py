@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 import gpureport as api
-from tests.cli.logs import SAMPLES, log
-from tests.cli.program import Outcome, Program
 from tests.fleet.fleet_logs import FAULTY, HOT, generate_fleet
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.recorder.recorded import read_run_file, run_record
+from tests.support.logs import SAMPLES, log
+from tests.support.program import Outcome, Program
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.testing import Recording
-from tests.cli.program import Program
 from tests.importers.accounts import column, seconds
 from tests.importers.trackers.mlflow.stores import START, Made, folder, run_id
 from tests.support.logs import read
+from tests.support.program import Program
 
 EVERY, LASTS = 10, 1200
 POINTS = LASTS // EVERY - 1

@@ -10,8 +10,8 @@ import pytest
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.testing import Run
-from tests.cli.program import Program
 from tests.support.logs import HEADER, read, row, write_recording
+from tests.support.program import Program
 
 SAID: dict[str, Any] = {
     "command": ["python", "train.py", "--token", "***"],

@@ -15,11 +15,11 @@ from pyarrow import parquet
 
 from gpureport.errors import SourceError
 from gpureport.testing import HOST, AbsentCells, LogGap, Recording, Rejected
-from tests.cli.program import Program
 from tests.importers.accounts import START, column, kept, seconds
 from tests.importers.trackers.mlflow.stores import START as RUN_STARTED
 from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
 from tests.support.logs import COMPRESSED, HEADER, PACKED, log, read, row, stamp, write
+from tests.support.program import Program
 
 HOST_LOG = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.000,50\n" for second in range(20))
 

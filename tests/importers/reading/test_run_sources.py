@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.testing import Recording
-from tests.cli.program import Program
 from tests.support.logs import log, read, stamp, write
+from tests.support.program import Program
 
 PHASES = Path("sample_logs/recorded/phases").resolve()
 COMPANIONS = ("dmon", "dmon-gpm", "pmon", "table", "compute-apps", "gpustat", "q", "nvitop")

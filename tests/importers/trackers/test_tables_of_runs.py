@@ -12,8 +12,8 @@ import pytest
 import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import analyze
-from tests.cli.program import Program
 from tests.importers.trackers.tracked import column, ids, recording, refused, rejected, times
+from tests.support.program import Program
 
 SAMPLES = Path(__file__).parents[2] / "readers" / "pairs" / "accounting"
 

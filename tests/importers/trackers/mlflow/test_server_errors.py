@@ -127,13 +127,6 @@ def test_credentials_go_out_as_mlflow_sends_them(monkeypatch: pytest.MonkeyPatch
     assert list(sent) == [("Bearer abc", "lab"), ("Basic bWU6cCUldw==", "lab"), ("Basic YTpiQGM=", "lab")]
 
 
-def test_a_time_limit_that_is_not_a_number_is_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value in ("soon", "-1", "nan"):
-        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
-        error = asked("http://127.0.0.1:1")
-        assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
-
-
 def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
     requests: list[int] = []
     body = b'{"experiments": [{"experiment_id": "1", "name": "x"}]}'
@@ -153,7 +146,11 @@ def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
     assert len(requests) >= 3
 
 
-def test_what_cannot_be_read_is_refused() -> None:
+def test_settings_and_locators_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("soon", "-1", "nan"):
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
+        error = asked("http://127.0.0.1:1")
+        assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
     for locator, code in {
         "postgresql+psycopg2://user:pass@db/mlflow": "database_server",
         "mysql://db/mlflow": "database_server",

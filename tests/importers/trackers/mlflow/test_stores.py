@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START, TICKS, Made, database, folder, monitored, run_id
 from tests.importers.trackers.tracked import ids, readable, recording, refused, rejected, state
+from tests.support.program import Program
 
 
 def _runs(tmp_path: Path, *numbers: int) -> Path:
@@ -195,12 +195,9 @@ def test_a_name_that_several_or_no_runs_have(source: Path) -> None:
         assert (error.code, "--list" in error.hint) == ("unknown_run", True), name
 
 
-def test_children_come_with_their_parent(meant: Meant) -> None:
+def test_children_and_experiments_narrow_a_selection(meant: Meant, source: Path) -> None:
     assert meant("sweep", children=True) == meant(PARENT, children=True) == [10, 11, 12]
     assert meant(children=True) == [1, 2, 3, 4, 10, 11, 12]
-
-
-def test_an_experiment_narrows_and_a_filter_needs_a_server(meant: Meant, source: Path) -> None:
     assert meant(experiment="second") == meant("twice", experiment="second") == [4]
     assert refused(source, experiment="secund").code == "no_such_experiment"
     assert refused(source, filter="params.lr = '0.1'").code == "filter_needs_server"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport.errors import SourceError
-from tests.cli.program import Program
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
 from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, rejected, state, times
+from tests.support.program import Program
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
@@ -34,16 +34,13 @@ def test_the_schedule_comes_back(tmp_path: Path) -> None:
     assert dict(found.run.params) == {"parameters/batch_size": "64"}
 
 
-def test_a_power_limit_of_0_is_none(tmp_path: Path) -> None:
+def test_limits_of_0_and_memory_that_a_person_knows(tmp_path: Path) -> None:
     given = folders.operations(RUN)
     for each in given:
         if each["type"] == "ConfigFloatSeries" and "gpu_power" in each["path"][-1]:
             each["max"] = 0
     folders.write(tmp_path, given)
     assert recording(tmp_path).run.gpus[0].power_limit_watts is None
-
-
-def test_memory_that_a_person_knows(tmp_path: Path) -> None:
     found = recording(folders.write(tmp_path, folders.operations(RUN)), gpu_memory_total=80 * GIB)
     assert found.run.gpus[0].memory_total_bytes == 80 * GIB
 

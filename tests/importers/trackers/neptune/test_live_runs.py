@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule, loss, square
 from tests.importers.trackers.tracked import recording, refused, trained
+from tests.support.program import Program
 
 WITH_CLIENT = pytest.mark.skipif(find_spec("neptune") is None, reason="the extra neptune is not installed")
 SCHEDULE = Schedule(utilization=[square(busy=3, idle=2, ticks=20)])
