@@ -18,7 +18,6 @@ CHANGES = ("open", "write", "mkdir", "rename", "link", "unlink", "rmdir", "chmod
 READS = ("open_to_read", "read")
 _ACTIONS = ("kill", "kill in half", "error", "half")
 _NAMED = frozenset({"open", "mkdir", "rename", "link", "unlink", "rmdir"})
-_WRITTEN = frozenset({"write", "fsync", "close"})
 _REFUSED = {
     "EIO": frozenset({*CHANGES, *READS}),
     "ENOSPC": frozenset({"open", "write", "mkdir", "rename", "link", "fsync", "close"}),

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tests.fleet.fleet_logs import FAULTY, MINUTE, Card, generate_fleet, report,
 from tests.support import pdf_reading
 from tests.support.logs import SAMPLES
 from tests.support.program import Program
+from tests.support.runs import ReadPage
 
 COOL = Card(spans=(("work", 3),), uuid="GPU-1", uncorrected=0)
 HOT = Card(spans=(("work", 1), ("hot", 2)), uuid="GPU-1", uncorrected=0)
@@ -206,21 +206,6 @@ FORMS = ("html", "md", "txt", "json", "pdf")
 OUTPUTS = [word for form in FORMS for word in ("-o", f"fleet.{form}")]
 
 
-class _Elements(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.attributes: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the page of thirty jobs in every format, made once."""
@@ -245,9 +230,8 @@ def plain(text: str) -> str:
 
 def test_every_format_states_the_figures_of_the_json(month: Path) -> None:
     found = json.loads((month / "fleet.json").read_text())
-    page = _Elements()
-    page.feed((month / "fleet.html").read_text())
-    texts = {"html": plain(page.text), "txt": plain((month / "fleet.txt").read_text())}
+    page = ReadPage((month / "fleet.html").read_text())
+    texts = {"html": plain("".join(page.words)), "txt": plain((month / "fleet.txt").read_text())}
     texts["md"] = plain((month / "fleet.md").read_text())
     lost = f"{found['use']['lost_ratio']:.0%}"
     worst, pulled = found["groupings"][0]["groups"][0]["name"], found["health"]["cards"][0]["node"]
@@ -259,10 +243,9 @@ def test_every_format_states_the_figures_of_the_json(month: Path) -> None:
 
 def test_the_page_needs_nothing_else_and_is_the_same_again(gpureport: Program, month: Path) -> None:
     content = (month / "fleet.html").read_text()
-    page = _Elements()
-    page.feed(content)
-    assert not page.names & {"script", "link", "img", "iframe"}
-    assert not page.attributes & {"style", "src", "onclick"}
+    page = ReadPage(content)
+    assert not {*page.tags} & {"script", "link", "img", "iframe"}
+    assert page.values("style", "src", "onclick") == []
     assert not re.findall(r"https?://", content)
     assert len(content.encode()) < 300_000
     assert "default-src &#39;none&#39;" in content
@@ -274,13 +257,16 @@ def test_the_page_needs_nothing_else_and_is_the_same_again(gpureport: Program, m
     assert {form: (month / f"fleet.{form}").read_bytes() for form in FORMS} == before
 
 
-def test_pages_of_a_fleet_are_bounded_and_need_no_gpu_time(gpureport: Program, month: Path, tmp_path: Path) -> None:
+def test_text_is_one_screen_and_files_are_bounded(gpureport: Program, month: Path) -> None:
     short, full = (gpureport("fleet", *words).out for words in ((), ("--detail", "full")))
     assert len(short.splitlines()) <= 30
     assert max(map(len, short.splitlines())) <= 80
     assert len(full) > 2 * len(short)
     assert ("€" in (month / "fleet.txt").read_text(), "€" in full) == (True, False)
     assert (month / "fleet.md").stat().st_size <= 20_000
+
+
+def test_a_fleet_without_gpu_time_makes_a_page(gpureport: Program, tmp_path: Path) -> None:
     rows = "".join(f"2026/03/14 09:00:{second:02}.000, 0, 1024 MiB\n" for second in range(60))
     (tmp_path / "memory.csv").write_text(f"timestamp, index, memory.used [MiB]\n{rows}")
     assert gpureport("fleet", "memory.csv", *OUTPUTS).code == 0

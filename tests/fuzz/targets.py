@@ -24,11 +24,6 @@ _INTERNAL = 5
 """Exit code of an error that nobody expected."""
 _RUN = Made(id=run_id(1), name="run1", series=monitored(range(0, 20_000, 1000)), start=0, end=20_000)
 _PLAN = Schedule(utilization=[[50.0] * 5])
-_HOST = (
-    "sample_logs/healthy/host.csv",
-    "sample_logs/recorded/phases/host.csv.gz",
-    "sample_logs/recorded/phases/vmstat.txt.gz",
-)
 _TRAINERS = (
     *(path.read_bytes() for path in sorted(PAIRS.glob("training/te[xn]*.t*"))),
     b'{"log_history": [{"loss": 2.5, "step": 10, "epoch": 0.5}, {"eval_loss": 2.1, "step": 20, "epoch": 1.0}]}\n',

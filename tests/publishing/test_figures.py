@@ -17,7 +17,6 @@ from tests.publishing.conftest import refuse
 from tests.support.program import Program
 
 NAMES = ("base", "workers", "amp")
-PER_WORK = "gpu_seconds_per_1000_work"
 OURS = "gpureport"
 FIGURES = ("comparison.json", "--to")
 Store = Callable[[Path], AbstractContextManager[tuple[str, str]]]

@@ -21,7 +21,6 @@ WAITING = testing.recording(
     cpu=steps((20, 100), (95, 420), (20, 220)),
 )
 """A run that waits for the CPU, with a gap inside the wait and one outside."""
-GRAVITY = ("problem", "warning", "info")
 
 
 def test_every_check_has_an_answer_that_leads_to_its_findings() -> None:

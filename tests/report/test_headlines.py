@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,6 @@ from gpureport.testing import Confidence, Recording, build_page, with_quality, w
 from tests.support import runs
 from tests.support.hostile import TEXTS, steps_with
 from tests.support.runs import SAMPLES, divided, page_of, plain, run, step
-
-Made = Recording | gpureport.Analysis | Sequence[Recording | gpureport.Analysis]
 
 
 def figures(page: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from pyarrow import parquet
 
 from tests.rules.nights import add_night, date, history, site, write_log
 from tests.support.program import run_program
+from tests.support.runs import ReadPage
 
 NIGHTS, WORSE = 15, 12
 EARLIER = Path(__file__).with_name("earlier")
@@ -173,29 +173,15 @@ def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Pa
     assert not [name for name in pages if "cost_per_1000_work" in name]
 
 
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.links: list[str] = []
-        self.attributes: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
-
-
 def test_every_page_is_static_and_every_link_leads_somewhere(folder: Path) -> None:
     pages = site(folder)
     assert {name.partition("/")[0] for name in pages} == {"index.html", "nights", "figures"}
     for name, content in pages.items():
         if not name.startswith("nights/"):
-            tags = Tags()
-            tags.feed(content)
-            assert not tags.names & {"script"}, name
-            assert not [each for each in tags.attributes if each == "style" or each.startswith("on")], name
-            for link in tags.links:
+            page = ReadPage(content)
+            assert "script" not in page.tags, name
+            assert not [each for each, _ in page.attributes if each == "style" or each.startswith("on")], name
+            for link in page.values("href", "src"):
                 assert "//" not in link
                 assert (folder / "site" / name).parent.joinpath(link.partition("#")[0]).is_file(), (name, link)
     assert max(map(len, pages.values())) < 900_000

@@ -14,14 +14,14 @@ RECORDED = SAMPLES / "recorded"
 FACTS = Path(__file__).parents[1] / "golden" / "samples"
 
 
-def unpacked(path: Path) -> bytes:
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
 def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
     names = {"host.csv", "training.csv", *generate.WRITERS}
-    committed = {path.name: unpacked(path) for path in (SAMPLES / scenario.folder).iterdir() if path.name in names}
+    committed = {
+        path.name: (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+        for path in (SAMPLES / scenario.folder).iterdir()
+        if path.name in names
+    }
     generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
     assert sorted(name for name in committed | generated if committed.get(name) != generated.get(name)) == []
 

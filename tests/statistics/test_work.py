@@ -23,7 +23,6 @@ from tests.statistics.runs import (
     reason,
 )
 
-Params = Mapping[str, str]
 START_UP, TRAINED = 60, 240
 SERIES = {"basis": "series", "names": ["images_per_second"]}
 PHASE = {"basis": "steady_phase", "names": []}

@@ -36,10 +36,6 @@ def bursts() -> Floats:
     return job(*parts, (95, 3), (0, 9), (95, 3), *parts)
 
 
-def burst_power() -> Floats:
-    return np.where(bursts() > 0, 70.0, 27.0)
-
-
 def rest_in_power(*high: int) -> Recording:
     power = steps((250, 60), (60, 8), (250, 60))
     power[[60 + place for place in high]] = 250
@@ -230,7 +226,7 @@ def test_gaps_that_are_not_assessed_and_what_power_confirms() -> None:
     ]
     table: Table = {
         "no utilisation": (rec(power=steps((100, 60))), "not_recorded", "gpu_utilization_ratio"),
-        "between bursts": want(rec(util=bursts(), power=burst_power()), length=9),
+        "between bursts": want(rec(util=bursts(), power=np.where(bursts() > 0, 70.0, 27.0)), length=9),
         "within a wait": want(starved(), spans=[(905, 945)], within=5, cause="data"),
     }
     check("idle_gap", table)

@@ -9,7 +9,6 @@ from gpureport.testing import Floats, Recording, analyze, findings_of, steps, un
 from tests.analysis.tables import Table, check, rec, want
 
 PHASES, CALM = steps((97, 300), (42, 300), (97, 300)), steps((9, 900))
-WATCHED = {"core": steps((45, 900)), "iowait": steps((1, 900))}
 
 
 def badly_fed(

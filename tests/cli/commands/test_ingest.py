@@ -13,13 +13,9 @@ from tests.support.logs import HEADER, log, row, table
 from tests.support.program import Program
 
 
-def dirty() -> str:
-    return table(row(0), HEADER, row(1, power="[N/A]"), "torn", "----", "No devices were found", row(2))
-
-
 def test_every_line_is_accounted_for_and_the_source_not_touched(gpureport: Program, tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
-    path.write_text(dirty())
+    path.write_text(table(row(0), HEADER, row(1, power="[N/A]"), "torn", "----", "No devices were found", row(2)))
     before = (path.read_bytes(), path.stat().st_mtime_ns)
     strict = gpureport("ingest", "gpu.csv", "--strict")
     assert (strict.code, strict.out, strict.err.count("\n")) == (3, "", 1)
