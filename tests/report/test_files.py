@@ -25,7 +25,8 @@ from tests.golden.test_samples import make_strict
 from tests.report.test_agreement import SETS
 from tests.support import pdf_reading, runs
 from tests.support.hostile import TEXTS, steps_with
-from tests.support.runs import CHAIN, SAMPLES, ReadPage, plain, run, with_run
+from tests.support.logs import SAMPLES
+from tests.support.runs import CHAIN, ReadPage, plain, run, with_run
 
 FORMS = ("html", "json", "md", "pdf", "png", "svg", "txt")
 

@@ -20,7 +20,8 @@ from gpureport.cli.main import main
 from gpureport.testing import Confidence, Recording, build_page, with_quality, with_training
 from tests.support import runs
 from tests.support.hostile import TEXTS, steps_with
-from tests.support.runs import SAMPLES, divided, page_of, plain, run, step
+from tests.support.logs import SAMPLES
+from tests.support.runs import divided, page_of, plain, run, step
 
 
 def figures(page: dict[str, Any]) -> str:
@@ -143,7 +144,7 @@ def test_recorded_steps_name_the_step_that_saved_most() -> None:
 @pytest.mark.parametrize(("rule", "code"), [("idle_ratio <= 0%", "rules_failed"), ("idle_ratio <= 90%", "healthy")])
 def test_a_run_that_breaks_a_rule_is_not_healthy(tmp_path: Path, rule: str, code: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["report", str(runs.SAMPLES / "healthy"), "--fail-on", rule, "-o", str(tmp_path / "r.json")])
+        main(["report", str(SAMPLES / "healthy"), "--fail-on", rule, "-o", str(tmp_path / "r.json")])
     page = json.loads((tmp_path / "r.json").read_text())
     assert ended.value.code == (1 if code == "rules_failed" else 0)
     assert page["verdict"]["code"] == code

@@ -16,7 +16,8 @@ import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
 from gpureport.testing import Recording, analyze, build_page, finding
-from tests.support.runs import SAMPLES, run, with_run
+from tests.support.logs import SAMPLES
+from tests.support.runs import run, with_run
 
 Floats = npt.NDArray[np.float64]
 

@@ -179,8 +179,8 @@ def test_baselines_of_one_value_or_all_gpus() -> None:
     outcomes = [one(rule.format(limit), new, baseline=[old]).outcome.value for limit in (2, 5, 8, 12)]
     assert outcomes == [BROKEN, BROKEN, CANNOT, PASSED]
     assert one(rule.format(2), close, baseline=[old]).outcome.value == CANNOT
-    rule = {"policy": [{"limit": LIMIT, "for": {"gpu": 0}}]}
-    assert told(one(rule, night("new", 85.0, seed=1), baseline=[OLD])) == (CANNOT, "no_gpu_scope")
+    of_one = {"policy": [{"limit": LIMIT, "for": {"gpu": 0}}]}
+    assert told(one(of_one, night("new", 85.0, seed=1), baseline=[OLD])) == (CANNOT, "no_gpu_scope")
     work = Work(amount=1000, unit="steps")
     known, unknown = night("a", 85.0, work=work), night("b", 85.0)
     for before, after in ((unknown, known), (known, replace(unknown, run=replace(unknown.run, id="c")))):

@@ -159,10 +159,10 @@ def test_small_and_slow_changes() -> None:
     assert [found.low, found.high] == pytest.approx([0.4, 0.4])
     values = quiet(4)
     values[10:] -= 0.15 * np.arange(50)
-    found = detect_changes(values, smallest=0.5)
-    assert found
-    assert all(step.difference < 0 for step in found)
-    assert any(step.gradual for step in found)
+    slow = detect_changes(values, smallest=0.5)
+    assert slow
+    assert all(step.difference < 0 for step in slow)
+    assert any(step.gradual for step in slow)
 
 
 def test_levels_know_their_value_and_their_unit_changes_nothing() -> None:

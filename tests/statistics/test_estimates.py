@@ -228,8 +228,7 @@ def test_designs_that_are_unbalanced_confounded_or_interact() -> None:
     levels = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 1))
     found = model(levels, [1 + 2 * a + 3 * b for a, b in zip(*levels, strict=True)])
     assert [found.effect(place, 1).change for place in (0, 1)] == pytest.approx([2, 3])
-    levels = ((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1))
-    found = model(levels, [1.0, 2.0, 5.0, 6.0])
+    found = model(((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1)), [1.0, 2.0, 5.0, 6.0])
     assert [found.is_estimable(place) for place in range(3)] == [False, False, True]
     assert found.effect(2, 1).change == pytest.approx(1)
     values = [5 * a * b + e for a, b, e in zip(*BALANCED, [0.1, -0.1] * 4, strict=True)]

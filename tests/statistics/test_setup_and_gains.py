@@ -49,10 +49,10 @@ def test_params_that_changed_between_runs() -> None:
     assert values == {"workers": ("2", "14"), "pin": (None, "1")}
     before = [configured("a", {"workers": value}, name=str(at)) for at, value in enumerate(("2", "2", "14"))]
     after = [configured("b", {"workers": value}, name=str(at)) for at, value in enumerate(("14", "14", "2"))]
-    found = changes(*before, *after)["workers"]
-    assert (found["before"], found["after"]) == ("14, 2", "14, 2")
-    assert found["values_before"] == [{"text": "2", "runs": 2}, {"text": "14", "runs": 1}]
-    assert found["values_after"] == [{"text": "14", "runs": 2}, {"text": "2", "runs": 1}]
+    workers = changes(*before, *after)["workers"]
+    assert (workers["before"], workers["after"]) == ("14, 2", "14, 2")
+    assert workers["values_before"] == [{"text": "2", "runs": 2}, {"text": "14", "runs": 1}]
+    assert workers["values_after"] == [{"text": "14", "runs": 2}, {"text": "2", "runs": 1}]
     same = [configured("b", dict(one.run.params), name=one.run.name) for one in before]
     assert changes(*before, *same) == {}
 

@@ -96,9 +96,9 @@ def test_milliseconds_and_step_counters_are_rates() -> None:
     seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
     found = delta(compared(seconds, thousandths), TRAINING_RATE)
     assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
-    found = compared(run("a", counted(2.0)), run("b", counted(2.0)))
-    assert found.steps[0].work_unit == "steps"
-    assert delta(found, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
+    stepped = compared(run("a", counted(2.0)), run("b", counted(2.0)))
+    assert stepped.steps[0].work_unit == "steps"
+    assert delta(stepped, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
 
 
 def test_steps_of_another_batch_are_counted_in_samples() -> None:
@@ -226,7 +226,7 @@ def test_work_that_cost_nothing_or_was_stated() -> None:
     found = delta(compared(*runs), COST_PER_WORK)
     assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
     for unit in ("images", "samples"):
-        runs = slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit=unit))
+        runs = [slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit=unit))]
         assert (units(*runs), sources(*runs)) == ([unit] * 2, [SERIES] * 2)
     tokens = compared(slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit="tokens")))
     assert delta(tokens, TRAINING_RATE).difference is None
