@@ -68,9 +68,8 @@ def seconds(start: int, moment: int) -> float:
     return (moment - start) / 1e6
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_two_ways_to_write_a_log_give_the_same() -> None:
+    for one, other in (
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv.csv"),
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv_without_units.csv"),
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_tabs_and_blank_lines.txt"),
@@ -83,7 +82,5 @@ def seconds(start: int, moment: int) -> float:
             "dcgm/readings_field_by_field_become_the_same_rows_1.csv",
             "dcgm/readings_field_by_field_become_the_same_rows_2.csv",
         ),
-    ],
-)
-def test_two_ways_to_write_a_log_give_the_same(one: str, other: str) -> None:
-    assert read(PAIRS / one).series.equals(read(PAIRS / other).series)
+    ):
+        assert read(PAIRS / one).series.equals(read(PAIRS / other).series), one

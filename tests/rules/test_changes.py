@@ -18,22 +18,20 @@ SLOWER = "change gpu_seconds_per_1000_work <= 5%"
 OLD = night("old", 85.0)
 
 
-@pytest.mark.parametrize(
-    ("mean", "expected"),
-    [
+def test_one_night_breaks_a_limit_that_its_interval_excludes() -> None:
+    cases: list[tuple[float, tuple[str, str]]] = [
         (85.0, (PASSED, "single_runs")),
         (90.0, (PASSED, "single_runs")),
         (83.0, (PASSED, "single_runs")),
         (80.0, (CANNOT, "unknown_change")),
         (76.0, (BROKEN, "single_runs")),
-    ],
-)
-def test_one_night_breaks_a_limit_that_its_interval_excludes(mean: float, expected: tuple[str, str]) -> None:
-    found = one(LIMIT, night("new", mean, seed=1), baseline=[OLD])
-    assert told(found) == expected
-    assert found.value == pytest.approx((mean - 85) / 100, abs=0.003)
-    assert found.bounds is not None
-    assert found.bounds[1] - found.bounds[0] >= 0.04
+    ]
+    for mean, expected in cases:
+        found = one(LIMIT, night("new", mean, seed=1), baseline=[OLD])
+        assert told(found) == expected, (mean, expected)
+        assert found.value == pytest.approx((mean - 85) / 100, abs=0.003), (mean, expected)
+        assert found.bounds is not None, (mean, expected)
+        assert found.bounds[1] - found.bounds[0] >= 0.04, (mean, expected)
 
 
 @pytest.mark.parametrize("limit", ["-5 points", "-42 points", "-44 points"])
@@ -44,22 +42,20 @@ def test_widening_a_limit_arms_no_gate_of_short_runs(limit: str) -> None:
     assert found.value == pytest.approx(-0.45, abs=0.005)
 
 
-@pytest.mark.parametrize(
-    ("limit", "means", "outcome"),
-    [
+def test_a_limit_allows_or_demands_a_fall_or_a_rise() -> None:
+    cases: list[tuple[str, tuple[float, float], str]] = [
         (">= -4 points", (85, 70), BROKEN),
         ("> -4 points", (85, 70), BROKEN),
         (">= 5 points", (85, 85), BROKEN),
         ("<= 4 points", (70, 85), BROKEN),
         (">= -1 points", (85, 85), CANNOT),
         (">= -1 points", (85, 86), PASSED),
-    ],
-)
-def test_a_limit_allows_or_demands_a_fall_or_a_rise(limit: str, means: tuple[float, float], outcome: str) -> None:
-    before, after = (made(name, util=np.full(1800, float(mean))) for name, mean in zip("ab", means, strict=True))
-    found = one(f"change gpu_utilization_ratio {limit}", after, baseline=[before])
-    assert found.outcome.value == outcome
-    assert found.value == pytest.approx((means[1] - means[0]) / 100)
+    ]
+    for limit, means, outcome in cases:
+        before, after = (made(name, util=np.full(1800, float(mean))) for name, mean in zip("ab", means, strict=True))
+        found = one(f"change gpu_utilization_ratio {limit}", after, baseline=[before])
+        assert found.outcome.value == outcome, limit
+        assert found.value == pytest.approx((means[1] - means[0]) / 100), limit
 
 
 def test_repetitions_speak_for_themselves() -> None:
@@ -126,27 +122,22 @@ def test_what_would_settle_a_change_is_computed(
     assert advised(found.reason) == expected
 
 
-@pytest.mark.parametrize(
-    ("baseline", "more", "checked"),
-    [
+def test_so_many_baseline_runs_will_do() -> None:
+    cases: list[tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]] = [
         ((59.2, 60.0, 60.8), (59.4, 60.6), (60.2,)),
         ((58.4, 61.6), (59.4, 60.6), (59.0, 60.0, 60.4, 61.4)),
         ((60.0,), (61.0,), (59.0, 60.0, 60.4, 61.4)),
-    ],
-)
-def test_so_many_baseline_runs_will_do(
-    baseline: tuple[float, ...], more: tuple[float, ...], checked: tuple[float, ...]
-) -> None:
-    new = [worked(f"new {each}", each, step="s") for each in checked]
-    found = one(SLOWER, *new, baseline=[worked(f"old {each}", each, step="s") for each in baseline])
-    assert (found.outcome.value, advised(found.reason)) == (CANNOT, len(baseline + more))
-    both = [worked(f"old {each}", each, step="s") for each in baseline + more]
-    assert one(SLOWER, *new, baseline=both).outcome.value == PASSED
+    ]
+    for baseline, more, checked in cases:
+        new = [worked(f"new {each}", each, step="s") for each in checked]
+        found = one(SLOWER, *new, baseline=[worked(f"old {each}", each, step="s") for each in baseline])
+        assert (found.outcome.value, advised(found.reason)) == (CANNOT, len(baseline + more)), (baseline, more)
+        both = [worked(f"old {each}", each, step="s") for each in baseline + more]
+        assert one(SLOWER, *new, baseline=both).outcome.value == PASSED, (baseline, more)
 
 
-@pytest.mark.parametrize(
-    ("limit", "after", "code"),
-    [
+def test_what_cannot_be_compared_cannot_pass() -> None:
+    cases: list[tuple[str, Analysis, str]] = [
         (LIMIT, OLD, "same_recording"),
         (LIMIT, made("short", util=level(85, 15)), "not_comparable"),
         (LIMIT, made("minute", util=level(84, 40)), "unknown_change"),
@@ -155,10 +146,9 @@ def test_so_many_baseline_runs_will_do(
         ("change seconds_to_target <= 50%", night("new", 85.0), "no_target"),
         (SLOWER, night("new", 85.0), "unknown_work"),
         (SLOWER, night("new", 85.0, work=Work(amount=1000, unit="steps")), "unknown_work"),
-    ],
-)
-def test_what_cannot_be_compared_cannot_pass(limit: str, after: Analysis, code: str) -> None:
-    assert told(one(limit, after, baseline=[OLD])) == (CANNOT, code)
+    ]
+    for limit, after, code in cases:
+        assert told(one(limit, after, baseline=[OLD])) == (CANNOT, code), limit
 
 
 def test_changes_are_shares_of_the_other_runs() -> None:
@@ -212,9 +202,8 @@ def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None
     return learning(name, {metric: (MINUTES, [0.2 * scale, 0.5 * scale, *[end] * 6])}, step=step)
 
 
-@pytest.mark.parametrize(
-    ("limit", "ends", "expected"),
-    [
+def test_changes_of_training_metrics() -> None:
+    cases: list[tuple[str, tuple[float, float], tuple[str, str]]] = [
         ("change val_accuracy >= -0.05", (0.79, 0.78), (PASSED, "single_runs")),
         ("change val_accuracy >= -5 points", (0.79, 0.6), (BROKEN, "single_runs")),
         ("change val_accuracy >= -5 points", (79.0, 60.0), (BROKEN, "single_runs")),
@@ -222,10 +211,9 @@ def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None
         ("change val_accuracy >= -0.01", (0.79, 0.79), (CANNOT, "unknown_change")),
         ("change val_accuracy >= -0.9", (0.79, float("nan")), (BROKEN, "")),
         ("change training other >= -1", (0.79, 0.79), (CANNOT, "not_recorded")),
-    ],
-)
-def test_changes_of_training_metrics(limit: str, ends: tuple[float, float], expected: tuple[str, str]) -> None:
-    assert told(one(limit, ending("new", ends[1]), baseline=[ending("old", ends[0])])) == expected
+    ]
+    for limit, ends, expected in cases:
+        assert told(one(limit, ending("new", ends[1]), baseline=[ending("old", ends[0])])) == expected, limit
 
 
 def test_repetitions_narrow_the_change_of_a_training_metric() -> None:

@@ -21,9 +21,8 @@ from tests.statistics.runs import made
 RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "metric", "unit"),
-    [
+def test_what_a_limit_is_on() -> None:
+    cases: list[tuple[str, str | None, str, str | None]] = [
         ("gpu_utilization_ratio >= 80%", "gpu_utilization_ratio mean >= 80%", "gpu_utilization_ratio mean", "1"),
         ("gpu_utilization_ratio.below_25 <= 5%", "gpu_utilization_ratio below_25 <= 5%", "", "1"),
         ("gpu_power_watts p95 < 300 W", None, "gpu_power_watts p95", "W"),
@@ -56,19 +55,17 @@ RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
         ('change training "a b" best <= 3', None, "a b best", None),
         ("change seconds_to_target <= 50%", None, "seconds_to_target", None),
         ("thermal_throttle", "no thermal_throttle", "thermal_throttle", None),
-    ],
-)
-def test_what_a_limit_is_on(text: str, words: str | None, metric: str, unit: str | None) -> None:
-    (found,) = check(text, RUN)
-    assert (found.limit, found.origin) == (words or text, "--fail-on")
-    assert found.metric == (metric or re.split(" [<>]", found.limit)[0])
-    assert unit is None or found.unit == unit
-    assert check(found.limit, RUN)[0] == found
+    ]
+    for text, words, metric, unit in cases:
+        (found,) = check(text, RUN)
+        assert (found.limit, found.origin) == (words or text, "--fail-on"), text
+        assert found.metric == (metric or re.split(" [<>]", found.limit)[0]), text
+        assert unit is None or found.unit == unit, text
+        assert check(found.limit, RUN)[0] == found, text
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+def test_a_mistake_is_named() -> None:
+    for text, code in (
         ("idle_ratoi <= 5%", "unknown_limit_name"),
         ("idle_ratio", "no_amount"),
         ("idle_ratio <= 100%", "cannot_fail"),
@@ -91,12 +88,10 @@ def test_what_a_limit_is_on(text: str, words: str | None, metric: str, unit: str
         ("no idle_gap <= 3", "not_a_limit"),
         ("idle_ratio == 5%", "not_a_limit"),
         ("", "not_a_limit"),
-    ],
-)
-def test_a_mistake_is_named(text: str, code: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        check(text, RUN)
-    assert (caught.value.code, caught.value.where, bool(caught.value.hint)) == (code, "--fail-on", True)
+    ):
+        with pytest.raises(SettingsError) as caught:
+            check(text, RUN)
+        assert (caught.value.code, caught.value.where, bool(caught.value.hint)) == (code, "--fail-on", True), text
 
 
 WORDS = (
@@ -140,9 +135,8 @@ def test_limits_offer_what_was_meant_and_include_their_end() -> None:
     assert outcomes == {">=": "passed", "<=": "passed", ">": "broken", "<": "broken"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "run", "observed"),
-    [
+def test_what_is_not_its_limit_does_not_read_as_it() -> None:
+    cases: list[tuple[str, Analysis, str]] = [
         ("duration >= 2 h", lasting(7199), "1.9997 h"),
         ("duration >= 2 h", lasting(7200), "2 h"),
         ("duration <= 2 h", lasting(7230), "2.01 h"),
@@ -153,10 +147,9 @@ def test_limits_offer_what_was_meant_and_include_their_end() -> None:
             analyze(recording(util=np.full(70, 90.0), temperature=20.75)),
             "20.75 °C",
         ),
-    ],
-)
-def test_what_is_not_its_limit_does_not_read_as_it(rule: str, run: Analysis, observed: str) -> None:
-    assert check(rule, run)[0].observed.replace("\N{NO-BREAK SPACE}", " ") == observed
+    ]
+    for rule, run, observed in cases:
+        assert check(rule, run)[0].observed.replace("\N{NO-BREAK SPACE}", " ") == observed, rule
 
 
 @settings(max_examples=60)
@@ -244,9 +237,8 @@ def trained(curves: Mapping[str, Sequence[float]] | None = None, *, is_priced: b
     return learning("a", {name: (MINUTES, values) for name, values in known.items()}, is_priced=is_priced)
 
 
-@pytest.mark.parametrize(
-    ("limit", "outcome", "value"),
-    [
+def test_training_metrics_are_held_against_limits() -> None:
+    cases: list[tuple[str, str, float]] = [
         ("val_accuracy >= 0.78", PASSED, 0.79),
         ("val_accuracy >= .8", BROKEN, 0.79),
         ("val_accuracy >= 78%", PASSED, 0.79),
@@ -256,17 +248,15 @@ def trained(curves: Mapping[str, Sequence[float]] | None = None, *, is_priced: b
         ("seconds_to_target <= 5 min", PASSED, 240),
         ("seconds_to_target <= 3 min", BROKEN, 240),
         ("gpu_seconds_to_target <= 0.1 GPU-h", PASSED, 240),
-    ],
-)
-def test_training_metrics_are_held_against_limits(limit: str, outcome: str, value: float) -> None:
-    found = one(limit, trained(), target=TARGET)
-    assert found.outcome.value == outcome
-    assert found.value == pytest.approx(value, abs=11 if value > 1 else 1e-6)
+    ]
+    for limit, outcome, value in cases:
+        found = one(limit, trained(), target=TARGET)
+        assert found.outcome.value == outcome, limit
+        assert found.value == pytest.approx(value, abs=11 if value > 1 else 1e-6), limit
 
 
-@pytest.mark.parametrize(
-    ("limit", "curves", "target", "code"),
-    [
+def test_what_is_not_known_cannot_be_judged() -> None:
+    cases: list[tuple[str, dict[str, list[float]] | None, str | None, str]] = [
         ("val_accuracy >= 0.7", {}, TARGET, "not_recorded"),
         ("val_accuracy >= 0.7", {"loss": LOSS}, TARGET, "not_recorded"),
         ("training gain best >= 1", {"gain": LOSS}, TARGET, "unknown_direction"),
@@ -274,13 +264,10 @@ def test_training_metrics_are_held_against_limits(limit: str, outcome: str, valu
         ("seconds_to_target <= 1 h", {"val_loss": LOSS}, TARGET, "not_recorded"),
         ("gpu_seconds_to_target <= 1 h", {"val_accuracy": [0.4] * 8}, TARGET, "not_reached"),
         ("cost_to_target <= 1 EUR", None, TARGET, "no_price"),
-    ],
-)
-def test_what_is_not_known_cannot_be_judged(
-    limit: str, curves: dict[str, list[float]] | None, target: str | None, code: str
-) -> None:
-    found = one(limit, trained(curves), target=target)
-    assert (told(found), found.value) == ((CANNOT, code), None)
+    ]
+    for limit, curves, target, code in cases:
+        found = one(limit, trained(curves), target=target)
+        assert (told(found), found.value) == ((CANNOT, code), None), limit
 
 
 @pytest.mark.parametrize("limit", ["val_loss <= 1", "val_loss >= 0", "val_accuracy >= 50%"])

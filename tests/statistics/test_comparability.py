@@ -28,39 +28,31 @@ def checks(before: Analysis, after: Analysis) -> dict[str, dict[str, Any]]:
     return {check["check"]: check for check in document(before, after)["comparability"]}
 
 
-@pytest.mark.parametrize(
-    ("check", "other", "silent"),
-    [
+def test_what_differs_is_doubtful_and_what_is_missing_is_unknown() -> None:
+    cases: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         ("gpu_models", {"model": "NVIDIA L4"}, {"model": None}),
         ("driver", {"driver": "610.1"}, {"driver": None}),
         ("power_limit", {"power_limit_watts": 350.0}, {"power_limit_watts": None}),
-    ],
-)
-def test_what_differs_is_doubtful_and_what_is_missing_is_unknown(
-    check: str, other: dict[str, Any], silent: dict[str, Any]
-) -> None:
-    differs, missing = (checks(run("a"), run("b", replace(H100, **each)))[check] for each in (other, silent))
-    assert (differs["comparable"], differs["reason_code"]) == (False, check)
-    assert (missing["comparable"], missing["reason_code"], missing["after"]) == (None, "not_known", None)
+    ]
+    for check, other, silent in cases:
+        differs, missing = (checks(run("a"), run("b", replace(H100, **each)))[check] for each in (other, silent))
+        assert (differs["comparable"], differs["reason_code"]) == (False, check), check
+        assert (missing["comparable"], missing["reason_code"], missing["after"]) == (None, "not_known", None), check
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "comparable"),
-    [
+def test_power_read_in_another_way_is_doubtful() -> None:
+    cases: list[tuple[tuple[str, str], tuple[str, str], bool | None]] = [
         (("power", "1 s"), ("power", "1 s"), True),
         (("power", "1 s"), ("power", "instant"), False),
         (("power", "unknown"), ("power", "1 s"), None),
         (("power", "1 s"), ("clock", "1 s"), None),
-    ],
-)
-def test_power_read_in_another_way_is_doubtful(
-    before: tuple[str, str], after: tuple[str, str], *, comparable: bool | None
-) -> None:
-    sides = [
-        run(name, replace(H100, power_window=window), **{metric: 200.0})  # type: ignore[arg-type]  # a series
-        for name, (metric, window) in (("a", before), ("b", after))
     ]
-    assert checks(*sides)["power_reading"]["comparable"] is comparable
+    for before, after, comparable in cases:
+        sides = [
+            run(name, replace(H100, power_window=window), **{metric: 200.0})  # type: ignore[arg-type]  # a series
+            for name, (metric, window) in (("a", before), ("b", after))
+        ]
+        assert checks(*sides)["power_reading"]["comparable"] is comparable, (before, after)
 
 
 def test_recordings_that_are_equal_or_of_other_gpus_length_and_interval() -> None:

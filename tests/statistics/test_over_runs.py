@@ -49,22 +49,20 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
     assert (fuller["L4"], fuller["RTX 3090"]) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("memory", "code", "fits"),
-    [
+def test_nothing_is_said_from_a_peak_that_is_no_need() -> None:
+    cases: list[tuple[Any, str, set[bool | None]]] = [
         (GROWING * 0, "unused", set()),
         (np.concatenate([np.full(10, 1.0), np.full(290, 60.0)]), "preallocated", set()),
         (np.full(300, 30.0), "perhaps_preallocated", {True, None}),
         (None, "not_recorded", set()),
-    ],
-)
-def test_nothing_is_said_from_a_peak_that_is_no_need(memory: Any, code: str, fits: set[bool | None]) -> None:
-    run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
-    for one in (run, replace(run, findings=())):
-        found = fit(one)
-        assert (found["reason_code"], found["smallest"] is None or None in fits) == (code, True)
-        assert {each["fits"] for each in found["kinds"]} == fits
-    assert over("gpu_kinds", run, OTHER) == []
+    ]
+    for memory, code, fits in cases:
+        run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
+        for one in (run, replace(run, findings=())):
+            found = fit(one)
+            assert (found["reason_code"], found["smallest"] is None or None in fits) == (code, True), code
+            assert {each["fits"] for each in found["kinds"]} == fits, code
+        assert over("gpu_kinds", run, OTHER) == [], code
 
 
 def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:

@@ -115,9 +115,8 @@ ONE, TWO = ({"size": by, "batch_size": str(32 * by)} for by in (1, 2))
 EPOCHS, SAMPLES = (Work(amount=20, unit=unit) for unit in ("epochs", "samples"))
 
 
-@pytest.mark.parametrize(
-    ("base", "step", "expected"),
-    [
+def test_work_is_what_all_runs_count_alike() -> None:
+    cases: list[tuple[dict[str, Any], dict[str, Any], Any]] = [
         ({"count": 100}, {"count": 101}, ("steps", 99, True)),
         ({"count": 100}, {"count": 103}, ("steps", 99, False)),
         ({"count": 1}, {"count": 1}, "work_not_logged"),
@@ -138,15 +137,14 @@ EPOCHS, SAMPLES = (Work(amount=20, unit=unit) for unit in ("epochs", "samples"))
             {"count": 100, "samples_per_second_": 16.0, "epoch_": np.arange(100) / 5},
             ("epochs", 5.9, False),
         ),
-    ],
-)
-def test_work_is_what_all_runs_count_alike(base: dict[str, Any], step: dict[str, Any], expected: Any) -> None:
-    change = changes([counted("a", **base)], [counted("b", **step)])[0]
-    found = (change["work_unit"], pytest.approx(change["work"]), change["at_end"])
-    assert (change["reason_code"] if isinstance(expected, str) else found) == expected
-    if isinstance(expected, str):
-        assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False)
-        assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None)
+    ]
+    for base, step, expected in cases:
+        change = changes([counted("a", **base)], [counted("b", **step)])[0]
+        found = (change["work_unit"], pytest.approx(change["work"]), change["at_end"])
+        assert (change["reason_code"] if isinstance(expected, str) else found) == expected, (base, step)
+        if isinstance(expected, str):
+            assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False), (base, step)
+            assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None), (base, step)
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
@@ -275,19 +273,17 @@ def test_time_to_target_is_that_of_the_first_value_beyond_it() -> None:
     assert targets(loss, sooner("b", "b", 40.0), target="val_loss=0.5")[0]["seconds"] == pytest.approx(120, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("curves", "code"),
-    [
+def test_a_run_without_a_time_says_why() -> None:
+    """No time is never a time of 0."""
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "not_recorded"),
         ({"val_loss": ([60.0], [0.9])}, "not_recorded"),
         ({"val_accuracy": ([60.0, 90.0], [0.3, float("nan")])}, "not_reached"),
         ({"val_accuracy": ([-60.0, 90.0], [0.8, 0.9])}, "before_recording"),
-    ],
-)
-def test_a_run_without_a_time_says_why(curves: dict[str, Any], code: str) -> None:
-    """No time is never a time of 0."""
-    (found,) = targets(learning("a", curves, step="a"), sooner("b", "b", 40.0))[0]["runs"]
-    assert (found["seconds"], found["gpu_seconds"], found["reason_code"]) == (None, None, code)
+    ]
+    for curves, code in cases:
+        (found,) = targets(learning("a", curves, step="a"), sooner("b", "b", 40.0))[0]["runs"]
+        assert (found["seconds"], found["gpu_seconds"], found["reason_code"]) == (None, None, code), code
 
 
 def test_a_step_has_a_time_only_where_each_run_reached_it() -> None:
@@ -314,17 +310,15 @@ def test_repetitions_show_which_step_is_sooner() -> None:
     assert TO_TARGET not in {each.metric for each in compared(*runs).deltas}
 
 
-@pytest.mark.parametrize(
-    ("runs", "ends", "verdict"),
-    [
+def test_a_target_that_one_step_never_reached() -> None:
+    cases: list[tuple[int, tuple[float, float], Verdict]] = [
         (1, (0.8, 0.6), Verdict.UNCONFIRMED),
         (2, (0.8, 0.6), Verdict.WORSE),
         (2, (0.6, 0.8), Verdict.BETTER),
         (2, (0.6, 0.6), Verdict.NOT_ENOUGH_DATA),
-    ],
-)
-def test_a_target_that_one_step_never_reached(runs: int, ends: tuple[float, float], verdict: Verdict) -> None:
-    each = [sooner(f"{s}{k}", s, 60.0, end=end) for s, end in zip("ab", ends, strict=True) for k in range(runs)]
-    found = delta(compared(*each, target=GOAL), TO_TARGET)
-    assert (found.verdict, reason(found)) == (verdict, "target_not_reached")
-    assert (found.before is None, found.after is None) == (ends[0] < 0.7, ends[1] < 0.7)
+    ]
+    for runs, ends, verdict in cases:
+        each = [sooner(f"{s}{k}", s, 60.0, end=end) for s, end in zip("ab", ends, strict=True) for k in range(runs)]
+        found = delta(compared(*each, target=GOAL), TO_TARGET)
+        assert (found.verdict, reason(found)) == (verdict, "target_not_reached"), (runs, ends)
+        assert (found.before is None, found.after is None) == (ends[0] < 0.7, ends[1] < 0.7), (runs, ends)
