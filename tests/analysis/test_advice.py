@@ -248,16 +248,6 @@ def test_only_the_input_pipeline_of_the_framework() -> None:
         assert [name for name in names(kind, framework="jax") if name in PIPELINES] == ["jax_input"], kind
 
 
-def test_steps_that_no_log_can_settle_always_ask() -> None:
-    table = {"lr=1": 2, "compile=False": 1, "compile=True": None}
-    for text, count in table.items():
-        got = unknown(advised("full_precision", **pairs(text)), "cudnn_autotuning")
-        assert (None if got is None else len(got)) == count, text
-    for text, count in {"lr=1": 1, "pretrained=False": 0}.items():
-        last = advised("no_progress", **pairs(text)).steps[-1]
-        assert (last.name, len(last.unknown)) == ("pretrained_weights", count), text
-
-
 def test_workers_that_match_the_cores_leave_no_room() -> None:
     run = RUNS["cpu_bound"]
     assert findings_of(analyze(run), "workers_headroom")
@@ -305,7 +295,14 @@ def test_how_many_loader_workers_are_suggested() -> None:
         assert "loader_workers" not in got, (gpus, workers)
 
 
-def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
+def test_steps_that_ask_and_workers_beyond_cores() -> None:
+    table = {"lr=1": 2, "compile=False": 1, "compile=True": None}
+    for text, count in table.items():
+        got = unknown(advised("full_precision", **pairs(text)), "cudnn_autotuning")
+        assert (None if got is None else len(got)) == count, text
+    for text, count in {"lr=1": 1, "pretrained=False": 0}.items():
+        last = advised("no_progress", **pairs(text)).steps[-1]
+        assert (last.name, len(last.unknown)) == ("pretrained_weights", count), text
     idle = low(47.0, job_cores=0.01)
     table = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
     assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in table} == table

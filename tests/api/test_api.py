@@ -124,14 +124,6 @@ def test_recordings_and_findings_are_frames(hot: gpureport.Analysis) -> None:
     assert frame.sum(axis=1).to_list() == pytest.approx([sum(dict(each.seconds).values()) for each in hot.gpu_time])
 
 
-def test_runs_are_compared_as_a_list_or_by_step(chain: gpureport.Comparison) -> None:
-    one, two, three = chain.analyses
-    named = gpureport.compare({"before": one.recording, "after": [two, three]})
-    assert [step.label for step in named.steps] == ["before", "after"]
-    assert [each.run.step for each in named.analyses] == ["before", "after", "after"]
-    assert [step.label for step in chain.steps] == ["1-baseline", "2-more-workers", "3-mixed-precision"]
-
-
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_step_cannot_be_compared(count: int, hot: gpureport.Analysis) -> None:
     with pytest.raises(ValueError, match="at least two steps"):
@@ -170,7 +162,12 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     assert waiting["1-baseline", "1-baseline", "gpu:0"] > 300
 
 
-def test_signals_are_drawn_with_the_findings_of_their_gpus(hot: gpureport.Analysis) -> None:
+def test_runs_are_compared_and_drawn(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
+    one, two, three = chain.analyses
+    named = gpureport.compare({"before": one.recording, "after": [two, three]})
+    assert [step.label for step in named.steps] == ["before", "after"]
+    assert [each.run.step for each in named.analyses] == ["before", "after", "after"]
+    assert [step.label for step in chain.steps] == ["1-baseline", "2-more-workers", "3-mixed-precision"]
     panels = hot.plot(["gpu_power_watts", "gpu_sm_clock_hertz"], devices=["gpu:1", "gpu:2"])
     assert [len(panel.lines) for panel in panels] == [2, 2]
     assert panels[1].dataLim.ymax == pytest.approx(1710)

@@ -27,19 +27,6 @@ def source(tmp_path: Path) -> Path:
     return database(tmp_path / "mlflow.db", RUNS)
 
 
-def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path, tmp_path: Path) -> None:
-    done = gpureport("ingest", "--list", f"mlflow:{source}")
-    assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 3)
-    assert done.out.splitlines()[0].split("  ")[:4] == [run_id(3), "on", "RUNNING", "2026-11-21T00:41:13.409+00:00"]
-    path = database(
-        tmp_path / "deleted.db", [*RUNS, Made(id=run_id(9), name="gone", series=RUNS[0].series, deleted=True)]
-    )
-    done = gpureport("ingest", "--list", f"mlflow:{path}")
-    assert (done.code, len(done.out.splitlines()), f"gone ({run_id(9)})" in done.err) == (0, 3, True)
-    assert not gpureport("ingest", "--list", f"mlflow:{path}", "--latest", "1").err
-    assert gpureport("analyze", f"mlflow:{path}#{run_id(9)}").code == 0
-
-
 def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Program, source: Path) -> None:
     done = gpureport("ingest", str(source))
     assert (done.code, done.out.startswith("Stored baseline: ")) == (0, True)
@@ -128,7 +115,17 @@ def test_an_interrupted_export_is_named_beside_the_runs_that_are_read(gpureport:
     assert (alone.code, "interrupted" in alone.err, alone.err.count("\n")) == (3, True, 1)
 
 
-def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: Path) -> None:
+def test_what_is_listed_and_what_mlflow_does_not_record(gpureport: Program, source: Path, tmp_path: Path) -> None:
+    done = gpureport("ingest", "--list", f"mlflow:{source}")
+    assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 3)
+    assert done.out.splitlines()[0].split("  ")[:4] == [run_id(3), "on", "RUNNING", "2026-11-21T00:41:13.409+00:00"]
+    path = database(
+        tmp_path / "deleted.db", [*RUNS, Made(id=run_id(9), name="gone", series=RUNS[0].series, deleted=True)]
+    )
+    done = gpureport("ingest", "--list", f"mlflow:{path}")
+    assert (done.code, len(done.out.splitlines()), f"gone ({run_id(9)})" in done.err) == (0, 3, True)
+    assert not gpureport("ingest", "--list", f"mlflow:{path}", "--latest", "1").err
+    assert gpureport("analyze", f"mlflow:{path}#{run_id(9)}").code == 0
     done = gpureport("analyze", f"mlflow:{source}#baseline", "--format", "json")
     run = json.loads(done.out)["runs"][0]
     told = {entry["kind"]: entry["recording"] for entry in run["not_judged"]}

@@ -59,13 +59,6 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert islands == []
 
 
-def test_readme_names_the_commands_of_a_first_hour() -> None:
-    _, _, own = blocks(ROOT / "README.md", "sh")
-    assert [line.split()[1] for line in own.splitlines()] == ["record", "analyze", "compare"]
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"gpureport {command}" in text for command in ("demo", "analyze gpu.csv", "report"))
-
-
 @pytest.mark.parametrize("place", range(3))
 def test_python_examples_run(place: int, tmp_path: Path) -> None:
     examples = blocks(ROOT / "docs" / "reference" / "python.md", "python")
@@ -102,12 +95,6 @@ def test_commands_named_exist(page: Path) -> None:
     assert named <= {*COMMANDS, *added}
 
 
-def test_settings_example_is_accepted() -> None:
-    (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
-    (run,) = gpureport.read(str(ROOT / "sample_logs" / "healthy"))
-    assert gpureport.analyze(run, settings=tomllib.loads(example)).run == run.run
-
-
 def test_policy_example_is_accepted() -> None:
     guide = ROOT / "docs" / "how-to" / "gates.md"
     *policies, baseline = blocks(guide, "toml")
@@ -135,7 +122,14 @@ def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
     assert f"| {runs} | ±{width:.1f} | {5 / width:.1f} points |" in guide
 
 
-def test_citation_keeps_its_schema_and_is_of_this_version() -> None:
+def test_readme_settings_and_citation_hold() -> None:
+    _, _, own = blocks(ROOT / "README.md", "sh")
+    assert [line.split()[1] for line in own.splitlines()] == ["record", "analyze", "compare"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"gpureport {command}" in text for command in ("demo", "analyze gpu.csv", "report"))
+    (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
+    (run,) = gpureport.read(str(ROOT / "sample_logs" / "healthy"))
+    assert gpureport.analyze(run, settings=tomllib.loads(example)).run == run.run
     found = yaml.safe_load((ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(found)
     assert (found["cff-version"], found["version"]) == ("1.2.0", __version__)

@@ -83,14 +83,11 @@ def test_source_archive_can_be_tested(built: Built) -> None:
     assert expected <= inside
 
 
-def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_tells_its_version_and_runs_the_demo(installed: Path, tmp_path: Path) -> None:
     version = run(tmp_path, str(installed.with_name("gpureport")), "--version")
     where = run(tmp_path, str(installed), "-c", "import gpureport; print(gpureport.__file__)")
     assert __version__ in version.stdout, version.stderr
     assert Path(where.stdout.strip()).is_relative_to(installed.parents[1])
-
-
-def test_demo_runs_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
     done = run(tmp_path, str(installed.with_name("gpureport")), "demo", "-o", "report.html")
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

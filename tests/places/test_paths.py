@@ -27,14 +27,6 @@ ERRORS = {
 """What pyarrow 25 says of each case, shortened: no server of ours says it."""
 
 
-def test_errors_of_clouds_have_codes() -> None:
-    for text, code in ERRORS.items():
-        for scheme in ("s3", "gs", "az"):
-            error = describe_bucket_error(f"{scheme}://b/x", scheme, OSError(text))
-            assert (type(error), error.code, error.where) == (PlaceError, code, f"{scheme}://b/x"), text
-            assert "\n" not in str(error)
-
-
 @pytest.mark.parametrize("text", ["ftp://host/runs", "s4://bucket", "s3://", "gs:///"])
 def test_refused_urls(text: str, gpureport: Program) -> None:
     for arguments in (["ingest", "gpu.csv", "--store", text], ["report", "gpu.csv", "-o", f"{text}/r.html"]):
@@ -46,7 +38,12 @@ def test_refused_urls(text: str, gpureport: Program) -> None:
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_azure_needs_an_account(gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clouds_have_codes_and_accounts(gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, code in ERRORS.items():
+        for scheme in ("s3", "gs", "az"):
+            error = describe_bucket_error(f"{scheme}://b/x", scheme, OSError(text))
+            assert (type(error), error.code, error.where) == (PlaceError, code, f"{scheme}://b/x"), text
+            assert "\n" not in str(error)
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     done = gpureport("analyze", "az://container/gpu.csv")
     assert (done.code, "AZURE_STORAGE_ACCOUNT" in done.err) == (3, True)

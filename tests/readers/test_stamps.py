@@ -119,9 +119,8 @@ def test_rows_of_which_nothing_says_which_hour_are_noted(tmp_path: Path) -> None
 GPU = "gpu.csv"
 
 
-@pytest.mark.parametrize(
-    ("heading", "metric", "value"),
-    [
+def test_headings_of_gpus(tmp_path: Path) -> None:
+    cases: list[tuple[str, str | None, float | None]] = [
         ("mem_used_MB", "gpu_memory_used_bytes", 50 * 2**20),
         ("gpuMemoryUsed [MiB]", "gpu_memory_used_bytes", 50 * 2**20),
         ("power_draw", "gpu_power_watts", 50),
@@ -129,15 +128,14 @@ GPU = "gpu.csv"
         ("gpu_power_limit_mW", "gpu_power_limit_requested_watts", 0.05),
         ("GPUTemp °C", "gpu_temperature_celsius", 50),
         *((heading, None, None) for heading in ("memory", "power_mib", "gpu_mb", "ram_used_mb", "gpu_power_bound")),
-    ],
-)
-def test_headings_of_gpus(heading: str, metric: str | None, value: float | None, tmp_path: Path) -> None:
-    rows = "".join(f"{stamp(second)}, 5 %, 50\n" for second in range(9))
-    series = read_text(tmp_path, f"timestamp, utilization.gpu [%], {heading}\n{rows}").series
-    found = {name for name in series.column_names if name.startswith("gpu_")} - {"gpu_utilization_ratio"}
-    assert found == ({metric} if metric else set())
-    if metric:
-        assert series.column(metric).to_pylist() == pytest.approx([value] * 9)
+    ]
+    for heading, metric, value in cases:
+        rows = "".join(f"{stamp(second)}, 5 %, 50\n" for second in range(9))
+        series = read_text(tmp_path, f"timestamp, utilization.gpu [%], {heading}\n{rows}").series
+        found = {name for name in series.column_names if name.startswith("gpu_")} - {"gpu_utilization_ratio"}
+        assert found == ({metric} if metric else set()), heading
+        if metric:
+            assert series.column(metric).to_pylist() == pytest.approx([value] * 9), heading
 
 
 def host(folder: Path, text: str, tz: str | None = "UTC") -> dict[str, list[float | None]]:
@@ -149,9 +147,8 @@ def host(folder: Path, text: str, tz: str | None = "UTC") -> dict[str, list[floa
     return {name: rows.column(name).to_pylist() for name in names if rows.column(name).null_count < len(rows)}
 
 
-@pytest.mark.parametrize(
-    ("heading", "metric", "scale"),
-    [
+def test_headings_of_machines(tmp_path: Path) -> None:
+    cases: list[tuple[str, str | None, float]] = [
         ("cpu_percent", "cpu_utilization_ratio", 0.01),
         ("CPU Usage (%)", "cpu_utilization_ratio", 0.01),
         ("system_cpu_percent", "cpu_utilization_ratio", 0.01),
@@ -168,15 +165,14 @@ def host(folder: Path, text: str, tz: str | None = "UTC") -> dict[str, list[floa
         ("process_cpu_percent", "process_cpu_cores", 0.01),
         ("process_rss_mib", "process_memory_used_bytes", 2**20),
         *((heading, None, 0) for heading in ("cpu_load", "cpu_temp", "cpu_freq_mhz", "disk_read_bytes", "swap")),
-    ],
-)
-def test_headings_of_machines(heading: str, metric: str | None, scale: float, tmp_path: Path) -> None:
-    found = host(tmp_path, f"unix,load5,load1,{heading}\n1773478801,2,3,30\n1773478802,2,3,30\n")
-    if metric == "host_load_average":
-        assert found in ({metric: [3, 3]}, {metric: [30, 30]})
-    else:
-        assert found.keys() - {"host_load_average"} == ({metric} if metric else set())
-        assert metric is None or found[metric] == pytest.approx([30 * scale] * 2)
+    ]
+    for heading, metric, scale in cases:
+        found = host(tmp_path, f"unix,load5,load1,{heading}\n1773478801,2,3,30\n1773478802,2,3,30\n")
+        if metric == "host_load_average":
+            assert found in ({metric: [3, 3]}, {metric: [30, 30]}), heading
+        else:
+            assert found.keys() - {"host_load_average"} == ({metric} if metric else set()), heading
+            assert metric is None or found[metric] == pytest.approx([30 * scale] * 2), heading
 
 
 def test_stamps_of_machines(tmp_path: Path) -> None:

@@ -40,9 +40,8 @@ def count(recording: Recording) -> int:
     return len(recording.run.gpus)
 
 
-@pytest.mark.parametrize(
-    ("times", "gpus"),
-    [
+def test_stamps_tell_how_many_gpus_there_are(tmp_path: Path) -> None:
+    cases: list[tuple[Numbers, int]] = [
         (stamps(98, 4)[:-1], 4),
         (np.delete(stamps(1000, 3, inside=5, every=104), [301, 1001, 2002]), 3),
         *((stamps(100, 4, inside=inside, every=100 + 3 * inside), 4) for inside in (3, 12, 17, 22)),
@@ -51,10 +50,9 @@ def count(recording: Recording) -> int:
         (np.sort(np.concatenate([stamps(500, 1), stamps(500, 1)[::9]])), 1),
         (stamps(500, 1, every=250) // 1000 * 1000, 1),
         (stamps(100, 5, inside=100, every=10_000), 1),
-    ],
-)
-def test_stamps_tell_how_many_gpus_there_are(times: Numbers, gpus: int, tmp_path: Path) -> None:
-    assert count(read(tmp_path, times)) == gpus
+    ]
+    for times, gpus in cases:
+        assert count(read(tmp_path, times)) == gpus, (times, gpus)
 
 
 def test_ticks_that_lack_a_row_name_no_gpu(tmp_path: Path) -> None:

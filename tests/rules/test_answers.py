@@ -118,7 +118,7 @@ def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
     assert names("gone.csv") == [("gpureport", "the run has data"), ("gpureport", "no idle_gap")]
 
 
-def test_the_summary_is_one_table_that_links_nowhere(gate: Program) -> None:
+def test_summaries_link_nowhere_and_keep_the_limit_of_a_job(gate: Program) -> None:
     gate("check", "night.csv", "--name", HOSTILE, "--summary", "s.md")
     lines = Path("s.md").read_text().splitlines()
     assert lines[0].startswith("## gpureport check FAILED")
@@ -126,9 +126,6 @@ def test_the_summary_is_one_table_that_links_nowhere(gate: Program) -> None:
     assert [row.partition(" | ")[0] for row in rows[:2]] == ["| **failed**", "| **not assessed**"]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
     assert not re.search(r"(?<!\\)(<|&lt;)|https:|@ada", "\n".join(lines))
-
-
-def test_a_summary_keeps_the_limit_of_a_job(gate: Program) -> None:
     rules = "".join(f'[[policy]]\nlimit = "idle_ratio <= {number / 4}%"\n' for number in range(1, 301))
     Path("many.toml").write_text(rules)
     gate("check", "night.csv", "--policy", "many.toml", "--summary", "s.md")

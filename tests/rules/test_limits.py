@@ -278,8 +278,8 @@ def test_training_that_diverged_breaks_every_limit_on_its_end(limit: str) -> Non
     assert one("val_accuracy best >= 0.8", run).outcome.value == PASSED
 
 
-def test_a_run_that_never_reached_the_target_breaks_only_limits_it_outlasted() -> None:
-    """How long it would have taken is not known, and is not 0."""
+def test_targets_that_were_never_reached_and_their_cost() -> None:
+    # How long it would have taken is not known, and is not 0.
     run = trained({"val_accuracy": [0.1 + minute / 100 for minute in range(8)]})
     for limit, expected in (
         ("<= 5 min", (BROKEN, "")),
@@ -288,10 +288,7 @@ def test_a_run_that_never_reached_the_target_breaks_only_limits_it_outlasted() -
     ):
         found = one(f"seconds_to_target {limit}", run, target=TARGET)
         assert (told(found), found.value, found.bounds) == (expected, None, None)
-
-
-def test_cost_to_the_target_is_in_the_currency_of_the_prices() -> None:
-    """Four minutes at 2 EUR an hour."""
+    # Four minutes at 2 EUR an hour.
     run = trained(is_priced=True)
     for limit, expected in (
         ("0.2 EUR", (PASSED, "")),

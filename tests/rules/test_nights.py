@@ -37,12 +37,6 @@ def folder(grown: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def test_a_quiet_night_says_its_own_figure(tmp_path: Path) -> None:
-    first = add_night(tmp_path, 0).out.splitlines()[0]
-    assert first.startswith("1 Jan: GPU time lost ")
-    assert first.endswith(", 9 more nights needed before changes show.")
-
-
 def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     add_night(tmp_path, 0, "--label", "abc", "--param", 'opt=a "b"→')
     run_program(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
@@ -59,7 +53,10 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     assert all(path.stat().st_size < 12_000 for path in (tmp_path / ".gpureport" / "history").iterdir())
 
 
-def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
+def test_a_quiet_night_and_none_have_a_page(tmp_path: Path) -> None:
+    first = add_night(tmp_path, 0).out.splitlines()[0]
+    assert first.startswith("1 Jan: GPU time lost ")
+    assert first.endswith(", 9 more nights needed before changes show.")
     for label in ("a", "a", "b", "a"):
         add_night(tmp_path, 0, "--label", label)
     assert len({row["label"] for row in history(tmp_path)}) == 2

@@ -90,25 +90,12 @@ def figures(tracker: str, metric: str) -> dict[str, float | None]:
     return {step.label: step.value(metric) for step in compared(tracker).steps}
 
 
-def test_ways_of_dmon_agree() -> None:
-    ways = ("pucvmet-DT.txt", *(f"csv{way}-DT.csv" for way in ("", "-nounit", "-noheader", "-nounit-noheader")))
-    one, *others = (means(read(f"forms/dmon-{name}")) for name in ways)
-    for way, other in zip(ways[1:], others, strict=True):
-        assert other.keys() == one.keys(), way
-        assert other[UTILISATION] == pytest.approx(one[UTILISATION], abs=0.01), way
-        assert other[POWER] == pytest.approx(one[POWER], rel=0.02), way
-        assert other[MEMORY] == one[MEMORY], way
-
-
-def test_every_gap_is_found_and_no_other() -> None:
+def test_gaps_and_a_full_machine_are_found() -> None:
     for recorder, every in WATCHED.items():
         (path,) = (RECORDED / "phases").glob(f"{recorder}.*")
         for kind in ("idle_gap", "startup_idle", "tail_idle"):
             known = [pytest.approx(span, abs=2 * every + 0.6) for span in true_spans(kind)]
             assert known == spans(analyzed(f"phases/{path.name}"), kind), (recorder, kind)
-
-
-def test_waiting_for_a_full_machine_is_found() -> None:
     (known,) = true_spans("cpu_bound")
     for log in ("query.csv.gz", "query-0p1s.csv.gz", "dmon.txt.gz", "nvitop.csv.gz"):
         analysis = analyzed(f"phases/{log}", "" if log == "nvitop.csv.gz" else "phases/host.csv.gz")
@@ -117,7 +104,14 @@ def test_waiting_for_a_full_machine_is_found() -> None:
         assert blamed == {"cpu_bound", "idle_gap", "tail_idle"}, log
 
 
-def test_recorders_agree() -> None:
+def test_dmons_and_recorders_agree() -> None:
+    ways = ("pucvmet-DT.txt", *(f"csv{way}-DT.csv" for way in ("", "-nounit", "-noheader", "-nounit-noheader")))
+    one, *others = (means(read(f"forms/dmon-{name}")) for name in ways)
+    for way, other in zip(ways[1:], others, strict=True):
+        assert other.keys() == one.keys(), way
+        assert other[UTILISATION] == pytest.approx(one[UTILISATION], abs=0.01), way
+        assert other[POWER] == pytest.approx(one[POWER], rel=0.02), way
+        assert other[MEMORY] == one[MEMORY], way
     # pmon gives what processes used of the GPU, which is not the driver's utilisation
     others = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
     logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in others]
@@ -243,13 +237,10 @@ def test_what_a_tracker_shows_of_the_chain(tracker: str) -> None:
     assert verdicts <= {Verdict.UNCONFIRMED, Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}
 
 
-def test_trackers_tell_the_same_training_rate() -> None:
-    """Within 1 %, though they kept different series of the same runs."""
+def test_trackers_tell_the_same_rate_and_work() -> None:
+    # Within 1 %, though they kept different series of the same runs.
     assert figures("neptune", RATE) == pytest.approx(figures("mlflow", RATE), rel=0.01)
-
-
-def test_the_work_that_mlflow_counts_is_what_was_done_while_it_recorded() -> None:
-    """Of 32,768 images a run: all but what was not logged, up to one point of a few batches, or not recorded."""
+    # Of 32,768 images a run: all but what was not logged, up to one point of a few batches, or not recorded.
     for step in compared("mlflow").steps:
         (run,) = step.runs
         work = run.analysis.run.work

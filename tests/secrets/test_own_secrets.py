@@ -93,15 +93,6 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
     assert exits.find_leaks(planter) == []
 
 
-def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(log(60))
-    (tmp_path / "gpureport.toml").write_text("not TOML")
-    (tmp_path / "own.toml").write_text(_SETTINGS)
-    for option in (["--config", "own.toml"], ["--config=own.toml"]):
-        shown = gpureport("analyze", "log.csv", "--param", "vault_id=4711", "--format", "json", *option)
-        assert (shown.code, "4711" in shown.out) == (0, False)
-
-
 @pytest.mark.parametrize("command", [("runs",), ("ingest", "log.csv"), ("analyze", "log.csv")])
 def test_without_readable_settings_no_command_begins(
     gpureport: Program, tmp_path: Path, command: tuple[str, ...]
@@ -164,7 +155,13 @@ def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, co
     assert "4711" not in shown[1].out
 
 
-def test_settings_of_a_call(tmp_path: Path) -> None:
+def test_settings_of_a_call_and_of_a_file_here(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "gpureport.toml").write_text("not TOML")
+    (tmp_path / "own.toml").write_text(_SETTINGS)
+    for option in (["--config", "own.toml"], ["--config=own.toml"]):
+        shown = gpureport("analyze", "log.csv", "--param", "vault_id=4711", "--format", "json", *option)
+        assert (shown.code, "4711" in shown.out) == (0, False)
     (tmp_path / "log.csv").write_text(log(60))
     (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
     found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})

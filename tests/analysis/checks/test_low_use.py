@@ -109,15 +109,6 @@ def test_a_badly_fed_loop_is_the_same_finding_at_any_length() -> None:
                 assert dict(analysis.gpu_time[0].seconds)["short_pauses"] < 3, (kind, seconds, begun)
 
 
-def test_point_samples_of_a_job_that_is_used_well_are_not_low() -> None:
-    """At 30 s a job that is busy for three quarters of the time looks low for a quarter of an hour by chance."""
-    for seed in range(10):
-        util = np.where(np.random.default_rng(seed).random(2000) < 0.8, 95, 0)
-        seen = analyze(rec(util=util, every=30, cpu=np.full(2000, 9), cpu_every=30))
-        blind = analyze(rec(util=util, every=30))
-        assert findings_of(seen, "underutilised") + findings_of(blind, "low_util_cause_unknown") == [], seed
-
-
 BUSY, NEVER, HELD = steps((0, 20), (97, 280)), np.zeros(300), np.full(300, 40.0)
 FEW_MIB = np.full(300, 3 / 1024)
 
@@ -246,17 +237,6 @@ def test_start_up() -> None:
     check("startup_idle", table)
 
 
-def test_what_is_not_a_start_up() -> None:
-    table: Table = {
-        "8 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
-        "a late rank": rec(util=[steps((97, 300)), steps((0, 20), (97, 280))]),
-        "a model that serves": SERVES,
-        "three samples": rec(util=steps((50, 3))),
-        "three samples of one moment": rec(util=steps((50, 3)), every=0.0),
-    }
-    check("startup_idle", table)
-
-
 def test_tails() -> None:
     light = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
     table: Table = {
@@ -294,7 +274,13 @@ def test_steps_of_the_training_disprove_rest() -> None:
     assert found_one.summary.startswith("Training took 55 steps in 4 min 59 s in which no GPU did lasting work")
 
 
-def test_losses_are_those_of_the_classes() -> None:
+def test_chance_is_no_low_use_and_losses_are_those_of_the_classes() -> None:
+    # At 30 s a job that is busy for three quarters of the time looks low for a quarter of an hour by chance.
+    for seed in range(10):
+        util = np.where(np.random.default_rng(seed).random(2000) < 0.8, 95, 0)
+        seen = analyze(rec(util=util, every=30, cpu=np.full(2000, 9), cpu_every=30))
+        blind = analyze(rec(util=util, every=30))
+        assert findings_of(seen, "underutilised") + findings_of(blind, "low_util_cause_unknown") == [], seed
     tail = analyze(rec(util=steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))))
     assert findings_of(tail, "tail_idle")[0].lost_gpu_seconds == pytest.approx(dict(tail.gpu_time[0].seconds)["tail"])
     light = analyze(rec(util=steps((8, 100), (0, 100))))
@@ -326,7 +312,15 @@ def test_what_is_not_assessed() -> None:
     check("startup_idle", table)
 
 
-def test_a_few_readings_do_not_show_that_a_job_never_works() -> None:
+def test_starts_that_are_none_and_few_readings() -> None:
+    table: Table = {
+        "8 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
+        "a late rank": rec(util=[steps((97, 300)), steps((0, 20), (97, 280))]),
+        "a model that serves": SERVES,
+        "three samples": rec(util=steps((50, 3))),
+        "three samples of one moment": rec(util=steps((50, 3)), every=0.0),
+    }
+    check("startup_idle", table)
     for samples, every in ((2, 14.0), (2, 600.0), (4, 60.0)):
         analysis = analyze(rec(util=steps((0, samples)), every=every))
         assert analysis.findings == (), (samples, every)

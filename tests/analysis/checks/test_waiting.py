@@ -290,8 +290,8 @@ def test_another_order_in_time_explains_nothing() -> None:
         assert findings_of(analyze(linked(received=(COPIES + 8)[order])), "transfer_bound") == [], seed
 
 
-def test_point_samples_of_a_job_that_is_used_well_are_no_wait() -> None:
-    """At 10 s, 80% of samples at 95% dip below 64% by chance for minutes; a real wait does not depend on it."""
+def test_chance_is_no_wait_and_gaps_follow_from_one() -> None:
+    # At 10 s, 80% of samples at 95% dip below 64% by chance for minutes; a real wait does not depend on it.
     wait = np.where(np.arange(2000) % 400 < 200, 40, 1)
     for seed in range(5):
         chance = np.random.default_rng(seed)
@@ -299,9 +299,6 @@ def test_point_samples_of_a_job_that_is_used_well_are_no_wait() -> None:
         for util, expected in ((fine, 0), (np.where(wait > 1, low, fine), 1)):
             run = rec(util=util, every=10, cpu=np.full(2000, 10), cpu_every=10, host={"iowait": wait})
             assert len(findings_of(analyze(run), "io_bound")) == expected, seed
-
-
-def test_gaps_within_a_wait_follow_from_it() -> None:
     runs = {"cpu_bound": rec(util=BURSTS, cpu=FULL), "io_bound": stored(BURSTS, IOWAIT)}
     for kind, run in runs.items():
         analysis = analyze(run)

@@ -148,22 +148,18 @@ def test_a_folder_is_named_as_it_is_typed(tmp_path: Path, named: str) -> None:
     assert labelled(tmp_path, "runs/w8/1/gpu.csv", text=text) == {"user": "ada"}
 
 
-@pytest.mark.parametrize(
-    ("zone", "start", "end", "expected"),
-    [
+def test_times_are_compared_in_one_base(tmp_path: Path) -> None:
+    cases: list[tuple[str | None, str, str, str | None]] = [
         (None, "2026-10-03T09:00:00", "2026-10-03T10:00:00", "7"),
         (None, "2026-10-03T09:00:00+0200", "2026-10-03T10:00:00+0200", None),
         ("UTC", "2026-10-03T09:00:00", "2026-10-03T10:00:00", None),
         ("UTC", "2026-10-03T11:00:00+0200", "2026-10-03T12:00:00+0200", "7"),
         ("UTC", "1791018000", "1791021600", "7"),
         ("Europe/Berlin", "2026-10-03T11:00:00", "2026-10-03T12:00:00", "7"),
-    ],
-)
-def test_times_are_compared_in_one_base(
-    tmp_path: Path, zone: str | None, start: str, end: str, expected: str | None
-) -> None:
-    text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
-    assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected
+    ]
+    for zone, start, end, expected in cases:
+        text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
+        assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected, start
 
 
 def test_jobs_are_told_by_number_and_time(tmp_path: Path) -> None:

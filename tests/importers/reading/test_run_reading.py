@@ -222,20 +222,16 @@ def cells(recording: Recording, name: str = "cpu_iowait_ratio") -> list[float | 
     return [None if cell is None else round(cell, 3) for cell in column(recording, name, HOST)]
 
 
-@pytest.mark.parametrize(
-    ("cpu", "io", "expected", "rows"),
-    [
+def test_logs_of_different_rates(tmp_path: Path) -> None:
+    cases: list[tuple[Iterable[int], dict[float, int], list[float | None], int]] = [
         # of one that ends a fifth of a second before the row and one that ends four fifths after it, the first
         ([2, 3, 4], {1.8: 2, 2.8: 3, 3.8: 4}, [0.02, 0.03, 0.04], 23),
         # a reading of four seconds holds for the four rows it covers; before and after it there is none
         (range(1, 13), {4: 4, 8: 8}, [0.04] * 4 + [0.08] * 4 + [None] * 4, 32),
-    ],
-)
-def test_logs_of_different_rates(
-    tmp_path: Path, cpu: Iterable[int], io: dict[float, int], expected: list[float | None], rows: int
-) -> None:
-    recording = beside(tmp_path, host("cpu_percent", cpu, cpu), host("iowait_percent", io, io.values()))
-    assert (cells(recording), kept(recording)) == (expected, rows)
+    ]
+    for cpu, io, expected, rows in cases:
+        recording = beside(tmp_path, host("cpu_percent", cpu, cpu), host("iowait_percent", io, io.values()))
+        assert (cells(recording), kept(recording)) == (expected, rows), (cpu, io)
 
 
 def test_readings_stand_beside_the_rows_they_cover_once(tmp_path: Path) -> None:

@@ -74,22 +74,19 @@ HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
 JOB = "1|01:00:00||gres/gpu=8|\n"
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
+def test_use_that_is_not_known_is_no_figure(tmp_path: Path) -> None:
+    for steps in (
         "",
         "1.extern|01:00:00|1|gres/gpu=8|gres/gpuutil=800\n",
         "1.0|01:00:00||gres/gpu=8|gres/gpuutil=99\n",
         "1.batch|01:00:00|1|gres/gpu=4|gres/gpuutil=396\n",
         "1.batch|01:00:00|1|gres/gpu=8|gres/gpumem=18446744073709551614,gres/gpuutil=18446744073709551614\n",
         "1.0|01:00:00|8|gres/gpu=8|gres/gpuutil=800\n",
-    ],
-)
-def test_use_that_is_not_known_is_no_figure(tmp_path: Path, steps: str) -> None:
-    (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
-    with pytest.raises(GpureportError) as refused:
-        gpureport.read(tmp_path / "jobs.txt")
-    assert refused.value.code == "no_finished_run"
+    ):
+        (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
+        with pytest.raises(GpureportError) as refused:
+            gpureport.read(tmp_path / "jobs.txt")
+        assert refused.value.code == "no_finished_run", steps
 
 
 @pytest.mark.parametrize("row", ["", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"])

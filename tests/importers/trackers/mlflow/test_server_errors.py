@@ -61,14 +61,11 @@ def _files(folder: Path) -> Iterator[str]:
     thread.join()
 
 
-def test_a_server_of_files_is_not_one_of_mlflow(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_server_of_files_and_answers_that_are_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with _files(tmp_path) as url:
         error = asked(url)
     assert (error.code, "501" in error.what, "<" in error.what) == ("not_an_mlflow_server", True, False)
     capfd.readouterr()
-
-
-def test_an_answer_that_is_none_is_said() -> None:
     for reply, code in (
         (Reply(404, "<html>gone</html>"), "not_an_mlflow_server"),
         (Reply(200, "<html>hello</html>"), "not_an_mlflow_server"),

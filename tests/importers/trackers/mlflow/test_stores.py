@@ -172,14 +172,11 @@ def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
     assert ids(database(tmp_path / "mlflow.db", made)) == [run_id(number) for number in (3, 2, 1, 0, 9)]
 
 
-def test_a_run_is_named_by_id_beginning_or_name(meant: Meant) -> None:
+def test_names_choose_runs_in_the_order_they_are_given(meant: Meant) -> None:
     for name, number in {
         "baseline": 1, run_id(2): 2, run_id(2)[:6]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
     }.items():  # fmt: skip
         assert meant(name) == meant(runs=name) == [number], name
-
-
-def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
     assert meant(runs=("amp", "baseline", run_id(2))) == [2, 1]
     assert meant(runs="tw*") == [3, 4]
     assert meant(runs=("tw*", "amp", "*")) == [3, 4, 2, 1, 5, 6, 10, 11, 12]
@@ -296,15 +293,6 @@ def test_a_database_can_be_read_while_it_is_written(tmp_path: Path) -> None:
     assert recording(source).run.name == "later"
 
 
-def test_a_locked_database_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpureport.importers.read_only_sqlite._PATIENCE", 0.2)
-    source = database(tmp_path / "mlflow.db", [RUN])
-    writer = sqlite3.connect(source)
-    writer.execute("begin exclusive")
-    assert refused(f"mlflow:{source}").code == "not_an_mlflow_database"
-    writer.close()
-
-
 def test_a_database_copied_while_it_was_written_is_refused(tmp_path: Path) -> None:
     original = database(tmp_path / "original.db", [RUN])
     script = (
@@ -356,7 +344,13 @@ def test_what_is_not_a_database_of_mlflow_is_said_to_be_none(how: str, tmp_path:
     assert state(tmp_path) == before
 
 
-def test_a_missing_database_is_not_made(tmp_path: Path) -> None:
+def test_locked_databases_and_missing_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpureport.importers.read_only_sqlite._PATIENCE", 0.2)
+    source = database(tmp_path / "mlflow.db", [RUN])
+    writer = sqlite3.connect(source)
+    writer.execute("begin exclusive")
+    assert refused(f"mlflow:{source}").code == "not_an_mlflow_database"
+    writer.close()
     database(tmp_path / "mlflow.db", [RUN])
     error = refused(f"mlflow:{tmp_path}/absent.db")
     assert (error.code, "mlflow.db" in error.hint) == ("no_mlflow_store", True)

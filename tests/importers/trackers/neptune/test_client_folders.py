@@ -80,7 +80,7 @@ def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     assert state(tmp_path) == before
 
 
-def test_a_killed_run(tmp_path: Path) -> None:
+def test_logs_cut_or_damaged_keep_their_other_lines(tmp_path: Path) -> None:
     given = folders.operations(RUN)
     place = folders.write(tmp_path, given, mode="async", put=len(given) + 14)
     log = place / "data-1.log"
@@ -89,9 +89,6 @@ def test_a_killed_run(tmp_path: Path) -> None:
     assert rejected(found) == [("cut_last_line", 1)]
     assert found.run.quality.rejected[0].first_line == len(given)
     assert "operations_lost" in codes(found)
-
-
-def test_a_log_damaged_in_the_middle(tmp_path: Path) -> None:
     place = folders.write(tmp_path, folders.operations(RUN))
     lines = (place / "data-1.log").read_text().splitlines()
     lines[5] = lines[5][:20]
