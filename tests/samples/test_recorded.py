@@ -96,10 +96,10 @@ def test_gaps_and_a_full_machine_are_found() -> None:
         for kind in ("idle_gap", "startup_idle", "tail_idle"):
             known = [pytest.approx(span, abs=2 * every + 0.6) for span in true_spans(kind)]
             assert known == spans(analyzed(f"phases/{path.name}"), kind), (recorder, kind)
-    (known,) = true_spans("cpu_bound")
+    (wait,) = true_spans("cpu_bound")
     for log in ("query.csv.gz", "query-0p1s.csv.gz", "dmon.txt.gz", "nvitop.csv.gz"):
         analysis = analyzed(f"phases/{log}", "" if log == "nvitop.csv.gz" else "phases/host.csv.gz")
-        assert spans(analysis, "cpu_bound") == [pytest.approx(known, abs=2.6)], log
+        assert spans(analysis, "cpu_bound") == [pytest.approx(wait, abs=2.6)], log
         blamed = {finding.kind for finding in analysis.findings if finding.severity != "info"}
         assert blamed == {"cpu_bound", "idle_gap", "tail_idle"}, log
 
@@ -113,8 +113,8 @@ def test_dmons_and_recorders_agree() -> None:
         assert other[POWER] == pytest.approx(one[POWER], rel=0.02), way
         assert other[MEMORY] == one[MEMORY], way
     # pmon gives what processes used of the GPU, which is not the driver's utilisation
-    others = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
-    logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in others]
+    left_out = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
+    logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in left_out]
     values = {name: means(read(f"phases/{name}")) for name in logs}
     for metric, allowed in {UTILISATION: 0.03, MEMORY: 5e8, POWER: 12.0}.items():
         told = {log: known[metric] for log, known in values.items() if metric in known}
