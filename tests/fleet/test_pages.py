@@ -166,6 +166,7 @@ def test_kept_summaries_that_are_corrupt_or_of_an_earlier_version(
     parquet.write_table(read, table, write_page_checksum=True)
     make_up(table)
     assert (energy(gpureport), gpureport("fleet").err) == (2 * MADE_UP, "")
+    table.unlink()
     before = report(gpureport)
     series = max((tmp_path / ".gpureport" / "runs").glob("*/hardware.parquet"))
     whole = series.read_bytes()

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +20,8 @@ USED = "system/gpu_0_utilization_percentage"
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return lambda **made: request.param(tmp_path / "mlflow.db", [Made(**{"id": ID, "series": monitored(TICKS)} | made)])
+    plain: dict[str, Any] = {"id": ID, "series": monitored(TICKS)}
+    return lambda **made: request.param(Path(mkdtemp(dir=tmp_path)) / "mlflow.db", [Made(**plain | made)])
 
 
 def seconds(found: Recording, device: str) -> list[float]:

@@ -351,7 +351,6 @@ def test_locked_databases_and_missing_ones(tmp_path: Path, monkeypatch: pytest.M
     writer.execute("begin exclusive")
     assert refused(f"mlflow:{source}").code == "not_an_mlflow_database"
     writer.close()
-    database(tmp_path / "mlflow.db", [RUN])
     error = refused(f"mlflow:{tmp_path}/absent.db")
     assert (error.code, "mlflow.db" in error.hint) == ("no_mlflow_store", True)
     assert "mlflow.db" in refused(f"mlflow:{tmp_path}").hint

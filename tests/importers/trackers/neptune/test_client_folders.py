@@ -41,7 +41,7 @@ def test_limits_of_0_and_memory_that_a_person_knows(tmp_path: Path) -> None:
             each["max"] = 0
     folders.write(tmp_path, given)
     assert recording(tmp_path).run.gpus[0].power_limit_watts is None
-    found = recording(folders.write(tmp_path, folders.operations(RUN)), gpu_memory_total=80 * GIB)
+    found = recording(folders.write(tmp_path / "known", folders.operations(RUN)), gpu_memory_total=80 * GIB)
     assert found.run.gpus[0].memory_total_bytes == 80 * GIB
 
 
@@ -89,11 +89,11 @@ def test_logs_cut_or_damaged_keep_their_other_lines(tmp_path: Path) -> None:
     assert rejected(found) == [("cut_last_line", 1)]
     assert found.run.quality.rejected[0].first_line == len(given)
     assert "operations_lost" in codes(found)
-    place = folders.write(tmp_path, folders.operations(RUN))
+    place = folders.write(tmp_path / "torn", folders.operations(RUN))
     lines = (place / "data-1.log").read_text().splitlines()
     lines[5] = lines[5][:20]
     (place / "data-1.log").write_text("\n".join(lines))
-    found = recording(tmp_path)
+    found = recording(tmp_path / "torn")
     assert (rejected(found), found.run.quality.rejected[0].first_line) == ([("torn_line", 1)], 6)
 
 
