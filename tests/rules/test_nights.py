@@ -54,14 +54,11 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
 
 
 def test_a_quiet_night_and_none_have_a_page(tmp_path: Path) -> None:
-    first = add_night(tmp_path, 0).out.splitlines()[0]
+    first, *_ = [add_night(tmp_path, 0, "--label", label).out for label in ("a", "a", "b", "a")]
     assert first.startswith("1 Jan: GPU time lost ")
-    assert first.endswith(", 9 more nights needed before changes show.")
-    (tmp_path / "labels").mkdir()
-    for label in ("a", "a", "b", "a"):
-        add_night(tmp_path / "labels", 0, "--label", label)
-    assert len({row["label"] for row in history(tmp_path / "labels")}) == 2
-    index = site(tmp_path / "labels")["index.html"].split("<h2>Nights</h2>")[1]
+    assert first.splitlines()[0].endswith(", 9 more nights needed before changes show.")
+    assert len({row["label"] for row in history(tmp_path)}) == 2
+    index = site(tmp_path)["index.html"].split("<h2>Nights</h2>")[1]
     assert (index.count('<th scope="row">'), "<small>a</small>" in index) == (1, True)
 
 

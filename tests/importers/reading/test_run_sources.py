@@ -158,8 +158,8 @@ def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
     write(tmp_path / "logs", a=node(1), b=node(2))
     (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
-    write(tmp_path / "logs", a=node(1), b=node(1, range(55)))
-    assert [device.id for device in read(tmp_path / "logs").run.gpus] == ["gpu:0", "gpu:1"]
+    write(tmp_path / "copies", a=node(1), b=node(1, range(55)))
+    assert [device.id for device in read(tmp_path / "copies").run.gpus] == ["gpu:0", "gpu:1"]
 
 
 def test_what_adds_to_any_node_or_has_no_zone_is_a_run_of_its_own(tmp_path: Path) -> None:
