@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.cli.program import Program, program
 from tests.recorder.stand_in import install_stand_in
+from tests.support.program import Program, program
 
 settings.register_profile("side by side", deadline=None)
 # how long an example takes says nothing while other tests run
@@ -20,7 +20,6 @@ _LONG = ("tracker", "browser", "producers", "packaging", "stress", "corpus")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the switch that accepts new expectations."""
     parser.addoption(
         "--update-golden",
         action="store_true",
@@ -42,7 +41,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _list_needs(item: pytest.Item) -> Iterator[str]:
-    """Yield the packages that a test asks for by its marks."""
     if item.get_closest_marker("browser"):
         yield "playwright"
     for mark in item.iter_markers("needs"):

@@ -143,23 +143,15 @@ NOT_TAKEN = {
 
 
 def test_a_step_that_was_taken_is_not_advised_and_one_that_was_not_comes_first() -> None:
-    """As params say; the advice names what it rests on."""
-    wrong: list[object] = []
     for params, (kind, step) in TAKEN.items():
         told = advised(kind, **pairs(params))
-        if step not in names(kind) or step in {one.name for one in told.steps}:
-            wrong.append((params, kind, step, names(kind)))
-        if params.split()[0] not in told.recommendation and "precision" not in params:
-            wrong.append((params, kind, told.recommendation))
+        assert (step in names(kind), step in {one.name for one in told.steps}) == (True, False), params
+        assert params.split()[0] in told.recommendation or "precision" in params, params
     for params, (kind, step) in NOT_TAKEN.items():
-        got = names(kind, **pairs(params))
-        if got[0] != step:
-            wrong.append((params, kind, step, got))
-    assert not wrong, wrong
+        assert names(kind, **pairs(params))[0] == step, params
 
 
 def test_spellings_of_params() -> None:
-    """As trackers and scripts write them; those of evaluation, of ranks or said in two ways are none."""
     said = {
         "num_workers=16": "num_workers=4 dataloader_num_workers=4 data.num_workers=4 config/data/num-workers=4 "
         "cfg.loader.numWorkers=4 --workers=4.0"
@@ -190,17 +182,7 @@ def test_what_the_run_shows_decides() -> None:
     assert (first.name, bool(first.unknown)) == ("loader_workers", True)
 
 
-def test_mixed_precision_needs_tensor_cores() -> None:
-    """By compute capability; unknown GPUs get it with the question."""
-    offered = {"Tesla P100-PCIE-16GB": None, "NVIDIA A100-SXM4-80GB": (), "a GPU nobody knows": 1}
-    for model, expected in offered.items():
-        got = unknown(advised("mem_pressure", job(BUSY, peak=77.0, model=model), precision="32"), "mixed_precision")
-        assert got == expected if expected != 1 else bool(got), model
-
-
 def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
-    """Preallocation hides the need: then it is a question."""
-
     def offered(run: Recording) -> tuple[str, ...] | None:
         return unknown(advised("underutilised", run), "larger_batch")
 
@@ -227,7 +209,11 @@ def test_only_a_link_below_its_best_is_reseated() -> None:
         assert (None if asked is None else "asked" if asked else "known") == expected, name
 
 
-def test_power_limits_that_are_raised_and_lowered() -> None:
+def test_what_the_gpu_and_its_limits_ask_for() -> None:
+    offered = {"Tesla P100-PCIE-16GB": None, "NVIDIA A100-SXM4-80GB": (), "a GPU nobody knows": 1}
+    for model, expected in offered.items():
+        got = unknown(advised("mem_pressure", job(BUSY, peak=77.0, model=model), precision="32"), "mixed_precision")
+        assert got == expected if expected != 1 else bool(got), model
     for power, raised in ((298, True), (150, False)):
         run = rec(util=np.full(300, 97.0), power=power, power_limit=300, default_limit=400)
         assert bool(findings_of(analyze(run), "power_limited")[0].steps) == raised, power
@@ -237,7 +223,6 @@ def test_power_limits_that_are_raised_and_lowered() -> None:
 
 
 def test_only_the_input_pipeline_of_the_framework() -> None:
-    """One of the four, and settings of PyTorch only where another framework is not named."""
     table = {
         "framework=pytorch": ("pytorch_input", True),
         "torch_version=2.11.0": ("pytorch_input", True),
@@ -256,28 +241,14 @@ def test_only_the_input_pipeline_of_the_framework() -> None:
         "note=ported_from_torch": ("input_pipeline", True),
         "torch_version=2.11 jax_version=0.7": ("input_pipeline", True),
     }
-    wrong = {}
     for text, (pipeline, pins) in table.items():
         got = names("cpu_bound", **pairs(text))
-        if [name for name in got if name in PIPELINES] != [pipeline] or ("pinned_memory" in got) != pins:
-            wrong[text] = got
-    assert wrong == {}
+        assert ([name for name in got if name in PIPELINES], "pinned_memory" in got) == ([pipeline], pins), text
     for kind in ("cpu_bound_single", "io_bound"):
         assert [name for name in names(kind, framework="jax") if name in PIPELINES] == ["jax_input"], kind
 
 
-def test_steps_that_no_log_can_settle_always_ask() -> None:
-    table = {"lr=1": 2, "compile=False": 1, "compile=True": None}
-    for text, count in table.items():
-        got = unknown(advised("full_precision", **pairs(text)), "cudnn_autotuning")
-        assert (None if got is None else len(got)) == count, text
-    for text, count in {"lr=1": 1, "pretrained=False": 0}.items():
-        last = advised("no_progress", **pairs(text)).steps[-1]
-        assert (last.name, len(last.unknown)) == ("pretrained_weights", count), text
-
-
 def test_workers_that_match_the_cores_leave_no_room() -> None:
-    """Preprocessing elsewhere comes first then, and no finding says that there is room for more."""
     run = RUNS["cpu_bound"]
     assert findings_of(analyze(run), "workers_headroom")
     matched = analyze(with_params(run, num_workers="16", cpu_count="16"))
@@ -305,7 +276,6 @@ def low(level: float, gpus: int = 1, job_cores: float | None = None) -> Recordin
 
 
 def test_how_many_loader_workers_are_suggested() -> None:
-    """Twice as many, no more than cores; two where the main process loads."""
     table = {
         "num_workers=2 cpu_count=16": [4, 2, 16, 16, 1],
         "num_workers=5 cpu_count=8": [8, 5, 8, 8, 1],
@@ -325,17 +295,22 @@ def test_how_many_loader_workers_are_suggested() -> None:
         assert "loader_workers" not in got, (gpus, workers)
 
 
-def test_workers_that_hardly_use_the_cpu_may_be_more_than_its_cores() -> None:
-    """They wait for storage or a network; a job that waits for the CPU itself gets no more."""
+def test_steps_that_ask_and_workers_beyond_cores() -> None:
+    table = {"lr=1": 2, "compile=False": 1, "compile=True": None}
+    for text, count in table.items():
+        got = unknown(advised("full_precision", **pairs(text)), "cudnn_autotuning")
+        assert (None if got is None else len(got)) == count, text
+    for text, count in {"lr=1": 1, "pretrained=False": 0}.items():
+        last = advised("no_progress", **pairs(text)).steps[-1]
+        assert (last.name, len(last.unknown)) == ("pretrained_weights", count), text
     idle = low(47.0, job_cores=0.01)
-    table = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
-    assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in table} == table
+    first = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
+    assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in first} == first
     assert suggested("underutilised", idle, cpu_count="16") == []
     assert "loader_workers" not in names("cpu_bound", num_workers="2", cpu_count="2")
 
 
 def test_what_the_run_excludes_is_not_advised() -> None:
-    """Full memory that nobody is known to have reserved, requests, instances of a GPU, a host that holds nobody up."""
     requests = np.where(np.isin(np.arange(SECONDS) // 30 % 4, (0, 3)) & (np.arange(SECONDS) % 7 < 3), 60.0, 0.0)
     level = rec(util=LOW, memory=np.full(SECONDS, 78.0))
     split = job(LOW)

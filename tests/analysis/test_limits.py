@@ -28,13 +28,11 @@ def pcie(util: Floats, received: Floats) -> Recording:
 
 
 def link(generation: float, width: float = 16, util: Any = 97.0) -> Recording:
-    """Return a run with a link of 4.0 x16 at most."""
     util = np.broadcast_to(util, 120)
     return rec(util=util, link_generation=generation, link_generation_max=4, link_width=width, link_width_max=16)
 
 
 def hot(clock: Floats, temperature: Any, **more: Any) -> Recording:
-    """Return a busy GPU below its power limit."""
     return rec(util=98, power=300, power_limit=400, clock=clock, temperature=temperature, **more)
 
 
@@ -48,7 +46,6 @@ def capped(*parts: tuple[float, int]) -> Recording:
 
 
 def board(**series: Any) -> Recording:
-    """Return a busy board of 400 W for 220 s, at rest at first."""
     return rec(util=steps((0, 20), (97, 200)), clock_max=1410, power_limit=400, **series)
 
 
@@ -73,7 +70,6 @@ def leaking(per_hour: float, every: float = 30.0) -> Recording:
 
 
 def held(after: float, rest: float = 300, before: float = 40, **host: Any) -> Recording:
-    """Return memory that is still held after the work."""
     rows = round(rest)
     util, memory = steps((0, 20), (97, 280), (0, rows)), steps((0, 5), (before, 295), (after, rows))
     series = {name: steps((usual, 300), (level, rows)) for name, (usual, level) in host.items()}
@@ -115,7 +111,6 @@ def one_of_four(usual: float, odd: float, metric: str = "clock", seconds: float 
 
 
 def resumed(level: float, length: int = 60, cpu: float = 10, **host: float) -> Recording:
-    """Return two waits with another use of the GPU between them."""
     util = steps((97, 100), (30, length + 40), (level, length), (30, length + 40), (97, 100))
     rows = np.arange(len(util))
     waits = (rows >= 100) & (rows < len(util) - 100)
@@ -371,15 +366,12 @@ def outcome(label: str, run: Recording, expected: str, value: float | None = Non
 
 
 def test_limits_hold_on_both_sides_and_where_they_are_moved() -> None:
-    wrong = []
     for label, (numbers, make) in LIMITS.items():
         quiet, loud, moved, *severity = numbers.split()
         expected = "".join(severity) or "0"
         got = [outcome(label, make(float(number)), expected) for number in (quiet, loud)]
         by_setting = outcome(label, make(float(loud)), expected, float(moved))
-        if got[0] != expected or got[1] in {expected, "0"} or by_setting != expected:
-            wrong.append((label, *got, by_setting))
-    assert not wrong, wrong
+        assert (got[0], by_setting, got[1] in {expected, "0"}) == (expected, expected, False), (label, *got)
 
 
 UNMOVED = {"gpu_lost.said"}

@@ -33,14 +33,6 @@ def analysed(name: str) -> Analysis:
     return gpureport.analyze(recording)
 
 
-def test_its_trouble_is_found_and_no_other() -> None:
-    told = {
-        name: {(one.kind, one.cause) for one in analysed(name).findings if one.kind not in BESIDE or one.cause}
-        for name in FOUND
-    }
-    assert told == FOUND
-
-
 @pytest.mark.parametrize(("name", "wait"), [("one_core", "data"), ("unpinned_copies", "copy")])
 def test_the_loss_is_what_the_loop_waited(name: str, wait: str) -> None:
     truth = json.loads((CAUSES / name / "truth.json").read_text())
@@ -50,7 +42,12 @@ def test_the_loss_is_what_the_loop_waited(name: str, wait: str) -> None:
     assert finding.lost_gpu_seconds == pytest.approx(truth["seconds"][wait], abs=0.15 * trained)
 
 
-def test_gaps_are_where_the_job_saved() -> None:
+def test_troubles_and_gaps_are_those_of_the_job() -> None:
+    told = {
+        name: {(one.kind, one.cause) for one in analysed(name).findings if one.kind not in BESIDE or one.cause}
+        for name in FOUND
+    }
+    assert told == FOUND
     saves = json.loads((CAUSES / "checkpoints/truth.json").read_text())["saves"]
     gaps = [gap for finding in findings_of(analysed("checkpoints"), "idle_gap") for gap in finding.intervals]
     for (start, end), gap in zip(saves, sorted(gaps, key=lambda one: one.start), strict=True):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gpureport.analysis.account.answers import link_findings
 from gpureport.analysis.kinds import KINDS, RootCause
-from gpureport.testing import Finding, Interval, Severity, analyze, at, finding, recording, steps
+from gpureport.testing import Finding, Interval, Severity, at, finding
 
 WHOLE, GPUS = Interval(at(0), at(1000)), ["gpu:0", "gpu:1"]
 ZERO, ONE, NONE = ("gpu:0",), ("gpu:1",), ()
@@ -22,14 +22,6 @@ def pairs(*findings: Finding) -> Pairs:
     made = linked(*findings)
     named = {one.fingerprint: one.kind for one in made}
     return [(named[one.root], one.kind) for one in made if one.root]
-
-
-def test_root_and_consequence_name_each_other() -> None:
-    wait, gap = finding("cpu_bound", (100, 200), cause="data"), finding("idle_gap", (110, 120), cause="data", lost=10)
-    root, other = linked(wait, gap)
-    assert (root.consequences, root.root) == ((gap.fingerprint,), None)
-    assert (other.consequences, other.root) == ((), wait.fingerprint)
-    assert (other.intervals, other.lost_gpu_seconds, other.severity) == (gap.intervals, 10, gap.severity)
 
 
 def test_what_follows_from_what() -> None:
@@ -96,7 +88,12 @@ def test_a_lost_gpu_explains_what_comes_after() -> None:
     assert [one.root for one in top] == [top[2].fingerprint, top[2].fingerprint, None], "there is one level"
 
 
-def test_a_root_is_as_severe_as_what_it_led_to() -> None:
+def test_links_have_two_ends_and_the_graver_severity() -> None:
+    wait, gap = finding("cpu_bound", (100, 200), cause="data"), finding("idle_gap", (110, 120), cause="data", lost=10)
+    root, other = linked(wait, gap)
+    assert (root.consequences, root.root) == ((gap.fingerprint,), None)
+    assert (other.consequences, other.root) == ((), wait.fingerprint)
+    assert (other.intervals, other.lost_gpu_seconds, other.severity) == (gap.intervals, 10, gap.severity)
     link = finding("pcie_degraded", (0, 500))
     for severity, expected in ((Severity.PROBLEM, ["problem", "problem"]), (Severity.INFO, ["warning", "info"])):
         wait = replace(finding("transfer_bound", (10, 400)), severity=severity)
@@ -132,18 +129,9 @@ ANY = st.builds(
 
 @given(st.lists(ANY, max_size=12))
 def test_links_are_whole_and_one_level_deep(findings: list[Finding]) -> None:
-    """Every root is found and lists what follows from it; no root follows from another."""
     made = linked(*findings)
     assert [one.fingerprint for one in made] == [one.fingerprint for one in findings]
     tops = {one.fingerprint for one in made if one.root is None}
     assert [one for one in made if one.root is not None and (one.root not in tops or one.consequences)] == []
     listed = {name for one in made for name in one.consequences}
     assert {one.fingerprint for one in made if one.root is not None} == listed
-
-
-def test_gaps_within_a_wait_are_linked_in_an_analysis() -> None:
-    util = steps((97, 300), (30, 200), (0, 20), (30, 200), (97, 300), (0, 20), (97, 100))
-    analysis = analyze(recording(util=util, cpu=steps((20, 300), (95, 420), (20, 420))))
-    (wait,) = (one for one in analysis.findings if one.kind == "cpu_bound")
-    roots = {one.cause: one.root for one in analysis.findings if one.kind == "idle_gap"}
-    assert roots == {"data": wait.fingerprint, "unknown": None}

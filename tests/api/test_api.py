@@ -12,9 +12,9 @@ import pytest
 
 import gpureport
 from gpureport.errors import RenderError, SettingsError, SourceError
-from tests.cli.logs import log as written_log
+from tests.support.logs import SAMPLES
+from tests.support.logs import log as written_log
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
 
 
@@ -35,41 +35,13 @@ def test_the_import_loads_nothing_heavy() -> None:
     assert HEAVY & {name.partition(".")[0] for name in done.stdout.split()} == set()
 
 
-def test_the_function_report_outlives_the_package_of_its_name() -> None:
+def test_names_of_the_package() -> None:
     code = "import gpureport.report.formats.html; import gpureport; print(gpureport.report.__name__)"
     code += "; print(type(gpureport.report).__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["report", "function"]
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         _ = gpureport.analyse
-
-
-def test_labels_are_a_dict() -> None:
-    labels = {"name": "a", "step": "b", "params": {"batch_size": 32}, "tags": {"node": "x"}, "work": "12000:steps"}
-    (recording,) = gpureport.read(SAMPLES / "healthy", labels=labels)
-    run = recording.run
-    assert (run.name, run.step, run.params, run.tags) == ("a", "b", (("batch_size", "32"),), (("node", "x"),))
-    assert run.work is not None
-    assert (run.work.amount, run.work.unit) == (12000, "steps")
-
-
-def test_an_unknown_key_is_refused() -> None:
-    with pytest.raises(
-        TypeError, match="labels has no key 'nmae'; its keys are gpu_model, name, params, step, table, tags, work"
-    ):
-        gpureport.read(SAMPLES / "healthy", labels={"nmae": "a"})
-    with pytest.raises(TypeError, match="tracker has no key 'run'; its keys are children, "):
-        gpureport.read(SAMPLES / "healthy", tracker={"run": "a"})
-
-
-def test_options_are_plain_values() -> None:
-    log, host = SAMPLES / "healthy" / "nvidia-smi.csv", SAMPLES / "healthy" / "host.csv"
-    (recording,) = gpureport.read(log, host=host, gpus=0, tz="Europe/Berlin")
-    assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
-    assert recording.run.timezone == "Europe/Berlin"
 
 
 @pytest.mark.parametrize("columns", ["index, utilization.gpu", ("index", "utilization.gpu")])
@@ -81,16 +53,25 @@ def test_columns_are_text_or_a_list(columns: str | tuple[str, ...], tmp_path: Pa
     assert len(recording.series) == 40
 
 
-def test_a_missing_source_is_an_error() -> None:
+def test_options_and_labels_are_plain_values() -> None:
+    labels = {"name": "a", "step": "b", "params": {"batch_size": 32}, "tags": {"node": "x"}, "work": "12000:steps"}
+    (recording,) = gpureport.read(SAMPLES / "healthy", labels=labels)
+    run = recording.run
+    assert (run.name, run.step, run.params, run.tags) == ("a", "b", (("batch_size", "32"),), (("node", "x"),))
+    assert run.work is not None
+    assert (run.work.amount, run.work.unit) == (12000, "steps")
+    log, host = SAMPLES / "healthy" / "nvidia-smi.csv", SAMPLES / "healthy" / "host.csv"
+    (recording,) = gpureport.read(log, host=host, gpus=0, tz="Europe/Berlin")
+    assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
+    assert recording.run.timezone == "Europe/Berlin"
+    with pytest.raises(
+        TypeError, match="labels has no key 'nmae'; its keys are gpu_model, name, params, step, table, tags, work"
+    ):
+        gpureport.read(SAMPLES / "healthy", labels={"nmae": "a"})
+    with pytest.raises(TypeError, match="tracker has no key 'run'; its keys are children, "):
+        gpureport.read(SAMPLES / "healthy", tracker={"run": "a"})
     with pytest.raises(SourceError, match="nowhere"):
         gpureport.read("nowhere.csv")
-
-
-def test_a_recording_is_a_frame(hot: gpureport.Analysis) -> None:
-    frame = hot.recording.to_pandas()
-    assert len(frame) == 1000
-    assert frame["timestamp"].dt.tz is None
-    assert frame["gpu_utilization_ratio"].between(0, 1).all()
 
 
 def test_times_of_a_frame_are_in_the_zone_of_the_log() -> None:
@@ -124,40 +105,23 @@ def test_settings_are_a_dict_or_a_file(hot: gpureport.Analysis, tmp_path: Path) 
         gpureport.analyze(hot.recording, settings={"prices": {"gpu_hour": "2"}})
 
 
-def test_reprs_are_one_short_line(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
-    assert repr(hot.recording) == "<Recording 'thermal_throttle': 4 GPUs, 0:12:28, 1000 rows>"
-    assert repr(hot) == "<Analysis 'thermal_throttle': 3 findings, 1 of them problems>"
-    assert repr(chain).startswith("<Comparison '1-baseline' to '3-mixed-precision': 3 steps, 3 runs, ")
-    assert len(repr(chain)) < 150
-
-
-def test_findings_are_a_frame(hot: gpureport.Analysis) -> None:
+def test_recordings_and_findings_are_frames(hot: gpureport.Analysis) -> None:
+    frame = hot.recording.to_pandas()
+    assert len(frame) == 1000
+    assert frame["timestamp"].dt.tz is None
+    assert frame["gpu_utilization_ratio"].between(0, 1).all()
     frame = hot.findings_frame()
     assert list(frame["kind"]) == [finding.kind for finding in hot.findings]
     assert list(frame["severity"]) == ["problem", "info", "info"]
     assert frame.loc[0, "start"] == pd.Timestamp("2026-04-02 14:24:50.129500")
     empty = gpureport.analyze(hot.recording, select="ecc_error").findings_frame()
     assert (len(empty), list(empty)) == (0, list(hot.findings_frame()))
-
-
-def test_statistics_are_a_frame(hot: gpureport.Analysis) -> None:
     frame = hot.statistics_frame().set_index(["device", "metric"])
     assert frame.loc[("gpu:2", "gpu_temperature_celsius"), "max"] == 88
     assert frame.loc[("gpu:0", "gpu_utilization_ratio"), "below_0.5"] == pytest.approx(0.036, abs=1e-3)
-
-
-def test_gpu_time_is_a_frame(hot: gpureport.Analysis) -> None:
     frame = hot.gpu_time_frame()
     assert list(frame) == ["computing", "short_pauses", "throttled", "idle", "startup"]
     assert frame.sum(axis=1).to_list() == pytest.approx([sum(dict(each.seconds).values()) for each in hot.gpu_time])
-
-
-def test_runs_are_compared_as_a_list_or_by_step(chain: gpureport.Comparison) -> None:
-    one, two, three = chain.analyses
-    named = gpureport.compare({"before": one.recording, "after": [two, three]})
-    assert [step.label for step in named.steps] == ["before", "after"]
-    assert [each.run.step for each in named.analyses] == ["before", "after", "after"]
-    assert [step.label for step in chain.steps] == ["1-baseline", "2-more-workers", "3-mixed-precision"]
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -198,7 +162,12 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     assert waiting["1-baseline", "1-baseline", "gpu:0"] > 300
 
 
-def test_signals_are_drawn_with_the_findings_of_their_gpus(hot: gpureport.Analysis) -> None:
+def test_runs_are_compared_and_drawn(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
+    one, two, three = chain.analyses
+    named = gpureport.compare({"before": one.recording, "after": [two, three]})
+    assert [step.label for step in named.steps] == ["before", "after"]
+    assert [each.run.step for each in named.analyses] == ["before", "after", "after"]
+    assert [step.label for step in chain.steps] == ["1-baseline", "2-more-workers", "3-mixed-precision"]
     panels = hot.plot(["gpu_power_watts", "gpu_sm_clock_hertz"], devices=["gpu:1", "gpu:2"])
     assert [len(panel.lines) for panel in panels] == [2, 2]
     assert panels[1].dataLim.ymax == pytest.approx(1710)
@@ -223,24 +192,11 @@ def test_a_comparison_is_drawn(chain: gpureport.Comparison) -> None:
     plt.close("all")
 
 
-def test_reports_are_written_by_suffix(hot: gpureport.Analysis, chain: gpureport.Comparison, tmp_path: Path) -> None:
-    assert gpureport.report(hot, tmp_path / "one.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "1-baseline" in gpureport.report(chain, tmp_path / "three.md").read_text(encoding="utf-8")
-    assert gpureport.report(chain.analyses[0].recording, format="md").startswith("# ")
-    assert gpureport.report(list(chain.analyses), format="md") == gpureport.report(chain, format=".md")
-
-
-def test_a_report_is_a_file_or_text(hot: gpureport.Analysis, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="either a path"):
-        gpureport.report(hot)  # type: ignore[call-overload]  # it is the point
-    with pytest.raises(RenderError) as refused:
-        gpureport.report(hot, format="png")
-    assert refused.value.code == "not_text"
-    with pytest.raises(RenderError, match="no report format"):
-        gpureport.report(hot, tmp_path / "report.docx")
-
-
-def test_a_notebook_shows_headline_bar_and_findings(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
+def test_reprs_and_notebooks_are_short_and_safe(hot: gpureport.Analysis, chain: gpureport.Comparison) -> None:
+    assert repr(hot.recording) == "<Recording 'thermal_throttle': 4 GPUs, 0:12:28, 1000 rows>"
+    assert repr(hot) == "<Analysis 'thermal_throttle': 3 findings, 1 of them problems>"
+    assert repr(chain).startswith("<Comparison '1-baseline' to '3-mixed-precision': 3 steps, 3 runs, ")
+    assert len(repr(chain)) < 150
     html = hot._repr_html_()
     assert set(re.findall(r"<(\w+)", html)) <= {"div", "span", "code"}
     assert not re.search(r"\s(?:src|href|id)=", html)
@@ -248,15 +204,25 @@ def test_a_notebook_shows_headline_bar_and_findings(hot: gpureport.Analysis, cha
     assert [each for each in ("Computing", "GPU 2 overheats: 88 °C", "F1 · problem") if each not in text] == []
     assert len(html) < 6000
     assert "3-mixed-precision" in re.sub(r"<[^>]*>", "", chain._repr_html_())
-
-
-def test_a_notebook_escapes_names() -> None:
     (recording,) = gpureport.read(SAMPLES / "healthy", labels={"name": "<script>alert(1)</script>"})
     html = gpureport.analyze(recording)._repr_html_()
     assert ("<script" in html, "&lt;script&gt;" in html) == (False, True)
 
 
-def test_a_report_never_replaces_its_log(tmp_path: Path) -> None:
+def test_a_report_is_a_text_or_a_file_by_suffix(
+    hot: gpureport.Analysis, tmp_path: Path, chain: gpureport.Comparison
+) -> None:
+    with pytest.raises(TypeError, match="either a path"):
+        gpureport.report(hot)  # type: ignore[call-overload]  # it is the point
+    with pytest.raises(RenderError) as refused:
+        gpureport.report(hot, format="png")
+    assert refused.value.code == "not_text"
+    with pytest.raises(RenderError, match="no report format"):
+        gpureport.report(hot, tmp_path / "report.docx")
+    assert gpureport.report(hot, tmp_path / "one.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "1-baseline" in gpureport.report(chain, tmp_path / "three.md").read_text(encoding="utf-8")
+    assert gpureport.report(chain.analyses[0].recording, format="md").startswith("# ")
+    assert gpureport.report(list(chain.analyses), format="md") == gpureport.report(chain, format=".md")
     (tmp_path / "gpu.txt").write_text(written_log(90))
     (tmp_path / "link.txt").symlink_to("gpu.txt")
     (recording,) = gpureport.read(tmp_path / "gpu.txt")

@@ -1,15 +1,43 @@
-"""What is opened of someone else's folder, and what a recording says of its lines."""
+"""Errors, files and the time to start, as the API and the command line have them."""
 
 import os
+import pickle
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 import gpureport
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import GpureportError, InternalError, SettingsError, SourceError
 from gpureport.testing import Quality, Rejected, recording
+from tests.support.logs import SAMPLE
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SettingsError("--by", "no run has it", "name another"),
+        SourceError("a.csv", "no rows", "give a log", "an example"),
+        InternalError("a.csv", ValueError("odd")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_can_go_to_another_process(error: GpureportError) -> None:
+    other = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own
+    assert type(other) is type(error)
+    assert (str(other), other.where, other.what, other.hint) == (str(error), error.where, error.what, error.hint)
+    assert getattr(other, "aside", None) == getattr(error, "aside", None)
+
+
+def test_an_error_is_a_line_and_not_a_book() -> None:
+    error = SettingsError("gpureport.toml:4", f"{'x' * 100_000}' is no limit", "write one such as 'idle_ratio <= 5%'")
+    assert len(str(error)) < 5000
+    assert str(error).startswith("gpureport.toml:4: xxx")
+    assert str(error).endswith("x' is no limit; write one such as 'idle_ratio <= 5%'")
+
 
 PRICE = '[prices]\ncurrency = "EUR"\ndate = "2026-03-14"\ngpu_hour = 2.0\n'
 LOG = "timestamp, index, utilization.gpu [%]\n" + "".join(f"2026/03/14 09:00:{s:02}.000, 0, 97 %\n" for s in range(60))
@@ -32,15 +60,6 @@ def make(path: Path, what: str) -> None:
         path.mkdir()
 
 
-def test_what_is_no_small_regular_file_is_not_read_as_settings(tmp_path: Path) -> None:
-    """Opening a pipe would block, a device would never end, and a large file fills the memory."""
-    run = recording(util=[50.0] * 60)
-    for what in ("socket", "device", "folder", "large"):
-        make(tmp_path / what, what)
-        with pytest.raises(SettingsError):
-            gpureport.analyze(run, settings=tmp_path / what)
-
-
 def test_a_pipe_is_read_while_somebody_writes_to_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -52,14 +71,17 @@ def test_a_pipe_is_read_while_somebody_writes_to_it(tmp_path: Path) -> None:
 
 
 def test_folders_of_logs_are_searched_only_so_deep(tmp_path: Path) -> None:
-    """A thousand of them would exhaust Python's stack."""
     tmp_path.joinpath(*["d"] * 200).mkdir(parents=True)
     with pytest.raises(SourceError):
         gpureport.read(tmp_path)
 
 
-def test_a_recorded_folder_with_a_run_file_that_is_none(tmp_path: Path) -> None:
-    """A file cut short, or of another program, says nothing about a run; the log beside it is read all the same."""
+def test_settings_and_folders_that_are_none(tmp_path: Path) -> None:
+    run = recording(util=[50.0] * 60)
+    for what in ("socket", "device", "folder", "large"):
+        make(tmp_path / what, what)
+        with pytest.raises(SettingsError):
+            gpureport.analyze(run, settings=tmp_path / what)
     (tmp_path / "gpu.csv").write_text(LOG)
     for text in ("", "{", "[]", "{}", '{"schema": "gpureport.record/1"}', '{"schema": "other"}'):
         (tmp_path / "run.json").write_text(text)
@@ -67,17 +89,61 @@ def test_a_recorded_folder_with_a_run_file_that_is_none(tmp_path: Path) -> None:
         assert (len(run.series), run.run.params) == (60, ()), text
 
 
-def test_rows_are_found_by_device() -> None:
+def test_rows_are_found_by_device_and_the_account_adds_up() -> None:
     run = recording(util=[[50.0] * 3, [60.0] * 3])
     assert {device: len(rows) for device, rows in run.by_device().items()} == {"gpu:0": 3, "gpu:1": 3}
     assert (len(run.rows_of("gpu:1")), len(run.rows_of("host"))) == (3, 0)
     assert run.with_series(run.series.slice(0, 0)).by_device() == {}
-
-
-def test_the_account_must_add_up() -> None:
-    """Lines are kept, rejected, headers, noise or events; anything else is a mistake."""
     rejected = (Rejected(reason="x", rows=2, first_line=3),)
     counts = {10: True, 11: False}
     for lines, accounted in counts.items():
         account = Quality(lines=lines, rows_kept=5, rejected=rejected, headers=1, noise=1, events=1)
         assert account.accounted is accounted, lines
+
+
+HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
+NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
+
+_PROBE = """
+import sys
+sys.argv = {argv!r}
+try:
+    from gpureport.cli import main
+    {call}
+except SystemExit as stop:
+    if stop.code:
+        raise
+print(*sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+"""
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Return the top-level modules a command has loaded when it ends; without arguments, those of the import."""
+    call = "main()" if arguments else "pass"
+    code = _PROBE.format(argv=["gpureport", *arguments], call=call)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--help",), ("--version",), ("compare", "--help"), ("explain", "--help")],
+    ids=["import", "help", "version", "compare", "explain"],
+)
+def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    assert loaded(*arguments) & set(HEAVY) == set()
+
+
+def test_analyze_loads_no_frames_and_no_charts() -> None:
+    assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
+
+
+@pytest.mark.parametrize(("name", "ours"), [("OPENBLAS_NUM_THREADS", "1"), ("MIMALLOC_ALLOW_THP", "0")])
+@pytest.mark.parametrize("given", [None, "3"])
+def test_libraries_are_told_what_suits_small_work(name: str, ours: str, given: str | None) -> None:
+    code = "import os, sys; sys.argv = ['gpureport', '--version']\nfrom gpureport.cli import main\ntry: main()\n"
+    code += f"finally: print(os.environ[{name!r}])"
+    environment = {other: value for other, value in os.environ.items() if other != name}
+    environment |= {name: given} if given else {}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == (given or ours)

@@ -97,7 +97,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the page of the recorded steps, three runs of each."""
     path = tmp_path_factory.mktemp("steps") / "steps.html"
     gpureport.report(runs.recorded_steps(), path)
     return path
@@ -113,7 +112,6 @@ def heat_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the page of six runs of eight GPUs."""
     path = tmp_path_factory.mktemp("gpus") / "gpus.html"
     gpureport.report([runs.run(name, gpus=8, seconds=120) for name in "abcdef"], path)
     return path
@@ -121,7 +119,6 @@ def gpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a page whose every name would run a script."""
     path = tmp_path_factory.mktemp("hostile") / "hostile.html"
     gpureport.report(steps_with("</script></title><script>alert(1)</script><img src=x onerror=alert(1)>"), path)
     return path
@@ -130,7 +127,7 @@ def hostile_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fleet_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the page on a hundred jobs of many users, two sick GPUs among theirs."""
-    from tests.fleet.generated_fleet import generate_fleet
+    from tests.fleet.fleet_logs import generate_fleet
 
     folder = tmp_path_factory.mktemp("fleet")
     generate_fleet(folder / "jobs", 100)

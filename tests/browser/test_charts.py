@@ -22,13 +22,11 @@ ALL = "0:00:00 to 0:10:00"
 
 @pytest.fixture
 def page(open_page: "Open", page_file: Path) -> Iterator["Page"]:
-    """Open the page of two runs with every fold open."""
     with open_page(page_file, unfolded=True, color_scheme="light") as page:
         yield page
 
 
 def shown(page: "Page") -> str:
-    """Return which part of the axis the charts show."""
     return page.locator("#shown").inner_text()
 
 
@@ -144,7 +142,6 @@ def test_keyboard_alone_is_enough(page: "Page") -> None:
 
 
 def test_the_button_turns_page_and_charts_dark_and_back(page: "Page", open_page: "Open", page_file: Path) -> None:
-    """It begins where the system is, and paper stays light."""
     colour = "getComputedStyle(document.body).backgroundColor"
     light, drawn = page.evaluate(colour), colours(page, "#chart0 canvas")[0]
     page.get_by_role("button", name="Dark", exact=True).click()

@@ -65,12 +65,11 @@ def test_a_report_loads_nothing_and_follows_light_and_dark(open_page: "Open", pa
     assert dark_strip != light_strip
 
 
-def test_a_name_runs_no_script(open_page: "Open", hostile_file: Path) -> None:
+def test_no_name_runs_a_script_or_makes_a_telephone_scroll(
+    open_page: "Open", hostile_file: Path, tmp_path: Path
+) -> None:
     with open_page(hostile_file, unfolded=True) as page:
         assert page.get_by_text("alert(1)").first.is_visible()
-
-
-def test_no_name_makes_a_telephone_scroll_sideways(open_page: "Open", tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / "page.html").write_text(build_page(steps_with(text, ours=False), "html"), encoding="utf-8")
         with open_page(tmp_path / "page.html", 390) as page:
@@ -82,7 +81,6 @@ def test_no_name_makes_a_telephone_scroll_sideways(open_page: "Open", tmp_path: 
 def test_nothing_scrolls_sideways_or_runs_into_another(
     open_page: "Open", request: pytest.FixtureRequest, name: str, width: int
 ) -> None:
-    """With every fold open; nothing else is loaded, and no script complains."""
     for file in files_of(name, request):
         with open_page(file, width, unfolded=True) as page:
             assert page.evaluate("document.documentElement.scrollWidth") == width, file.name
@@ -159,7 +157,7 @@ def test_a_finding_leads_to_its_mark_without_a_script(open_page: "Open", page_fi
             assert stroke != "none"
 
 
-def test_paper_shows_what_matters_and_no_control(open_page: "Open", page_file: Path) -> None:
+def test_paper_shows_what_matters(open_page: "Open", page_file: Path) -> None:
     with open_page(page_file) as page:
         page.emulate_media(media="print")
         shown = "[...document.querySelectorAll('.fold')].filter(fold => fold.checkVisibility())"
@@ -167,9 +165,6 @@ def test_paper_shows_what_matters_and_no_control(open_page: "Open", page_file: P
         assert {"findings", "quality", "not-assessed"} <= set(names)
         assert "method" not in names
         assert page.locator("canvas:visible, .tools:visible, #tip:visible, #scheme:visible").count() == 0
-
-
-def test_paper_has_the_figures_that_charts_stand_in_for(open_page: "Open", page_file: Path) -> None:
     with open_page(page_file, unfolded=True) as page:
         page.emulate_media(media="print")
         assert page.locator("#timeline .figure:visible").count() == 2
@@ -183,7 +178,6 @@ def test_a_page_without_script_is_whole(open_page: "Open", page_file: Path) -> N
 
 
 def test_readable_under_a_policy_that_forbids_its_style(browser: "Browser", page_file: Path) -> None:
-    """As Jenkins serves archived pages: text and figures stay, and no figure turns black."""
     page = browser.new_page()
     policy = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
 

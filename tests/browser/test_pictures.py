@@ -17,7 +17,6 @@ _TRIED = {"report", "step-1-starved"}
 @pytest.mark.browser
 @pytest.mark.parametrize("picture", [each for each in PICTURES if each.name in _TRIED], ids=lambda each: each.file.stem)
 def test_picture_shows_what_the_report_says(browser: "Browser", picture: Picture, tmp_path: Path) -> None:
-    """A picture that is made now holds the same text as the one stored."""
     write_report(picture.sources, tmp_path / "report.html")
     taken, text = take_picture(browser, picture, tmp_path / "report.html")
     save_picture(taken, text, tmp_path / "picture.png")
@@ -26,7 +25,6 @@ def test_picture_shows_what_the_report_says(browser: "Browser", picture: Picture
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/five-steps.md"])
 def test_pages_show_pictures_in_the_colours_of_the_reader(page: str) -> None:
-    """Each picture has a dark one beside it, which GitHub and the site of these pages choose alike."""
     text = (ROOT / page).read_text(encoding="utf-8")
     pairs = re.findall(r'<source media="\(prefers-color-scheme: dark\)" srcset="(\S+)">\n<img src="(\S+)"', text)
     shown = re.findall(r"[\w./-]+\.png", text)

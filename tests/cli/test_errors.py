@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.logs import HEADER, SAMPLE, gapped, log, record, stamp, table
-from tests.cli.program import Outcome, Program
+from tests.support.logs import HEADER, SAMPLE, gapped, log, stamp, table, write_recording
+from tests.support.program import Program
 
 LONG = "9" * 5000
 STEPS = (
@@ -24,7 +24,6 @@ STEPS = (
 
 
 def prepare(folder: Path) -> None:
-    """Lay out every kind of bad source beside good ones."""
     for name, text in {
         "empty.csv": "",
         "sales.csv": "region,sales\nnorth,3\n",
@@ -59,7 +58,7 @@ def prepare(folder: Path) -> None:
         (folder / "two" / f"{place}.csv").write_text(gapped(300 + place))
     for place, text in enumerate(STEPS):
         (folder / f"steps{place}.toml").write_text(text)
-    record(folder / "rec", log(60), started=1, ended=2)
+    write_recording(folder / "rec", log(60), started=1, ended=2)
 
 
 GOOD, PAIR = ("analyze", "good.csv"), ("compare", "good.csv", "good.txt")
@@ -195,13 +194,7 @@ CASES: dict[tuple[str, ...], Case] = {
 }
 
 
-def fault_code(done: Outcome) -> str:
-    """Return the code that --debug prints."""
-    return next((line.removeprefix("code: ") for line in done.err.splitlines() if line.startswith("code: ")), "")
-
-
 def test_one_line_and_a_code(gpureport: Program, tmp_path: Path) -> None:
-    """An error is one printable line on standard error, nothing on standard output, and leaves no file."""
     prepare(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     for words, (code, where, fault) in CASES.items():
@@ -212,18 +205,11 @@ def test_one_line_and_a_code(gpureport: Program, tmp_path: Path) -> None:
         assert done.err.rstrip("\n").isprintable(), named
         debugged = gpureport("--debug", *words)
         assert (debugged.code, debugged.err.endswith(done.err)) == (code, True), named
-        assert not fault or fault_code(debugged) == fault, (named, fault_code(debugged))
+        assert not fault or debugged.error == fault, (named, debugged.error)
         assert sorted(tmp_path.rglob("*")) == before, named
 
 
-def test_debug_stands_anywhere_and_shows_the_traceback(gpureport: Program) -> None:
-    for words in (("--debug", "analyze", "absent"), ("analyze", "absent", "--debug")):
-        done = gpureport(*words)
-        assert (done.code, fault_code(done), "Traceback" in done.err) == (3, "unknown_run", True)
-
-
 def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp_path: Path) -> None:
-    """What cannot be read is named; a gate, and a folder with nothing else, still fail."""
     folder = tmp_path / "logs"
     folder.mkdir()
     (folder / "headonly.csv").write_text(f"{HEADER}\n")
@@ -238,11 +224,14 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
     assert gpureport("check", "logs", "--fail-on", "idle_ratio <= 50%").code == 4
 
 
-def test_a_pipe_that_holds_no_log_is_one_line(tmp_path: Path) -> None:
-    for words, text in ((("-",), "timestamp, uuid\n"), (("-", "--source-kind", "mapped"), log())):
-        command = [sys.executable, "-m", "gpureport", "analyze", *words]
-        done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.startswith("gpureport: -: ")) == (3, True)
+def test_one_line_however_it_is_asked_for(gpureport: Program, tmp_path: Path) -> None:
+    for words in (("--debug", "analyze", "absent"), ("analyze", "absent", "--debug")):
+        done = gpureport(*words)
+        assert (done.code, done.error, "Traceback" in done.err) == (3, "unknown_run", True)
+    for more, text in (([], "timestamp, uuid\n"), (["--source-kind", "mapped"], log())):
+        command = [sys.executable, "-m", "gpureport", "analyze", "-", *more]
+        piped = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (piped.returncode, piped.stderr.startswith("gpureport: -: ")) == (3, True)
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.pdf"])
@@ -250,7 +239,6 @@ def test_a_pipe_that_holds_no_log_is_one_line(tmp_path: Path) -> None:
 def test_a_page_is_opened_where_there_is_a_browser(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, *, browser: bool
 ) -> None:
-    """A machine without one is told where the page lies, which is no error."""
     opened: list[str] = []
 
     def launch(path: str) -> int:

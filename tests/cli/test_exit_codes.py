@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.testing import fault
-from tests.cli.logs import gapped, log, row, table
-from tests.cli.program import Program
+from tests.support.logs import gapped, log, row, table
+from tests.support.program import Program
 
 KEPT, BROKEN = ("--fail-on", "idle_ratio <= 50%"), ("--fail-on", "idle_ratio <= 0.1%")
 SITE = ("--site", "site", "--date", "2026-03-14")
@@ -127,7 +127,6 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("logs")
 def test_a_fault_of_gpureport_is_five_and_one_line(gpureport: Program) -> None:
-    """It is no broken gate, no kept one, and nothing that cannot be judged; the log and the exception are named."""
     with fault("analysis", ERROR, "b"):
         for words in FAILING:
             done = gpureport(*words, "logs/b.csv")
@@ -139,7 +138,6 @@ def test_a_fault_of_gpureport_is_five_and_one_line(gpureport: Program) -> None:
 
 
 def test_the_other_runs_are_served(gpureport: Program, logs: Path) -> None:
-    """The run that is not is named, and the code says so whatever else the command found."""
     with fault("analysis", ERROR, "b"):
         analysed = gpureport("analyze", "logs", "--format", "json")
         assert [run["run"]["name"] for run in json.loads(analysed.out)["runs"]] == ["a", "c"]
@@ -205,7 +203,6 @@ def run(folder: Path, command: str) -> tuple[int, str]:
     ],
 )
 def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, where: str) -> None:
-    """What cannot be written is said where that can be; no file is opened in the place of a closed stream."""
     lay_out(tmp_path)
     ended, said = run(tmp_path, command)
     assert (ended, said.startswith(f"gpureport: {where}" if where else ""), said.count("\n")) == (
@@ -216,7 +213,6 @@ def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, where:
 
 
 def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:
-    """SIGTERM in the middle of an ingest is like Ctrl-C: no half-written run stays."""
     os.mkfifo(tmp_path / "pipe")
     process = subprocess.Popen([sys.executable, "-m", "gpureport", "ingest", "pipe"], cwd=tmp_path)
     with (tmp_path / "pipe").open("w") as pipe:

@@ -1,7 +1,8 @@
-"""The help of each command, what gpureport alone says, completion, and how much is said beside the answer."""
+"""Help, completion, and what a command shows while it takes long."""
 
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,8 @@ import pytest
 
 from gpureport.cli.main import COMMANDS
 from gpureport.cli.main import gpureport as program_group
-from tests.cli.logs import SAMPLE
-from tests.cli.program import Program
+from tests.support.logs import SAMPLE
+from tests.support.program import Program
 
 WIDTH, USUAL = 80, 10
 ASKED = ("--help", "--help-all")
@@ -38,16 +39,13 @@ def test_help_lists_the_usual_options_and_help_all_the_rest(gpureport: Program, 
     assert len(set(every) - own) >= count
 
 
-def test_commands_come_in_the_order_of_use() -> None:
-    names = program_group.list_commands(click.Context(program_group))
-    first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
-    assert names[: len(first)] == first
-
-
 TRACKERS = ("mlflow.db", "mlruns", ".neptune")
 
 
-def test_it_shows_the_ways_to_something(gpureport: Program) -> None:
+def test_help_has_the_order_of_use_and_ways_to_something(gpureport: Program) -> None:
+    names = program_group.list_commands(click.Context(program_group))
+    first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
+    assert names[: len(first)] == first
     done = gpureport()
     assert (done.code, done.err) == (0, "")
     ways = ("gpureport record -- COMMAND", "gpureport report . -o report.html", "gpureport demo", "gpureport --help")
@@ -66,13 +64,6 @@ def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, tmp_pat
     assert len(lines) <= 10
 
 
-def test_a_path_is_proposed_to_be_analysed(gpureport: Program, tmp_path: Path) -> None:
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
-    done = gpureport("gpu.csv.gz", "--tz", "UTC")
-    assert done.code == 2
-    assert "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err
-
-
 def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) -> None:
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     notes = {price: gpureport("analyze", "gpu.csv.gz", "--gpu-hour-price", price).err for price in ("2.49", "2.49 EUR")}
@@ -85,7 +76,6 @@ HEAVY = ("numpy", "pyarrow", "pandas", "jinja2")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a log, where `gpureport` is a program."""
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -156,7 +146,11 @@ def test_each_shell_gets_a_script(gpureport: Program, shell: str) -> None:
     assert f"{shell}_complete" in gpureport("completion", shell).out
 
 
-def test_the_line_that_installs_it_is_printed(gpureport: Program) -> None:
+def test_completion_proposes_a_path_and_is_installed_by_a_line(gpureport: Program, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    done = gpureport("gpu.csv.gz", "--tz", "UTC")
+    assert done.code == 2
+    assert "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err
     done = gpureport("completion")
     assert len(done.out.splitlines()) == 4
     assert done.out.count(">> ~/.") == 2
@@ -200,3 +194,79 @@ def test_a_verbose_command_accounts_for_every_line_it_read(gpureport: Program, f
     usual, verbose = gpureport("analyze", LOG), gpureport("analyze", LOG, flag)
     assert (verbose.out, usual.err) == (usual.out, "")
     assert "lines = " in verbose.err
+
+
+pty = pytest.importorskip("pty", reason="pseudo-terminals are a matter of Unix")
+
+_RUN = """
+import sys, threading, time
+# a clock that goes faster or slower stands for longer or shorter work
+clock, timer = time.monotonic, threading.Timer
+time.monotonic = lambda: clock() / {patience}
+def begin(seconds, show):
+    if {patience} < 1:
+        # a thread of its own may come after the work has ended
+        show()
+    return timer(seconds * {patience}, show)
+threading.Timer = begin
+sys.argv = ["gpureport", *{arguments!r}]
+from gpureport.cli import main
+main()
+"""
+
+
+def watch(long_log: Path, *arguments: str, patience: float = 1e-6) -> tuple[str, str]:
+    """Return what a command writes to the terminal on its standard error, and to a pipe on its standard output."""
+    ours, theirs = pty.openpty()
+    code = _RUN.format(patience=patience, arguments=list(arguments))
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=long_log,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    os.close(theirs)
+    seen = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            # Linux ends a terminal that nobody writes to with an error
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    out, _ = done.communicate()
+    assert done.returncode == 0
+    return seen.decode(), out.decode()
+
+
+@pytest.fixture
+def long_log(tmp_path: Path) -> Path:
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_night_shows_its_stages(long_log: Path) -> None:
+    seen, _ = watch(long_log, "nightly", "gpu.csv.gz", "--site", "site", "--date", "2026-03-14")
+    assert "Reading gpu.csv.gz" in seen
+    assert "Writing the pages in site" in seen
+
+
+def test_long_stages_are_named_and_short_work_shows_nothing(long_log: Path) -> None:
+    seen, out = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html")
+    for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html"):
+        assert stage in seen
+    assert out == ""
+    seen, _ = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html", patience=3600.0)
+    assert "Reading" not in seen
+    assert "Analysing" not in seen
+
+
+@pytest.mark.slow
+def test_quiet_shows_nothing(long_log: Path) -> None:
+    assert watch(long_log, "-q", "report", "gpu.csv.gz", "-o", "a.html")[0] == ""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.test_startup import loaded
-from tests.cli.program import Program
+from tests.api.test_files import loaded
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
+from tests.support.program import Program
 
 _TICKS = [10_050 * (place + 1) for place in range(60)]
 RUNS = [
@@ -27,22 +27,7 @@ def source(tmp_path: Path) -> Path:
     return database(tmp_path / "mlflow.db", RUNS)
 
 
-def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path, tmp_path: Path) -> None:
-    """With id, name, status, start and content; a deleted run is named beside it, since only its id reads it."""
-    done = gpureport("ingest", "--list", f"mlflow:{source}")
-    assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 3)
-    assert done.out.splitlines()[0].split("  ")[:4] == [run_id(3), "on", "RUNNING", "2026-11-21T00:41:13.409+00:00"]
-    path = database(
-        tmp_path / "deleted.db", [*RUNS, Made(id=run_id(9), name="gone", series=RUNS[0].series, deleted=True)]
-    )
-    done = gpureport("ingest", "--list", f"mlflow:{path}")
-    assert (done.code, len(done.out.splitlines()), f"gone ({run_id(9)})" in done.err) == (0, 3, True)
-    assert not gpureport("ingest", "--list", f"mlflow:{path}", "--latest", "1").err
-    assert gpureport("analyze", f"mlflow:{path}#{run_id(9)}").code == 0
-
-
 def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Program, source: Path) -> None:
-    """Runs that are skipped are named with how to read one; a run that is named skips none."""
     done = gpureport("ingest", str(source))
     assert (done.code, done.out.startswith("Stored baseline: ")) == (0, True)
     assert [word in done.err for word in ("2 runs skipped", "on", "bare", "--run")] == [True] * 4
@@ -71,17 +56,6 @@ def test_a_run_is_stored_again_where_a_point_a_label_or_its_state_changed(
     said = [ingest(run, name) for run, name in ((ended, "a"), (ended, "a"), (late, "b"))]
     assert said == ["Stored one", "one is stored already", "Stored one again"]
     assert ingest(replace(late, tags={"team": "a"}), "c") == "Stored one again"
-
-
-def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_path: Path) -> None:
-
-    def text(locator: str) -> str:
-        return gpureport("analyze", locator).out.partition("Details: ")[0]
-
-    whole = text(f"mlflow:{source}#baseline")
-    assert text(f"{source}#baseline") == text("mlflow.db#baseline") == whole != ""
-    dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
-    assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
 
 
 def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) -> None:
@@ -141,7 +115,17 @@ def test_an_interrupted_export_is_named_beside_the_runs_that_are_read(gpureport:
     assert (alone.code, "interrupted" in alone.err, alone.err.count("\n")) == (3, True, 1)
 
 
-def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: Path) -> None:
+def test_what_is_listed_and_what_mlflow_does_not_record(gpureport: Program, source: Path, tmp_path: Path) -> None:
+    done = gpureport("ingest", "--list", f"mlflow:{source}")
+    assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 3)
+    assert done.out.splitlines()[0].split("  ")[:4] == [run_id(3), "on", "RUNNING", "2026-11-21T00:41:13.409+00:00"]
+    path = database(
+        tmp_path / "deleted.db", [*RUNS, Made(id=run_id(9), name="gone", series=RUNS[0].series, deleted=True)]
+    )
+    done = gpureport("ingest", "--list", f"mlflow:{path}")
+    assert (done.code, len(done.out.splitlines()), f"gone ({run_id(9)})" in done.err) == (0, 3, True)
+    assert not gpureport("ingest", "--list", f"mlflow:{path}", "--latest", "1").err
+    assert gpureport("analyze", f"mlflow:{path}#{run_id(9)}").code == 0
     done = gpureport("analyze", f"mlflow:{source}#baseline", "--format", "json")
     run = json.loads(done.out)["runs"][0]
     told = {entry["kind"]: entry["recording"] for entry in run["not_judged"]}
@@ -151,7 +135,14 @@ def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: P
     assert run["run"]["timezone"] == "UTC"
 
 
-def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program, source: Path) -> None:
+def test_a_run_of_a_path_needs_no_prefix_and_no_hardware(gpureport: Program, source: Path, tmp_path: Path) -> None:
+    def text(locator: str) -> str:
+        return gpureport("analyze", locator).out.partition("Details: ")[0]
+
+    whole = text(f"mlflow:{source}#baseline")
+    assert text(f"{source}#baseline") == text("mlflow.db#baseline") == whole != ""
+    dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
+    assert text("export#OPT-1") == text("neptune:export#OPT-1") != ""
     assert gpureport("ingest", f"mlflow:{source}#bare").code == 0
     refused = gpureport("ingest", f"mlflow:{source}", "--run", "bare", "--require-hardware")
     assert (refused.code, refused.out, refused.err.count("\n")) == (3, "", 1)

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from gpureport.cli.main import COMMANDS, Commands
-from tests.cli.logs import log
-from tests.cli.program import Program
+from tests.support.logs import log
+from tests.support.program import Program
 
 RULE = ("--fail-on", "problem")
 
@@ -41,13 +41,11 @@ def lay_out(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that no command changes."""
     return lay_out(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder of its own for each test; the program runs in it."""
     return lay_out(tmp_path)
 
 
@@ -147,16 +145,13 @@ def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     assert json.loads((home / "logs/r.json").read_text())["verdict"]
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(gpureport: Program, home: Path) -> None:
+def test_links_and_folders_that_may_not_be_written(
+    gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "foreign.html").write_text("mine")
     assert gpureport("report", "gpu.csv", "-o", "old.md").code == 0
     assert (home / "foreign.html").read_text() == "mine"
     assert "# " in (home / "old.md").read_text()
-
-
-def test_a_folder_without_permission_is_named_first(
-    gpureport: Program, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     before = state(home)
     monkeypatch.setattr("os.access", lambda *_: False)
     for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):
@@ -174,7 +169,6 @@ def commands(group: click.Group, context: click.Context) -> list[click.Command]:
 
 
 def test_every_option_that_writes_is_refused_what_is_not_ours() -> None:
-    """The table above has a row for each of them."""
     group = Commands("gpureport")
     every = {str(each.name): each for each in commands(group, click.Context(group))}
     assert set(every) >= set(COMMANDS) - {"runs", "baseline"}

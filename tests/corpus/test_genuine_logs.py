@@ -57,7 +57,6 @@ ROW = re.compile(
 
 
 def listed(form: str) -> list[Path]:
-    """Return the logs of a form; none where there is no corpus."""
     if not CORPUS.is_dir():
         return []
     rows = csv.DictReader((CORPUS / "INDEX.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t")
@@ -78,7 +77,6 @@ def values(recording: Recording, metric: str) -> Floats:
 
 
 def test_every_log_is_read_and_analysed_or_refused() -> None:
-    """Every line of what is read is accounted for."""
     refused = set()
     for path in sorted((CORPUS / "corpus").iterdir()):
         try:
@@ -95,7 +93,6 @@ def test_every_log_is_read_and_analysed_or_refused() -> None:
 
 @pytest.mark.parametrize("path", listed("query-gpu csv"), ids=lambda path: path.name)
 def test_no_value_of_a_query_is_invented(path: Path, tmp_path: Path) -> None:
-    """Numbers are those of the text, null where it holds none; robbed of its header it reads the same by its fields."""
     content = path.read_text(encoding="utf-8")
     header, *lines = [line for line in content.splitlines() if line.strip()]
     names = [cell.strip().partition(" [")[0] for cell in header.split(",")]
@@ -118,7 +115,6 @@ def test_no_value_of_a_query_is_invented(path: Path, tmp_path: Path) -> None:
 
 
 def test_every_alias_of_a_field_is_the_same_column(tmp_path: Path) -> None:
-    """Of every field that nvidia-smi has, with and without its unit."""
     path = tmp_path / "log.csv"
     text = (CORPUS / "FIELDS.tsv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines(), delimiter="\t"):
@@ -135,7 +131,6 @@ def test_every_alias_of_a_field_is_the_same_column(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", listed("ASCII table"), ids=lambda path: path.name)
 def test_tables(path: Path) -> None:
-    """Every row a person finds in the text is in the series with its values, and no other."""
     text, recording = path.read_text(encoding="utf-8"), one(path)
     written = [[float(cell or "nan") for cell in found] for found in ROW.findall(text)]
     assert recording.run.quality.rows_kept == len(written)
@@ -150,7 +145,6 @@ def test_tables(path: Path) -> None:
 
 @pytest.mark.parametrize("path", listed("smi -q -x (XML)"), ids=lambda path: path.name)
 def test_documents(path: Path) -> None:
-    """Every element of a GPU is a row with the values it states."""
     text, recording = path.read_text(encoding="utf-8"), one(path)
     quality = recording.run.quality
     assert quality.rows_kept == text.count("<gpu id=") == len(recording.run.devices)
@@ -169,7 +163,6 @@ def test_documents(path: Path) -> None:
 
 @pytest.mark.parametrize("path", listed("multi-section capture"), ids=lambda path: path.name)
 def test_captures(path: Path) -> None:
-    """The table, the text and the CSV of one moment in a capture say the same of its GPU."""
     text, recording = path.read_text(encoding="utf-8"), one(path)
     assert len(recording.run.devices) == 1
     tables = {float(row[5]) * 2**20 for row in ROW.findall(text)}
@@ -179,7 +172,6 @@ def test_captures(path: Path) -> None:
 
 
 def test_logs_of_dmon() -> None:
-    """Every cell is in the series, in base units; a log without a time is read at the interval that a person names."""
     path = CORPUS / "corpus" / "essentialsofparallelcomputing-Chapter9__gpu_monitoring.log"
     rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     for place, (metric, scale) in DMON.items():
@@ -202,8 +194,7 @@ def repetitions(clock: str) -> tuple[Recording, ...]:
     return tuple(labelled(one(path), clock) for path in paths)
 
 
-def test_published_means_come_out() -> None:
-    """The plain mean of the rows equals the mean their author published, to its printed digits."""
+def test_means_that_were_published_and_clocks_that_differ() -> None:
     text = (CORPUS / "ab_pairs" / "LABELS.csv").read_text(encoding="utf-8")
     known = {row["run_id"]: row for row in csv.DictReader(text.splitlines())}
     for recording in (run for clock in CLOCKS for run in repetitions(clock)):
@@ -213,10 +204,6 @@ def test_published_means_come_out() -> None:
             summary = statistics.metric(metric)
             assert summary is not None
             assert f"{summary.sample_mean / scale:.4f}" == label[column], (recording.run.name, metric)
-
-
-def test_what_differs_between_clocks_is_said_to_differ() -> None:
-    """Power and clock of every two neighbours; utilisation, which the clock does not change, does not."""
     comparison = gpureport.compare([run for clock in CLOCKS for run in repetitions(clock)])
     for before, after in pairwise(CLOCKS):
         found = {delta.metric: delta for delta in comparison.between(before, after)}
@@ -227,7 +214,6 @@ def test_what_differs_between_clocks_is_said_to_differ() -> None:
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_repetitions_set_against_each_other_give_no_verdict(clock: str) -> None:
-    """One against one, one against the two others, and one or three against themselves."""
     runs = repetitions(clock)
     splits = [([one], [other]) for one, other in permutations(runs, 2)]
     splits += [([one], [run for run in runs if run is not one]) for one in runs]

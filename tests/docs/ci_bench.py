@@ -77,7 +77,6 @@ class Bench:
         return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
     def run_all(self, commands: Sequence[Sequence[str]], folder: Path, **variables: str) -> None:
-        """Run commands that must succeed."""
         for words in commands:
             done = self.run(words, NIGHTS[0], folder, **variables)
             assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
@@ -107,7 +106,6 @@ def workspace(folder: Path, night: Night) -> Path:
 
 
 def count_runs(store: Path) -> list[int]:
-    """Return how many runs each night of a history has."""
     counts: dict[str, int] = {}
     for file in sorted((store / "history").glob("*.parquet")):
         rows = parquet.read_table(file, columns=["night", "status", "run_id"]).to_pylist()

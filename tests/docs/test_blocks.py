@@ -18,9 +18,9 @@ ELSEWHERE = {
     "docs/contributing/": "tests/docs/test_recipes.py",
     "docs/how-to/ci/github-actions.md": "tests/docs/test_github_recipe.py",
     "docs/how-to/ci/": "tests/docs/test_ci.py",
-    "docs/how-to/publish.md": "tests/docs/test_put_reports.py",
+    "docs/how-to/publish.md": "tests/docs/test_pages.py",
     "docs/how-to/nightly.md": "tests/docs/test_ci.py",
-    "docs/how-to/record.md": "tests/docs/test_record_guide.py",
+    "docs/how-to/record.md": "tests/docs/test_pages.py",
     "docs/explanation/thresholds.md": "tests/docs/test_pages.py",
     "docs/reference/python.md": "tests/docs/test_pages.py",
 }
@@ -46,7 +46,7 @@ NOT_RUN = {
     "gpureport ingest --list vision.db": "a database that is not shipped: tests/importers/trackers",
     "export GPU_RUNS": "a bucket: tests/places",
     "CREATE SECRET": "a bucket",
-    "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_runs.py",
+    "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_small_commands.py",
     "gpureport compare baseline/ workers/ --by folder --target": "training logs that are not shipped: tests/cli",
     "  2-more-workers 3 runs\n": "a part of a longer table: tests/report/test_steps.py",
     "  column gpu_util%": "of a log with headings that a person wrote: tests/cli/commands/test_ingest.py",
@@ -159,7 +159,6 @@ def list_blocks(page: Path) -> list[Block]:
 
 
 def is_elsewhere(block: Block) -> bool:
-    """Whether a test of its own looks after the page."""
     return block.page.startswith(tuple(ELSEWHERE))
 
 
@@ -201,12 +200,10 @@ def _mark_slow(page: Path) -> "pytest.ParameterSet":
 
 @pytest.mark.parametrize("page", [_mark_slow(page) for page in PAGES if list_blocks(page)])
 def test_blocks_run(page: Path, tmp_path: Path) -> None:
-    """The commands of a page succeed in order, as they stand, and print what the page shows."""
     check_page(page, tmp_path)
 
 
 def test_every_block_is_looked_after() -> None:
-    """No block is of a language that nothing runs, no exception is left over, and what they name is there."""
     blocks = [block for page in PAGES for block in read_blocks(page)]
     known = [start for starts in SHOWN.values() for start in starts]
     stray = [
@@ -223,7 +220,6 @@ def test_every_block_is_looked_after() -> None:
 
 
 def test_files_that_a_cluster_reads_are_valid() -> None:
-    """The YAML and JSON of the pages are read by a parser."""
     for page in PAGES:
         for block in read_blocks(page):
             if block.language == "yaml":

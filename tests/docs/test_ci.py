@@ -27,7 +27,6 @@ from tests.docs.test_pages import ROOT, blocks
 
 
 def test_recipes_install_this_version() -> None:
-    """The file of every installation in the guides is the wheel of this version."""
     pages = [*RECIPES.glob("*.md"), RECIPES.parent / "nightly.md"]
     named = [name for page in pages for name in re.findall(r"gpureport-[\w.-]+\.whl", page.read_text(encoding="utf-8"))]
     assert len(named) == 4
@@ -36,7 +35,6 @@ def test_recipes_install_this_version() -> None:
 
 @pytest.mark.slow
 def test_pull_request(bench: Bench, tmp_path: Path) -> None:
-    """It is checked against the baseline on the branch; an old recording never speaks for a run that has none."""
     (recipe,) = blocks(RECIPES.parent / "gates.md", "bash")
     lines = "".join(blocks(RECIPES.parent / "gates.md", "sh")).splitlines()
     (baseline,) = (line.split() for line in lines if line.startswith("gpureport baseline set"))
@@ -62,7 +60,6 @@ def test_gitlab_pipeline_is_valid(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_gitlab(bench: Bench, tmp_path: Path) -> None:
-    """Every night is added and served; the baseline lies in the repository, and the next night reads it."""
     content: Any = yaml.safe_load(only_block("gitlab-ci", "yaml"))
     script = "\n".join(content["nightly"]["before_script"] + content["nightly"]["script"])
     folder, ended = tmp_path / "workspace", []
@@ -91,7 +88,6 @@ def test_gitlab(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_jenkins(bench: Bench, tmp_path: Path) -> None:
-    """Every build adds its night and has pages to archive, and one of them becomes the baseline."""
     text = only_block("jenkins", "groovy")
     assert text.count("{") == text.count("}")
     train, record, copy = re.findall(r"sh (?:'''(.*?)'''|'([^']*)')", text, re.DOTALL)
@@ -118,7 +114,6 @@ def test_jenkins(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_buildkite_pipeline_is_valid(tmp_path: Path) -> None:
-    """It keeps the schema of pipelines, and has no variable for the upload to fill in."""
     text = only_block("buildkite", "yaml")
     pipeline = tmp_path / "pipeline.yml"
     assert "agents" in find_faults("buildkite", pipeline, text.replace("{queue: gpu}", "7"))
@@ -128,7 +123,6 @@ def test_buildkite_pipeline_is_valid(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_buildkite(bench: Bench, tmp_path: Path) -> None:
-    """Every build adds its night, shows its rules, and ends with the training's exit code, else with the gate's."""
     folder, ended = tmp_path / "workspace", []
     script = only_block("buildkite", "bash")
     history = {"GPU_HISTORY": str(tmp_path / "history")}
@@ -147,7 +141,6 @@ def test_buildkite(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_cron_and_systemd(bench: Bench, tmp_path: Path) -> None:
-    """The line of the table and the service run the script; nothing that fails is swallowed."""
     page = RECIPES / "cron-systemd.md"
     folder, ended = tmp_path / "job", []
     program(folder / "nightly.sh", only_block("cron-systemd", "sh"))
@@ -185,7 +178,6 @@ exit $codes
 
 @pytest.mark.slow
 def test_slurm(bench: Bench, tmp_path: Path) -> None:
-    """Every job adds its night and ends with the training's exit code, else with the gate's."""
     batch, epilog = blocks(RECIPES / "slurm.md", "sh")
     program(tmp_path / "bin" / "srun", _SRUN)
     folder, history, ended = tmp_path / "job", tmp_path / "gpu-history", []
@@ -209,7 +201,6 @@ def test_slurm(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_slurm_with_several_nodes(bench: Bench, tmp_path: Path) -> None:
-    """Each node records into a folder of its own, and one report tells of all."""
     _, batch = blocks(RECIPES / "slurm.md", "bash")
     program(tmp_path / "bin" / "srun", _SRUN)
     program(tmp_path / "bin" / "scontrol", "#!/bin/sh\nprintf 'n0\\nn1\\n'\n")
@@ -225,7 +216,6 @@ def test_slurm_with_several_nodes(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_first_command_of_the_guide(bench: Bench, tmp_path: Path) -> None:
-    """The commands of the guide to nights run in a repository, histories merge, and its query reads them."""
     import duckdb
 
     page = ROOT / "docs" / "how-to" / "nightly.md"

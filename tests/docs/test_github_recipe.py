@@ -115,7 +115,6 @@ def clone_history(bench: Bench) -> Path:
 
 @pytest.mark.slow
 def test_github(bench: Bench) -> None:
-    """Every night is pushed and published, with a summary; training, driver and gate each turn the job red."""
     begin_history(bench)
     assert [run_github(bench, night) for night in NIGHTS] == [0, 0, 3, 1, 9]
     assert count_runs(clone_history(bench) / ".gpureport") == RUNS
@@ -130,7 +129,6 @@ def test_github(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_github_first_night_without_data(bench: Bench) -> None:
-    """It is pushed as one without data, and the next night joins it."""
     begin_history(bench)
     assert [run_github(bench, night) for night in (NIGHTS[2], replace(NIGHTS[0], number=3))] == [3, 0]
     assert count_runs(clone_history(bench) / ".gpureport") == [0, 1]
@@ -139,7 +137,6 @@ def test_github_first_night_without_data(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_github_baseline(bench: Bench) -> None:
-    """A rule against a baseline is not assessed until nights are made the baseline as the page says."""
     clone = begin_history(bench)
     page = (RECIPES / "github-actions.md").read_text()
     (rule,) = re.findall(r"replace `--fail-on problem` by `(.*?)`", " ".join(page.split()))
@@ -155,7 +152,6 @@ def test_github_baseline(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_github_jobs_that_push_at_once(bench: Bench) -> None:
-    """Jobs of two nights that began with the same history both end well, and the branch holds all of both."""
     begin_history(bench)
     keep = next(place for place, step in enumerate(read_steps()) if "git push" in step.get("run", ""))
     for night in NIGHTS[:2]:
@@ -174,7 +170,6 @@ def test_github_jobs_that_push_at_once(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_github_pull_request(bench: Bench) -> None:
-    """It is not assessed before the baseline is set as the page says; then a slower job fails, and so does no log."""
     clone, steps = begin_history(bench), read_steps(PULL_REQUEST)
     nights = [replace(NIGHTS[0], number=number) for number in range(4)]
     assert [run_steps(bench, night, steps, _BY_HAND) for night in nights[:3]] == [0, 0, 0]
@@ -193,7 +188,6 @@ def test_github_pull_request(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_github_workflow_is_valid(tmp_path: Path) -> None:
-    """It keeps the schema of workflows, and its actions are GitHub's own."""
     (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
     for step in [*read_steps(), *read_steps(PULL_REQUEST), *yaml.safe_load(shown)]:
         assert ("uses" in step) != ("run" in step)
@@ -206,7 +200,6 @@ def test_github_workflow_is_valid(tmp_path: Path) -> None:
 
 
 def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
-    """It finds a key and a function that are none, and nothing in the recipe."""
     linter = shutil.which("actionlint")
     if linter is None:
         pytest.skip("needs the program actionlint on the path")

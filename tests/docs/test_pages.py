@@ -1,12 +1,16 @@
-"""What README and docs say holds: commands and examples run. Their links are checked where the site is built."""
+"""README, guides and made pages hold what they say: commands and examples run."""
 
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +21,10 @@ from gpureport import __version__
 from gpureport.cli.main import COMMANDS
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording, check, recording
+from tests.docs.page_runner import install_programs, program
+from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
+from tests.places.s3_server import s3_server
+from tests.support.logs import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +40,6 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def named(run: Recording, name: str) -> Recording:
-    """Return a recording under a name and identity of its own."""
     return replace(run, run=replace(run.run, id=name, name=name))
 
 
@@ -52,17 +59,8 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert islands == []
 
 
-def test_readme_names_the_commands_of_a_first_hour() -> None:
-    """A newcomer finds them there, and what it takes to read a page is in three lines of shell."""
-    _, _, own = blocks(ROOT / "README.md", "sh")
-    assert [line.split()[1] for line in own.splitlines()] == ["record", "analyze", "compare"]
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"gpureport {command}" in text for command in ("demo", "analyze gpu.csv", "report"))
-
-
 @pytest.mark.parametrize("place", range(3))
 def test_python_examples_run(place: int, tmp_path: Path) -> None:
-    """Every example of the page on Python runs by itself and warns of nothing."""
     examples = blocks(ROOT / "docs" / "reference" / "python.md", "python")
     assert len(examples) == 3
     (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
@@ -73,7 +71,6 @@ def test_python_examples_run(place: int, tmp_path: Path) -> None:
 
 
 def test_python_page_names_what_a_wrong_call_raises() -> None:
-    """A bad file or option raises the error of the project, and a call that is wrong in itself those of Python."""
     log = str(ROOT / "sample_logs" / "healthy")
     (recording,) = gpureport.read(log)
     wrong: list[tuple[type[Exception], Callable[[], object]]] = [
@@ -98,14 +95,7 @@ def test_commands_named_exist(page: Path) -> None:
     assert named <= {*COMMANDS, *added}
 
 
-def test_settings_example_is_accepted() -> None:
-    (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
-    (run,) = gpureport.read(str(ROOT / "sample_logs" / "healthy"))
-    assert gpureport.analyze(run, settings=tomllib.loads(example)).run == run.run
-
-
 def test_policy_example_is_accepted() -> None:
-    """The policy of the guide to gates is valid, and every limit its list names is one."""
     guide = ROOT / "docs" / "how-to" / "gates.md"
     *policies, baseline = blocks(guide, "toml")
     assert tomllib.loads(baseline)["baseline"] == {"name": "main"}
@@ -121,7 +111,6 @@ def test_policy_example_is_accepted() -> None:
 
 @pytest.mark.parametrize("runs", [3, 5, 10])
 def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
-    """They are what a rule makes of a baseline of runs with a standard deviation of one point."""
     guide = (ROOT / "docs" / "how-to" / "gates.md").read_text(encoding="utf-8")
     places = np.arange(runs) - (runs - 1) / 2
     means = 70.0 + places / places.std(ddof=1)
@@ -133,9 +122,196 @@ def test_gates_page_states_the_intervals_of_several_runs(runs: int) -> None:
     assert f"| {runs} | ±{width:.1f} | {5 / width:.1f} points |" in guide
 
 
-def test_citation_keeps_its_schema_and_is_of_this_version() -> None:
-    """The file by which others cite the project has what its format demands, and the version of the package."""
+def test_readme_settings_and_citation_hold() -> None:
+    _, _, own = blocks(ROOT / "README.md", "sh")
+    assert [line.split()[1] for line in own.splitlines()] == ["record", "analyze", "compare"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"gpureport {command}" in text for command in ("demo", "analyze gpu.csv", "report"))
+    (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
+    (run,) = gpureport.read(str(ROOT / "sample_logs" / "healthy"))
+    assert gpureport.analyze(run, settings=tomllib.loads(example)).run == run.run
     found = yaml.safe_load((ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(found)
     assert (found["cff-version"], found["version"]) == ("1.2.0", __version__)
     assert all(set(author) & {"name", "family-names"} for author in found["authors"])
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["--check", pytest.param("--pictures", marks=pytest.mark.slow), pytest.param("--notebook", marks=pytest.mark.slow)],
+)
+def test_made_pages_are_up_to_date(part: str) -> None:
+    words = [sys.executable, "docs/site/make_pages.py", "--check", part]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+RECORD = ROOT / "docs" / "how-to" / "record.md"
+_DOCKER = """#!/bin/sh
+# stands in for docker: runs here what it is to run in the image
+while [ "$1" != my-image ]; do shift; done
+shift
+exec "$@"
+"""
+
+
+def run(words: Sequence[str], folder: Path) -> None:
+    environment = install_programs(folder)
+    program(folder / "bin" / "docker", _DOCKER)
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def is_complete(recorded: Path) -> bool:
+    return bool(json.loads((recorded / "run.json").read_text())["exit_code"] == 0)
+
+
+@pytest.mark.slow
+def test_first_commands_record_and_report(tmp_path: Path) -> None:
+    (change,) = blocks(RECORD, "bash")
+    for command in (blocks(RECORD, "sh")[0], change):
+        run(["sh", "-e", "-c", command], tmp_path)
+    assert is_complete(tmp_path / "runs" / "base")
+    assert is_complete(tmp_path / "runs" / "more-workers")
+    assert (tmp_path / "report.html").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [1, 2], ids=["outside", "inside"])
+def test_container_is_recorded(place: int, tmp_path: Path) -> None:
+    command = blocks(RECORD, "sh")[place].replace(" /runs/", f" {tmp_path}/runs/")
+    run(["sh", "-e", "-c", command], tmp_path)
+    assert is_complete(tmp_path / "runs" / "base")
+
+
+@pytest.mark.slow
+def test_pods_are_one_run(tmp_path: Path) -> None:
+    (text,) = blocks(RECORD, "yaml")
+    job: Any = yaml.safe_load(text)
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (variable,) = container["env"]
+    (mount,) = container["volumeMounts"]
+    assert [mount["name"]] == [volume["name"] for volume in pod["volumes"]]
+    output = container["command"][3]
+    assert output == f"{mount['mountPath']}/$({variable['name']})"
+    for name in ("train-0", "train-1"):
+        place = output.replace(f"$({variable['name']})", name).replace("/runs", str(tmp_path / "runs" / "812"))
+        run([place if word == output else word for word in container["command"]], tmp_path)
+    run(["sh", "-e", "-c", blocks(RECORD, "sh")[3]], tmp_path)
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_pages_print_one_command() -> None:
+    pattern = re.compile(r"--query-gpu=([\w.,]*\w)(?=\s)")
+    (fields,) = pattern.findall(RECORD.read_text(encoding="utf-8"))
+    assert fields.count(",") >= 30
+    others = {field for page in PAGES for field in pattern.findall(page.read_text(encoding="utf-8"))} - {fields}
+    assert others == set()
+
+
+PUBLISH = ROOT / "docs" / "how-to" / "publish.md"
+RUN = Made(id=run_id(1), name="baseline", series=monitored(range(0, 100_000, 10_000)))
+STEPS = [
+    Made(
+        id=run_id(number),
+        name=f"step {number}",
+        series=monitored(range(0, 1_200_000, 10_000), HARDWARE | {"gpu_0_utilization_percentage": 30.0 * number}),
+    )
+    for number in (2, 3)
+]
+_CLOUD = """#!/bin/sh
+# stands in for the program of a cloud: takes the options that program has, and copies within a folder
+set -e
+at() { case $1 in *:*) echo "$CLOUD/${1#*:}" ;; *) echo "$1" ;; esac; }
+case "${0##*/} $1" in
+"aws s3" | "gcloud storage")
+    [ "$2" = cp ]
+    from=$3 to=$(at "$4")
+    ;;
+"az storage")
+    [ "$2 $3 $4 $5 $7 $9" = "blob upload --overwrite --container-name --file --name" ]
+    from=$8 to=$CLOUD/$6/${10}
+    ;;
+"rclone copyto") from=$2 to=$(at "$3") ;;
+"rclone copy")
+    from=$(at "$2")/. to=$(at "$3")/.
+    ;;
+*) exit 64 ;;
+esac
+mkdir -p "${to%/*}"
+cp -R "$from" "$to"
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    (tmp_path / "gpu.csv").write_text(log(120))
+    database(tmp_path / "mlflow.db", [RUN])
+    folder(tmp_path / "mlruns", STEPS)
+    return tmp_path
+
+
+def run_lines(machine: Path, command: str, folder: Path | None = None) -> None:
+    environment = install_programs(machine) | {"CLOUD": str(machine / "cloud"), "BUCKET": "nightly"}
+    for name in ("aws", "gcloud", "az", "rclone"):
+        program(machine / "bin" / name, _CLOUD)
+    words = ["bash", "-e", "-c", command]
+    done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_folder_and_mlflow(machine: Path) -> None:
+    for command in blocks(PUBLISH, "sh"):
+        run_lines(machine, command)
+    written = (machine / "report.html").read_bytes()
+    assert (machine / "reports" / "report.html").read_bytes() == written
+    (published,) = (machine / "mlruns").rglob("gpureport/report.html")
+    assert RUN.id in published.parts
+    assert published.read_bytes() == written
+    for step in STEPS:
+        (home,) = (machine / "mlruns").glob(f"*/{step.id}")
+        assert (home / "tags" / "gpureport.step").read_text() == step.name
+        assert (home / "artifacts" / "gpureport" / "steps.html").read_bytes() == (machine / "steps.html").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("aws") is None, reason="needs the program aws on the path")
+def test_bucket_of_a_real_client(tmp_path: Path) -> None:
+    """The client of S3 takes the line of the page, and the report comes back as the same bytes."""
+    (tmp_path / "report.html").write_bytes(b"<!doctype html>\xc3\xa4")
+    command = blocks(PUBLISH, "bash")[0].splitlines()[0]
+    assert command.startswith("aws s3 cp ")
+    put, got = command, 'aws s3 cp "s3://$BUCKET/gpu/report.html" back.html'
+    names = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_DEFAULT_REGION": "us-east-1"}
+    words = ["bash", "-e", "-c", f'aws s3 mb "s3://$BUCKET"\n{put}\n{got}']
+    with s3_server() as port:
+        there = names | {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "BUCKET": "nightly",
+            "PATH": os.environ["PATH"],
+        }
+        done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "back.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+
+
+@pytest.mark.slow
+def test_bucket(machine: Path) -> None:
+    report, nights = blocks(PUBLISH, "bash")
+    run_lines(machine, blocks(PUBLISH, "sh")[0])
+    for command in report.splitlines():
+        run_lines(machine, command)
+        (put,) = (path for path in (machine / "cloud").rglob("gpu/report.html") if "nightly" in path.parts)
+        assert put.read_bytes() == (machine / "report.html").read_bytes()
+        put.unlink()
+    for number, name in enumerate(("one", "two")):
+        (machine / name).mkdir()
+        (machine / name / "gpu.csv").write_text(log(120 + number))
+        dated = nights.replace("--site site", f"--site site --date 2026-03-1{number}")
+        # the first night has nothing to fetch
+        run_lines(machine, dated if number else dated.partition("\n")[2], machine / name)
+    kept = sorted(path.name[:10] for path in (machine / "cloud" / "nightly" / "history").glob("*.parquet"))
+    assert kept == ["2026-03-10", "2026-03-11"]
+    assert len(list((machine / "cloud" / "nightly" / "site" / "nights").glob("*.html"))) == 2

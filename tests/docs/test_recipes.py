@@ -26,7 +26,6 @@ _SHOWS = {
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a copy of the checkout that may be changed."""
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
@@ -39,7 +38,6 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("road", _SHOWS)
 def test_a_road_works_to_the_letter(road: str, checkout: Path) -> None:
-    """Files are written, lines added and commands run in the order of the page, and show what was added."""
     printed = "".join(follow(read_roads()[road], checkout))
     assert [text for text in _SHOWS[road] if text not in printed] == [], printed
     run("python -m ruff check --no-cache gpureport tests", checkout)
@@ -66,7 +64,6 @@ def follow(road: str, checkout: Path) -> Iterator[str]:
 
 
 def run(commands: str, checkout: Path) -> str:
-    """Return what commands print, each of which must end with 0."""
     script = "set -e\n" + "".join(
         f'{name}() {{ "{sys.executable}" {module} "$@"; }}\n'
         for name, module in (("python", ""), ("gpureport", "-m gpureport"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fault import build_library
-from tests.faults.scenarios import write_logs
+from tests.faults.trials import write_logs
 from tests.store.forking import Forks
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fault import READS
-from tests.faults.scenarios import COMPARE, READERS, SCENARIOS, Scenario
-from tests.faults.trials import Stage, run_trials
+from tests.faults.trials import COMPARE, READERS, SCENARIOS, Scenario, Stage, run_trials
 from tests.recorder.recorded import read_run_file
 from tests.store.forking import Forks, Order
 
@@ -33,12 +32,10 @@ def find(name: str) -> Scenario:
 
 
 def test_some_faults(faulty: Forks, place: Path) -> None:
-    """Killed or refused at a few calls, an ingest leaves the run as it was or as it is to be."""
     assert run_trials(Stage(find("ingest, replaced run"), faulty, place), number=6).total() == 6
 
 
 def test_some_faults_while_a_log_is_read(faulty: Forks, place: Path) -> None:
-    """The whole run is stored or none; where series cannot be read back, the error names the store and its disk."""
     stage = Stage(READERS[0], faulty, place, READS)
     assert run_trials(stage, number=4).total() == 4
     faults = [fault for call, fault in stage.faults() if fault.kind == "EIO" and call.path.endswith(".parquet")]
@@ -49,7 +46,6 @@ def test_some_faults_while_a_log_is_read(faulty: Forks, place: Path) -> None:
 @pytest.mark.slow
 @_EACH("scenario", _DRAWN, ids=lambda scenario: scenario.name)
 def test_faults_of_reports(faulty: Forks, place: Path, scenario: Scenario) -> None:
-    """These come first, since a process forked later on hangs when it draws."""
     assert run_trials(Stage(scenario, faulty, place), scenario.points).total() == scenario.points
 
 
@@ -64,14 +60,12 @@ def test_faults_of_every_command_that_writes(warm: Forks, place: Path, scenario:
 @pytest.mark.slow
 @_EACH("scenario", READERS, ids=lambda scenario: scenario.name)
 def test_faults_of_every_command_that_reads(warm: Forks, place: Path, scenario: Scenario) -> None:
-    """A file that cannot be read whole is an error, and never taken for a whole one."""
     assert run_trials(Stage(scenario, warm, place, READS), scenario.points).total() == scenario.points
 
 
 @pytest.mark.slow
 @_EACH(("name", "readings"), _CLOCKED.items())
 def test_clock_set_back(warm: Forks, place: Path, name: str, readings: int) -> None:
-    """A clock that goes back by an hour while a command runs changes nothing of what it says and writes."""
     stage = Stage(find(name), warm, place)
     assert stage.try_clock(after=_NEVER) == readings
     for after in range(readings):
@@ -80,7 +74,6 @@ def test_clock_set_back(warm: Forks, place: Path, name: str, readings: int) -> N
 
 @pytest.mark.slow
 def test_clock_set_back_while_recording(faulty: Forks, tmp_path: Path) -> None:
-    """It leaves an end after the start, and a message that says the seconds."""
     readings = _record(faulty, tmp_path / "never", _NEVER)
     assert readings >= 3, "the start, the end and what lies between"
     for after in range(readings):

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.program import Program, program
+from tests.support.program import Program, program
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
-"""Logs of jobs whose hours are plain to see, and the report on them as JSON."""
+"""Logs of jobs of a fleet: written one by one, and many at random."""
 
 import json
+import random
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import Program
+from tests.support.program import Program
 
 EVERY = 10
 """Seconds between samples."""
@@ -64,3 +66,91 @@ def report(gpureport: Program, *words: str) -> Any:
     done = gpureport("fleet", *words, "--format", "json")
     assert done.code == 0, done.err
     return json.loads(done.out)
+
+
+INTERVAL = 10
+"""Seconds between samples."""
+_NODES, _GPUS_A_NODE = 16, 8
+_USERS = ("ann", "bob", "carl", "dora", "eve", "finn")
+IDLER, HOARDER = "carl", "dora"
+"""Users of whom one pauses for two minutes in every ten, and one never uses half of the GPUs of a run."""
+
+
+def name_gpu(node: int, index: int) -> str:
+    return f"GPU-5e0f{node:02}{index:02}-1b2c-4d3e-8f40-a1b2c3d4{node:02}{index:02}"
+
+
+HOT, FAULTY = name_gpu(2, 3), name_gpu(11, 6)
+"""Uuids of a GPU that heat slows down in every run, and of one with uncorrectable memory errors."""
+_GENERATED = (
+    "timestamp, index, uuid, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W], "
+    "temperature.gpu, clocks.current.sm [MHz], clocks.max.sm [MHz], clocks_event_reasons.active, "
+    "ecc.errors.corrected.volatile.total, ecc.errors.uncorrected.volatile.total"
+)
+_START = datetime(2026, 10, 1)
+
+
+@dataclass(slots=True)
+class FleetTruth:
+    """What the logs hold: GPU time from first to last sample, in pauses of the idler, and of GPUs never used."""
+
+    gpu_seconds: float = 0.0
+    idle_seconds: float = 0.0
+    unused_seconds: float = 0.0
+    seconds_by_user: Counter[str] = field(default_factory=Counter)
+    sick_runs: dict[str, list[str]] = field(default_factory=lambda: {HOT: [], FAULTY: []})
+
+
+def generate_fleet(folder: Path, runs: int, first: int = 0, truth: FleetTruth | None = None) -> FleetTruth:
+    """Write logs of runs, the same number the same run; return what they hold, added to the truth of earlier ones."""
+    truth = truth or FleetTruth()
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(first, first + runs):
+        _write_run(folder, number, truth)
+    return truth
+
+
+def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
+    chance = random.Random(number)
+    user, node, gpus = chance.choice(_USERS), number % _NODES, chance.choice((1, 2, 4, 8))
+    ticks = chance.randint(60, 360)
+    slot = (number // _NODES) % (_GPUS_A_NODE // gpus)
+    indices = [slot * gpus + place for place in range(gpus)]
+    # the runs of a node follow each other, an hour and a half each
+    start = _START + timedelta(minutes=90 * (number // _NODES), seconds=chance.randint(0, 1500))
+    name = f"job{number:05}"
+    unused = set(indices[gpus // 2 :]) if user == HOARDER and gpus > 1 else set()
+    lines = [_GENERATED]
+    for tick in range(ticks):
+        stamp = f"{start + timedelta(seconds=INTERVAL * tick):%Y/%m/%d %H:%M:%S}.000"
+        pausing = user == IDLER and tick % 60 >= 48 and tick < ticks - 6
+        for index in indices:
+            state = "unused" if index in unused else "pausing" if pausing else "working"
+            lines.append(_write_row(stamp, name_gpu(node, index), state, tick / ticks, chance))
+    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tags = {"user": user, "project": f"p{_USERS.index(user) // 2}", "job": str(number), "node": f"n{node:02}"}
+    (folder / f"{name}.json").write_text(json.dumps({"tags": tags}), encoding="utf-8")
+    seconds = INTERVAL * (ticks - 1)
+    truth.gpu_seconds += seconds * gpus
+    truth.seconds_by_user[user] += seconds * gpus
+    truth.unused_seconds += seconds * len(unused)
+    if user == IDLER:
+        pauses = sum(1 for tick in range(ticks) if tick % 60 >= 48 and tick < ticks - 6)
+        truth.idle_seconds += INTERVAL * pauses * gpus
+    for uuid, found in truth.sick_runs.items():
+        if uuid in {name_gpu(node, index) for index in indices} and not (uuid == HOT and int(uuid[-2:]) in unused):
+            found.append(name)
+
+
+def _write_row(stamp: str, uuid: str, state: str, done: float, chance: random.Random) -> str:
+    """Return the row of one GPU; `done` is the share of the run that lies behind it."""
+    is_hot = uuid == HOT and state == "working" and done > 1 / 3
+    used = chance.randint(92, 99) if state == "working" else 0
+    memory = 500 if state == "unused" else 60_000
+    power = 250 if is_hot else chance.randint(370, 395) if state == "working" else 60
+    clock = 900 if is_hot else 1400 if state == "working" else 210
+    return (
+        f"{stamp}, {int(uuid[-2:])}, {uuid}, NVIDIA A100-SXM4-80GB, {used} %, {memory} MiB, 81920 MiB, {power} W, "
+        f"{90 if is_hot else 62}, {clock} MHz, 1410 MHz, {'0x0000000000000040' if is_hot else '0x0000000000000000'}, "
+        f"0, {3 if uuid == FAULTY and done > 1 / 2 else 0}"
+    )

@@ -14,9 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.cli.program import Program
-from tests.fleet.fleet_logs import Card, report, write_job
-from tests.fleet.generated_fleet import generate_fleet
+from tests.fleet.fleet_logs import Card, generate_fleet, report, write_job
+from tests.support.program import Program
 
 RUNS = 24
 PROGRAM = (sys.executable, "-m", "gpureport")
@@ -25,7 +24,6 @@ _PATIENCE = 120
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a store of runs, one of which is corrupt."""
     folder = tmp_path_factory.mktemp("fleet")
     generate_fleet(folder / "jobs", RUNS)
     subprocess.run([*PROGRAM, "-q", "ingest", "jobs"], cwd=folder, check=True)
@@ -59,7 +57,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def list_workers(owner: int) -> list[psutil.Process]:
-    """Return the processes that a server forked for a process."""
     return [each for each in psutil.Process(owner).children(recursive=True) if each.ppid() != owner]
 
 
@@ -103,7 +100,6 @@ def test_a_cluster_of_its_own_with_a_worker_killed(fleet: Path, expected: bytes)
 
 @pytest.mark.slow
 def test_workers_end_when_their_owner_is_killed(fleet: Path) -> None:
-    """A process that is killed, as by a batch system, leaves no workers behind, and what was done is kept."""
     table = fleet / ".gpureport" / "fleet" / "summaries.parquet"
     shutil.rmtree(table.parent, ignore_errors=True)
     code = (
@@ -150,7 +146,6 @@ class FragileExecutor(Executor):
 def test_the_run_that_kills_its_workers_is_given_up(
     gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
-    """After three deaths; the runs that were under way with it are summarised."""
     for place in range(10):
         write_job(tmp_path / "jobs", f"r{place}", Card(spans=(("work", 1),)), start=f"2026-10-{place + 1:02}T12:00")
     assert gpureport("ingest", "jobs").code == 0

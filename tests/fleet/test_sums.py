@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import record, row, table
-from tests.cli.program import Program
 from tests.fleet.fleet_logs import MINUTE, Card, report, write_job
+from tests.support.logs import row, table, write_recording
+from tests.support.program import Program
 
 H100 = "NVIDIA H100 80GB HBM3"
 PRICES = '[prices]\ncurrency = "EUR"\ndate = 2026-10-01\n[[prices.rate]]\nmodel = "A100-SXM4-80GB"\ngpu_hour = 6.0\n'
@@ -92,14 +92,11 @@ def test_each_lost_hour_is_saved_once(gpureport: Program, jobs: Path) -> None:
     assert {run["name"] for run in savings["fewer_gpus"]["examples"]} == {"a", "b"}
 
 
-def test_a_run_too_short_to_assess_asks_for_no_change(gpureport: Program, tmp_path: Path) -> None:
+def test_runs_too_short_and_short_pauses(gpureport: Program, tmp_path: Path) -> None:
     for seconds, is_long in ((300, True), (8, False)):
         rows = [row(second, gpu, util=97 * (gpu == 0)) for second in range(seconds) for gpu in range(2)]
         (tmp_path / f"{seconds}.csv").write_text(table(*rows))
         assert bool(report(gpureport, f"{seconds}.csv")["savings"]) is is_long
-
-
-def test_short_pauses_make_a_loss_the_least_that_is_known(gpureport: Program, tmp_path: Path) -> None:
     for name, used, idle in (("usual", 95, range(0)), ("long", 66, range(100, 130)), ("longer", 65, range(0))):
         rows = [row(second, util=0 if second in idle else used) for second in range(400)]
         (tmp_path / f"{name}.csv").write_text(table(*rows))
@@ -147,7 +144,7 @@ def test_runs_that_overlap_on_one_gpu_count_twice(gpureport: Program, jobs: Path
 def test_what_is_in_no_sum_is_named(gpureport: Program, jobs: Path) -> None:
     write_job(jobs, "good")
     write_job(jobs, "bad", start="2026-10-06T12:00")
-    record(jobs.parent / "machine", "", started=1, ended=2)
+    write_recording(jobs.parent / "machine", "", started=1, ended=2)
     (jobs.parent / "machine" / "gpu.csv").unlink()
     (jobs.parent / "machine" / "host.csv").write_text(
         "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02}Z,50\n" for second in range(60))

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import gpureport
 from gpureport.testing import Recording
-from tests.importers.trackers import test_trackio
+from tests.importers.trackers import test_tables_of_runs
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
@@ -24,11 +24,6 @@ _INTERNAL = 5
 """Exit code of an error that nobody expected."""
 _RUN = Made(id=run_id(1), name="run1", series=monitored(range(0, 20_000, 1000)), start=0, end=20_000)
 _PLAN = Schedule(utilization=[[50.0] * 5])
-_HOST = (
-    "sample_logs/healthy/host.csv",
-    "sample_logs/recorded/phases/host.csv.gz",
-    "sample_logs/recorded/phases/vmstat.txt.gz",
-)
 _TRAINERS = (
     *(path.read_bytes() for path in sorted(PAIRS.glob("training/te[xn]*.t*"))),
     b'{"log_history": [{"loss": 2.5, "step": 10, "epoch": 0.5}, {"eval_loss": 2.1, "step": 20, "epoch": 1.0}]}\n',
@@ -156,12 +151,10 @@ def _head(path: Path, lines: int = 40, most: int = 6000) -> bytes:
 
 
 def _list_captures(kind: str) -> list[bytes]:
-    """Return what tools wrote, from the pairs of the readers."""
     return [_head(path) for path in sorted((PAIRS / kind).glob("captured_*")) if path.suffix != ".json"]
 
 
 def _make_logs() -> dict[str, list[bytes]]:
-    """Return logs of each form, by the kind of their reader."""
     recorded = (
         path for path in (SAMPLES / "recorded/phases").glob("*.gz") if not path.name.startswith(("host", "vmstat"))
     )
@@ -240,7 +233,6 @@ def _tracked(pattern: str, source: str, write: Callable[[Path], object]) -> Targ
 
 
 def _beside(option: str, *seeds: bytes, **more: object) -> Target:
-    """Return a target that reads a file with a log of GPUs."""
     return Target(
         seeds=seeds, read=lambda path: read(path.parent / "gpu.csv", **{option: path}, **more), prepare=write_logs
     )
@@ -330,7 +322,7 @@ def make_targets() -> dict[str, Target]:
         "metric of MLflow": _tracked("gpu_0_utilization_percentage", "mlflow:{}/store", partial(_write_mlflow, folder)),
         "database of MLflow": _tracked("store", "mlflow:{}/store", partial(_write_mlflow, database)),
         "database of Trackio": _tracked(
-            "store", "trackio:{}/store", lambda place: test_trackio.database(place / "store")
+            "store", "trackio:{}/store", lambda place: test_tables_of_runs.database(place / "store")
         ),
         "operations of Neptune": _tracked("data-1.log", "neptune:{}/.neptune", _write_neptune),
         "description of Neptune": _tracked("metadata.json", "neptune:{}/.neptune", _write_neptune),

@@ -33,7 +33,6 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_hostile_texts_end_in_results_or_words(tmp_path: Path, name: str) -> None:
-    """A reader takes what is damaged, so that what is damaged comes far into it."""
     target = make_targets()[name]
     target.prepare(tmp_path)
     path = tmp_path / "input"

@@ -121,7 +121,6 @@ def hold(number: int) -> None:
 
 
 def test_random_recordings_end_in_results() -> None:
-    """Whatever columns, stamps and values they hold; shares are shares, and GPU time adds up."""
     for number in (*OFFENDED, *range(FIRST, FIRST + 4 * TEXTS)):
         try:
             hold(number)

@@ -11,10 +11,10 @@ from xml.etree import ElementTree as ET
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.program import Program, program
+from tests.support.logs import SAMPLES
+from tests.support.program import Program, program
 
 HERE = Path(__file__).parent / "0.2.0"
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 
 def night_result(place: Path, date: str) -> dict[str, object]:

@@ -1,15 +1,15 @@
 """What holds of every report: each function yields what is wrong with one."""
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from html.parser import HTMLParser
 from operator import ge, gt, le, lt
 from typing import Any
+
+from tests.support.runs import ReadPage, off, plain
 
 Json = dict[str, Any]
 
@@ -17,8 +17,6 @@ LOST = ("startup", "waiting_for_input", "throttled", "hollow", "low_use", "idle"
 SEVERITIES = ("problem", "warning", "info")
 _RELATIONS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.:]\d+)*")
-_AMOUNT = re.compile(r"(<)?([-−]?[\d,]+(?:\.\d+)?)(?: ?(%|GPU-(?:h|min|s|ms)))?")
-_SCALES = {"%": 0.01, "GPU-h": 3600.0, "GPU-min": 60.0, "GPU-s": 1.0, "GPU-ms": 0.001}
 _TEMPLATES = {"0", "100", "95", "5"}
 """Numbers in words of every page: 0 to 100%, intervals of 95%, utilisation of 5%."""
 _PROGRAM_WORDS = re.compile(
@@ -46,34 +44,9 @@ class Made:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        page = _Words(self.pages["html"]).words
+        page = ReadPage(self.pages["html"]).words
         texts = {"html": " ".join(page), "md": self.pages["md"].replace("\\", ""), "txt": self.full}
-        return {form: _plain(text) for form, text in texts.items()}
-
-
-class _Words(HTMLParser):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.inside: list[str] = []
-        self.words: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        if tag in {"style", "script", "svg"}:
-            self.inside.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self.inside:
-            self.inside.remove(tag)
-
-    def handle_data(self, data: str) -> None:
-        if not self.inside:
-            self.words.append(data)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.replace("\u00a0", " ").replace("\u202f", " ").split())
+        return {form: plain(text) for form, text in texts.items()}
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -95,7 +68,7 @@ def find_faults(made: Made) -> list[str]:
 
 def check_screen(made: Made) -> Iterator[str]:
     """A screen is at most 30 lines of 80 signs, begins with the headline and says where there is more."""
-    lines, headline = made.screen.splitlines(), _plain(made.report["verdict"]["sentence"]).split()
+    lines, headline = made.screen.splitlines(), plain(made.report["verdict"]["sentence"]).split()
     if len(lines) > _MOST_LINES:
         yield f"{len(lines)} lines"
     yield from (f"wide: {line}" for line in lines if len(line) > _WIDTH and " " in line.strip())
@@ -108,7 +81,7 @@ def check_screen(made: Made) -> Iterator[str]:
 def check_words(made: Made) -> Iterator[str]:
     """Headline, lead, summaries, advice and reasons are short and plain, and said once."""
     verdict = made.report["verdict"]
-    headline, lines = _plain(verdict["sentence"]), [*verdict["details"], *verdict["notes"]]
+    headline, lines = plain(verdict["sentence"]), [*verdict["details"], *verdict["notes"]]
     if len(headline.split()) > _MOST_WORDS or re.search(r"[()\[\]]|\.\.$", headline) or headline[0].islower():
         yield f"headline {headline!r}"
     if len(verdict["details"]) > 4 or len({headline, *lines}) < len(lines) + 1:
@@ -116,7 +89,7 @@ def check_words(made: Made) -> Iterator[str]:
     runs = made.analysis["runs"]
     summaries = [finding["summary"] for run in runs for finding in run["findings"]]
     yield from (f"long: {text}" for text in summaries if len(text.split()) > _MOST_SUMMARY)
-    for text in map(_plain, (headline, *lines, *summaries)):
+    for text in map(plain, (headline, *lines, *summaries)):
         if not text.endswith((".", "?")) or _METRIC_NAME.search(_OF_USERS.sub("", text)):
             yield f"no sentence for people: {text}"
     advice = [finding["recommendation"] for run in runs for finding in run["findings"]]
@@ -165,7 +138,7 @@ def check_actions(made: Made) -> Iterator[str]:
         complete = all(action[key] for key in ("title", "gain", "text", "certainty"))
         if not complete or action["finding"] not in rows | {""} or re.search(r"[≥≤{}]|[<>]=|None|may up to", text):
             yield text
-    saved = (re.match(r"Saves up to ([\d.]+)%", _plain(action["gain"])) for action in actions)
+    saved = (re.match(r"Saves up to ([\d.]+)%", plain(action["gain"])) for action in actions)
     if sum(float(share[1]) for share in saved if share) > 100:
         yield "saves more than all"
 
@@ -173,7 +146,7 @@ def check_actions(made: Made) -> Iterator[str]:
 def check_numbers(made: Made) -> Iterator[str]:
     """Every number that is read is one of the JSON, key figures stand in each form, words are rounded values."""
     report = made.report
-    known = {number for text in _strings(report) for number in _NUMBER.findall(_plain(text))} | _TEMPLATES
+    known = {number for text in _strings(report) for number in _NUMBER.findall(plain(text))} | _TEMPLATES
     known |= {str(len(card["occurrences"])) for card in report["findings"]}
     known |= {str(place) for card in report["findings"] for place, _ in enumerate(card["steps"], 1)}
     for form, text in made.words.items():
@@ -184,12 +157,12 @@ def check_numbers(made: Made) -> Iterator[str]:
         parts = [part["text"] for bar in report["gpu_time"] if bar["whole"] for part in bar["parts"]]
         wanted = [tile["value"] for tile in report["tiles"]]
         wanted += [] if form == "md" else [*parts, *(card["lost"] for card in report["findings"])]
-        yield from (f"{form} lacks {value}" for value in wanted if _plain(value) not in text)
+        yield from (f"{form} lacks {value}" for value in wanted if plain(value) not in text)
     for bar in report["gpu_time"]:
         total = sum(part["seconds"] for part in bar["parts"])
         for part in bar["parts"]:
             # classes too small to show are left out of the ratios, not of the whole
-            if _off(part["text"], part["ratio"]) > 0.506 or _off(part["hours"], part["seconds"]) > 0.501:
+            if off(part["text"], part["ratio"]) > 0.506 or off(part["hours"], part["seconds"]) > 0.501:
                 yield f"rounded wrongly: {part}"
             if abs(part["ratio"] - part["seconds"] / total) > 2e-6:
                 yield f"no share of the whole: {part}"
@@ -199,7 +172,7 @@ def check_numbers(made: Made) -> Iterator[str]:
 def _check_lost(made: Made) -> Iterator[str]:
     """Yield where the lead says another share than the classes that are lost."""
     (run, *others) = made.analysis["runs"]
-    told = [_plain(line) for line in made.report["verdict"]["details"] if "was lost" in line]
+    told = [plain(line) for line in made.report["verdict"]["details"] if "was lost" in line]
     if others or not told or told[0].startswith(("Hardly", "GPU time")):
         return
     classes = Counter[str]()
@@ -209,19 +182,6 @@ def _check_lost(made: Made) -> Iterator[str]:
     said = re.search(r"(\d+(?:\.\d)?)%", told[0])
     if said is None or abs(float(said[1]) - 100 * share) > 0.5:
         yield f"{told[0]!r} of {100 * share:.2f}%"
-
-
-def _off(text: str, value: float) -> float:
-    """Return by how many units of its last digit the first number of a text differs from a value; 0.5 is rounding."""
-    found = _AMOUNT.match(_plain(text))
-    if found is None:
-        return math.inf
-    less, digits, unit = found.groups()
-    scale = _SCALES.get(unit or "", 1.0)
-    shown = float(digits.replace(",", "").replace("−", "-")) * scale
-    if less:
-        return 0.0 if 0 < value < shown else math.inf
-    return abs(shown - value) / (10.0 ** -len(digits.partition(".")[2]) * scale)
 
 
 def check_evidence(made: Made) -> Iterator[str]:

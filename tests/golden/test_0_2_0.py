@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.golden.conftest import HERE, night_result
+from tests.support.program import Program
 
 ACCEPTED = [line.split("\t")[0] for line in (HERE.parent / "accepted.tsv").read_text(encoding="utf-8").splitlines()]
 SENTENCES = {

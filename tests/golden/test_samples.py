@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from gpureport import read
-from tests.cli.program import Outcome, Program, program
 from tests.golden.digests import write_comparison_digest, write_digest
 from tests.golden.properties import Made, find_faults
 from tests.samples.scenarios import SCENARIOS
+from tests.support.program import Outcome, Program, program
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("samples")
@@ -136,7 +136,6 @@ def test_its_report(gpureport: Program, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_a_recorded_log(gpureport: Program, name: str, *, update_golden: bool) -> None:
-    """What is read of each form that a real machine wrote, or why it is refused."""
     options = ["--interval", "1"] if Path(name).name in TIMELESS else []
     screen, document = (
         run(gpureport, "analyze", f"sample_logs/{name}", *options, *form) for form in ((), ("--format", "json"))
@@ -153,7 +152,6 @@ def test_a_recorded_log(gpureport: Program, name: str, *, update_golden: bool) -
     ("name", "work"), [("input_starved", "1000:steps"), ("recorded/training_steps", "32768:images")]
 )
 def test_a_comparison(gpureport: Program, name: str, work: str, *, update_golden: bool) -> None:
-    """Every difference of a chain of steps with its verdict, and the screen."""
     command = ("compare", f"sample_logs/{name}", "--by", "folder", "--work", work)
     screen, document = (run(gpureport, *command, *form).out for form in ((), ("--format", "json")))
     facts = write_comparison_digest(json.loads(document))

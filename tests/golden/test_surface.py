@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.cli.program import Program
+from tests.support.logs import SAMPLES
+from tests.support.program import Program
 
 EXPECTED = Path(__file__).with_name("surface.txt")
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 OPEN = {"absent_cells", "advice", "gpu_time_causes", "params", "reasons", "sample_means", "tags"}
 """Keys whose own keys are data."""
 DEVICE = re.compile(r"gpu:\d+|host")

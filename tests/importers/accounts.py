@@ -9,10 +9,6 @@ START = int(logs.EPOCH * 1e6)
 """Time of the first stamp of `logs.stamp`, in microseconds."""
 
 
-def lines(*rows: str) -> str:
-    return "".join(f"{row}\n" for row in rows)
-
-
 def kept(recording: Recording) -> int:
     """Return how many rows are in the series, after checking that every line is accounted for."""
     quality = recording.run.quality
@@ -23,18 +19,7 @@ def kept(recording: Recording) -> int:
     return quality.rows_kept
 
 
-def rejected(recording: Recording) -> list[tuple[str, int, int | None]]:
-    """Return why lines were rejected, how many for each reason and which was the first."""
-    return [(entry.reason, entry.rows, entry.first_line) for entry in recording.run.quality.rejected]
-
-
-def absent(recording: Recording) -> list[tuple[str, str, int]]:
-    """Return columns with cells that hold no value, the reason and their number."""
-    return [(entry.column, entry.reason, entry.cells) for entry in recording.run.quality.absent_cells]
-
-
 def seconds(recording: Recording, device: str = "gpu:0", start: int = START) -> list[float]:
-    """Return the times of a device, in seconds of the log's hour."""
     return [(time - start) / 1e6 for time in _times(recording, device).tolist()]
 
 
@@ -46,8 +31,3 @@ def column(recording: Recording, metric: str, device: str = "gpu:0") -> list[flo
     """Return a column of a device, numbers rounded to what a log holds of them."""
     cells = recording.rows_of(device).column(metric).to_pylist()
     return [None if cell is None else round(float(cell), 6) for cell in cells]
-
-
-def percents(recording: Recording, device: str = "gpu:0") -> list[int | None]:
-    """Return the utilisation of a device in percent."""
-    return [None if cell is None else round(100 * cell) for cell in column(recording, "gpu_utilization_ratio", device)]

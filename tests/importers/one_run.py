@@ -53,13 +53,11 @@ _HEADER = (
 
 
 def at_work(gpu: int, second: float) -> float:
-    """Return which share of the second before a moment a GPU worked."""
     idle = (min(begin + length, second) - max(begin, second - 1) for begin, length in IDLE[gpu])
     return 1 - sum(part for part in idle if part > 0)
 
 
 def percent(gpu: int, second: float) -> float:
-    """Return the utilisation NVML answers, a whole number."""
     return float(round(BUSY * at_work(gpu, second)))
 
 
@@ -73,7 +71,6 @@ def used(gpu: int, second: float) -> int:
 
 
 def ticks(first: float, every: float) -> list[float]:
-    """Return when a recorder reads, in seconds of the run."""
     return [first + every * place for place in range(ceil((SECONDS - first) / every))]
 
 
@@ -103,7 +100,6 @@ def _row(gpu: int, second: float) -> str:
 
 
 def _first_answer(gpu: int, second: float) -> int:
-    """Return the memory in use as NVML's first interface has it."""
     return used(gpu, second) + RESERVED
 
 

@@ -116,13 +116,11 @@ def _idle_error(gpu: int, seconds: float) -> float:
 
 
 def _share_error(gpu: int, seconds: float) -> float:
-    """Return by how much the share of the time at work may differ."""
     return (_idle_error(gpu, seconds) + 2 * seconds) / one_run.SECONDS
 
 
 @pytest.mark.parametrize("gpu", range(len(GPUS)))
 def test_a_reading_a_second_has_the_run_as_it_was(seen: dict[str, Seen], gpu: int) -> None:
-    """A second a stretch is all that is lost: what the others are held to is itself true."""
     truth = sum(length for _, length in one_run.IDLE[gpu])
     assert seen[SMI].idle(GPUS[gpu]) == pytest.approx(truth, abs=len(one_run.IDLE[gpu]))
     share = 1 - truth / one_run.SECONDS
@@ -132,7 +130,6 @@ def test_a_reading_a_second_has_the_run_as_it_was(seen: dict[str, Seen], gpu: in
 @pytest.mark.parametrize("gpu", range(len(GPUS)))
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_tracker_has_the_same_means(seen: dict[str, Seen], name: str, gpu: int) -> None:
-    """Utilisation, idle time and power, within the sampling error at the head of this file."""
     device, one, other = GPUS[gpu], seen[SMI], seen[name]
     error = _share_error(gpu, other.seconds)
     assert error < 0.05
@@ -158,7 +155,6 @@ def test_a_tracker_has_the_same_peak_of_memory(seen: dict[str, Seen], name: str,
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_tracker_has_the_same_long_gaps(seen: dict[str, Seen], name: str, gpu: str) -> None:
-    """All longer than three of its intervals, each begin and end within one of them, and none that was not there."""
     step = SECONDS[name]
     long = [gap for gap in seen[SMI].gaps(gpu) if gap.seconds > 3 * step]
     found = seen[name].gaps(gpu)
@@ -187,12 +183,10 @@ def _late(one: Recording, other: Recording, gpu: str) -> float:
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_tracker_is_not_late(seen: dict[str, Seen], name: str, gpu: str) -> None:
-    """Its series agrees best with that of nvidia-smi where it lies: local time, UTC, and MLflow's windows are told."""
     assert abs(_late(seen[SMI].recording, seen[name].recording, gpu)) <= 1
 
 
 def test_mlflow_as_it_logged_is_late(folder: Path, seen: dict[str, Seen]) -> None:
-    """By its interval: what the test above would find were nothing moved back."""
     logged = _read(_source(folder, MLFLOW), mlflow_raw_times=True)
     assert _late(seen[SMI].recording, logged, "gpu:0") == pytest.approx(one_run.MLFLOW_SECONDS, abs=0.6)
 
@@ -208,7 +202,6 @@ def test_values_that_were_put_back_are_counted(seen: dict[str, Seen], name: str)
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_was_not_recorded_is_not_judged(seen: dict[str, Seen], name: str) -> None:
-    """Exactly that: no tracker tells heat or clocks, each with the command that would."""
     entries = seen[name].analysis.not_judged
     # nor did any of them record how well the model did
     assert {entry.kind for entry in entries} == NEVER_RECORDED[name] | {"no_progress"}

@@ -39,7 +39,6 @@ def recording(folder: Path, form: str, text: str | bytes, **options: object) -> 
 
 @FORMS
 def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
-    """Of six moments, of thousands, and in another encoding with other line ends."""
     kind, make, rows = ROWS[form]
     found = recording(tmp_path, form, make(6))
     assert (kept(found), found.run.quality.rejected, found.run.sources[0].kind) == (6 * rows, (), kind)
@@ -54,7 +53,6 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
 @BOUNDED
 @given(data=st.data())
 def test_a_cut_costs_the_last_moment_at_most(tmp_path: Path, form: str, data: st.DataObject) -> None:
-    """A log cut at any byte keeps every moment that was whole, and accounts for the rest."""
     _, make, rows = ROWS[form]
     text = make(6)
     place = data.draw(st.integers(0, len(text)))
@@ -89,23 +87,16 @@ def test_other_files_are_none_of_them(tmp_path: Path, text: str) -> None:
         logs.read_text(tmp_path, text)
 
 
-def test_gpus_are_selected_and_the_machine_stays(tmp_path: Path) -> None:
+def test_logs_of_a_machine_are_kept_once(tmp_path: Path) -> None:
     text = logs.wandb_csv().replace("gpu.0.gpu", "gpu.1.gpu")
     found = recording(tmp_path, "wandb", text, gpus=(0,))
     assert [device.id for device in found.run.devices] == ["gpu:0", "host"]
     assert [(entry.reason, entry.rows) for entry in found.run.quality.rejected] == [("GPU not selected", 6)]
-
-
-def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
     host = f"timestamp,cpu_percent\n{logs.iso_stamp(0)},5\n{logs.iso_stamp(60)},5\n"
     log, other = logs.write(tmp_path, wandb=logs.wandb_csv(), host=host)
     with pytest.raises(SourceError) as refused:
         logs.read(log, host=other)
     assert refused.value.where == str(other)
-
-
-def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
-    """Rotated logs of GPUs and their machine go on in each other."""
     rows = logs.wandb_csv(8).splitlines(keepends=True)
     logs.write(tmp_path / "run", a="".join(rows[:5]), b="".join([rows[0], *rows[5:]]))
     found = logs.read(tmp_path / "run", as_one_run=True)
@@ -115,7 +106,6 @@ def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", ["[" * 100_000 + "]" * 100_000, "9" * 5_000], ids=["deep", "long"])
 def test_hostile_json_is_rejected(tmp_path: Path, bad: str) -> None:
-    """A document nested without end, or with a number of thousands of digits, is rejected as a whole."""
     hostile = logs.gpustat_document(1, indent=None).replace('"node1"', bad)
     found = recording(tmp_path, "gpustat", logs.gpustat_document(0, indent=None) + hostile)
     assert (kept(found), [entry.rows for entry in found.run.quality.rejected]) == (2, [1])

@@ -45,7 +45,6 @@ MACHINE = monitored(range(10_000, 1_040_000, 10_000), {"gpu_0_utilization_percen
 
 @pytest.mark.parametrize("rises", [False, True])
 def test_which_way_an_evaluation_gets_better(rises: bool) -> None:
-    """One that has got no better since its first point made no progress, and one that did is not reported."""
     job = recording(util=[95] * 3000)
     better = [float(point if rises else -point) for point in range(1, 12)]
     for names, values, expected in (
@@ -90,7 +89,6 @@ def test_what_a_metric_counts_is_said_by_its_name(tmp_path: Path) -> None:
 
 
 def test_work_is_the_throughput_over_the_time_it_was_logged_for(tmp_path: Path) -> None:
-    """One that is no number counts as its neighbours, a pause as a step; nothing done, and one point, is no work."""
     paused = [*points(2.0, 2.0, float("nan"), 2.0), (START + 1_030_000, 2.0, 4)]
     both = {"eval_samples_per_second": points(9.0, 9.0), "train_steps_per_second": points(9.0, 9.0)}
     both["train_samples_per_second"] = points(1.0, 1.0, 1.0)

@@ -53,7 +53,6 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder, cut off from the checkout."""
     apart = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(command, cwd=folder, env=apart, capture_output=True, text=True, check=False)
 
@@ -67,7 +66,6 @@ def test_wheel_holds_templates_and_samples(built: Built) -> None:
 
 @pytest.mark.smoke
 def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
-    """Beside the package a wheel holds its metadata with the licence; no tests, no other docs."""
     inside = set(zipfile.ZipFile(built.wheel).namelist())
     metadata = f"gpureport-{__version__}.dist-info"
     assert shipped("gpureport") <= inside
@@ -85,15 +83,11 @@ def test_source_archive_can_be_tested(built: Built) -> None:
     assert expected <= inside
 
 
-def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_tells_its_version_and_runs_the_demo(installed: Path, tmp_path: Path) -> None:
     version = run(tmp_path, str(installed.with_name("gpureport")), "--version")
     where = run(tmp_path, str(installed), "-c", "import gpureport; print(gpureport.__file__)")
     assert __version__ in version.stdout, version.stderr
     assert Path(where.stdout.strip()).is_relative_to(installed.parents[1])
-
-
-def test_demo_runs_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
-    """`gpureport demo` writes one self-contained report into an empty folder."""
     done = run(tmp_path, str(installed.with_name("gpureport")), "demo", "-o", "report.html")
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

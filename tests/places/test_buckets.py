@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import gpureport as api
-from tests.cli.program import Outcome, Program
 from tests.places.conftest import Bucket
 from tests.store.runs import noisy
 from tests.support.logs import log, write
+from tests.support.program import Outcome, Program
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,6 @@ def read_runs(bucket: Bucket, folder: str = "store") -> dict[str, dict[str, Any]
 
 
 def test_a_store_is_that_of_a_folder(gpureport: Program, bucket: Bucket, logs: str, tmp_path: Path) -> None:
-    """Byte by byte; it serves every command on runs and baselines."""
     store = ("--store", f"{bucket}/store")
     for place in (store, ("--store", "here")):
         assert "base" in ok(gpureport("ingest", f"{logs}/base", "--name", "base", "--step", "one", *place))
@@ -75,7 +74,6 @@ def test_a_store_is_that_of_a_folder(gpureport: Program, bucket: Bucket, logs: s
 
 
 def test_damage_is_found(gpureport: Program, bucket: Bucket, logs: str) -> None:
-    """A flipped bit, and a run without `run.json`, which is none."""
     store = ("--store", f"{bucket}/store")
     ok(gpureport("ingest", logs, *store))
     for kind, words, code in (("hardware.parquet", ("analyze", "base"), 3), ("run.json", ("runs", "list"), 0)):
@@ -90,7 +88,6 @@ def test_damage_is_found(gpureport: Program, bucket: Bucket, logs: str) -> None:
 def test_a_site_is_that_of_a_folder(
     gpureport: Program, bucket: Bucket, logs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report that is there is not made again, and a page of somebody else is left alone."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1773480000")
     store = ("--store", f"{bucket}/store")
     for place in (("--store", "s", "--site", "here"), (*store, "--site", f"{bucket}/site")):
@@ -112,7 +109,6 @@ def test_a_site_is_that_of_a_folder(
 
 @pytest.mark.smoke
 def test_sources_and_files(gpureport: Program, bucket: Bucket, logs: str, tmp_path: Path) -> None:
-    """Logs of a bucket give what local ones give, named by their URLs; files are written and published there."""
     bucket.put("host.csv", HOST.encode())
     write(tmp_path, gpu=log(240), host=HOST)
     told = []
@@ -148,7 +144,6 @@ def test_fleet(gpureport: Program, bucket: Bucket, logs: str) -> None:
 
 
 def test_what_goes_wrong(gpureport: Program, bucket: Bucket, logs: str) -> None:
-    """Each error is one line; a gate is not green, and nothing is written."""
     lost = "s3://no-such-bucket-here"
     for arguments in (
         ["analyze", f"{lost}/gpu.csv"],
@@ -188,7 +183,6 @@ def test_a_process_ends(bucket: Bucket, logs: str, tmp_path: Path) -> None:
 
 
 def test_a_large_object_that_is_dropped(gpureport: Program, bucket: Bucket, tmp_path: Path) -> None:
-    """Wherever the connection drops, it is the old one or the new one, whole; half of one is never taken for it."""
     old, new = b"old", os.urandom(LARGE)
     (tmp_path / "object").write_bytes(new)
     for drop in range(6):
@@ -225,7 +219,6 @@ def drop_each(bucket: Bucket, before: Callable[[], object], change: Callable[[],
 
 
 def test_a_run_that_is_replaced(gpureport: Program, bucket: Bucket, tmp_path: Path) -> None:
-    """Wherever the connection drops, it is the old one, the new one or none; other runs and baselines stay."""
     for number in range(2):
         write(tmp_path, **{str(number): noisy(number, rows=60)})
     store = ("--store", f"{bucket}/store")
@@ -251,7 +244,6 @@ def test_a_run_that_is_replaced(gpureport: Program, bucket: Bucket, tmp_path: Pa
 
 @pytest.mark.parametrize("changes", [0, 4])
 def test_a_writer_that_is_killed(gpureport: Program, bucket: Bucket, tmp_path: Path, changes: int) -> None:
-    """Between two requests it leaves no mixture, and the next one mends what it left."""
     for number in range(2):
         write(tmp_path, **{str(number): noisy(number, rows=60)})
         ok(gpureport("ingest", f"{number}.csv", "--name", str(number), "--store", f"{bucket}/store"))

@@ -8,8 +8,8 @@ import pytest
 
 from gpureport.errors import PlaceError
 from gpureport.places.buckets import describe_bucket_error
-from tests.cli.program import Program
 from tests.support.logs import log, write
+from tests.support.program import Program
 
 _HEAD = "When getting information for key 'x' in bucket 'b': AWS Error "
 ERRORS = {
@@ -27,17 +27,8 @@ ERRORS = {
 """What pyarrow 25 says of each case, shortened: no server of ours says it."""
 
 
-def test_errors_of_clouds_have_codes() -> None:
-    for text, code in ERRORS.items():
-        for scheme in ("s3", "gs", "az"):
-            error = describe_bucket_error(f"{scheme}://b/x", scheme, OSError(text))
-            assert (type(error), error.code, error.where) == (PlaceError, code, f"{scheme}://b/x"), text
-            assert "\n" not in str(error)
-
-
 @pytest.mark.parametrize("text", ["ftp://host/runs", "s4://bucket", "s3://", "gs:///"])
 def test_refused_urls(text: str, gpureport: Program) -> None:
-    """One line of error, and no folder is made of it."""
     for arguments in (["ingest", "gpu.csv", "--store", text], ["report", "gpu.csv", "-o", f"{text}/r.html"]):
         if not (text.endswith("/") and "-o" in arguments):
             done = gpureport(*arguments)
@@ -47,7 +38,12 @@ def test_refused_urls(text: str, gpureport: Program) -> None:
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_azure_needs_an_account(gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clouds_have_codes_and_accounts(gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, code in ERRORS.items():
+        for scheme in ("s3", "gs", "az"):
+            error = describe_bucket_error(f"{scheme}://b/x", scheme, OSError(text))
+            assert (type(error), error.code, error.where) == (PlaceError, code, f"{scheme}://b/x"), text
+            assert "\n" not in str(error)
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     done = gpureport("analyze", "az://container/gpu.csv")
     assert (done.code, "AZURE_STORAGE_ACCOUNT" in done.err) == (3, True)
@@ -77,7 +73,6 @@ def alias(path: Path, folder: Path, rng: random.Random) -> Path:
 
 
 def test_no_other_name_of_a_source_gets_past(gpureport: Program, tmp_path: Path) -> None:
-    """A source, or another output, is not written over under any name."""
     (source,) = write(tmp_path / "logs", ".html", gpu=log())
     for seed in range(20):
         rng = random.Random(seed)
@@ -103,7 +98,6 @@ def test_no_other_name_of_a_source_gets_past(gpureport: Program, tmp_path: Path)
 def test_folders_of_others_are_closed(  # noqa: PLR0913, PLR0917 - a case and what it needs
     gpureport: Program, tmp_path: Path, marker: str, text: str, folder: str, code: int
 ) -> None:
-    """Other programs have a store.json and a meta.yaml too."""
     write(tmp_path, gpu=log())
     (tmp_path / "place" / folder).mkdir(parents=True)
     (tmp_path / "place" / marker).write_text(text)
@@ -111,7 +105,6 @@ def test_folders_of_others_are_closed(  # noqa: PLR0913, PLR0917 - a case and wh
 
 
 def test_own_leftovers_are_swept(gpureport: Program, tmp_path: Path) -> None:
-    """They are files of exactly that name a day old; what another writer or a person has stays."""
     write(tmp_path, gpu=log())
     swept = (".r.json.abcd_123.part",)
     kept = (".r.json.mine.part", ".r.json.abcd_123.part.txt", ".rxjson.abcd_123.part", ".s.json.abcd_123.part")

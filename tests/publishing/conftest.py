@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.importers.trackers.mlflow.real import environment
 from tests.importers.trackers.tracked import state
+from tests.support.program import Program, program
 
 
 @pytest.fixture

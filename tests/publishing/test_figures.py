@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.real import oracle, served
 from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.tracked import state
 from tests.publishing.conftest import refuse
+from tests.support.program import Program
 
 NAMES = ("base", "workers", "amp")
-PER_WORK = "gpu_seconds_per_1000_work"
 OURS = "gpureport"
 FIGURES = ("comparison.json", "--to")
 Store = Callable[[Path], AbstractContextManager[tuple[str, str]]]
@@ -82,7 +81,6 @@ def _file_store(home: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [_database, _file_store, _server], ids=["database", "file store", "server"])
 def test_every_run_gets_the_figures_of_the_comparison(kind: Store, gpureport: Program, tmp_path: Path) -> None:
-    """To the last digit, as MLflow's own client reads them; a second time changes nothing."""
     (tmp_path / "report.html").write_text("<html>", encoding="utf-8")
     with kind(tmp_path) as (store, uri):
         before = oracle(uri)
@@ -118,7 +116,6 @@ def read_tags(store: Path, number: int) -> dict[str, str]:
 
 
 def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_path: Path) -> None:
-    """A run that becomes the first step keeps no verdict; a changed figure is logged once more."""
     store = folder(tmp_path / "mlruns", RUNS)
     compared(gpureport, f"mlflow:{store}")
     gpureport("publish", *FIGURES, f"mlflow:{store}")
@@ -133,7 +130,6 @@ def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_pat
 
 
 def test_changes_are_tags_in_per_cent_or_points(gpureport: Program, tmp_path: Path) -> None:
-    """Of one GPU alone, without a value before, or without enough data there is none."""
     store = folder(tmp_path / "mlruns", RUNS)
     known = compared(gpureport, f"mlflow:{store}")
     quality = {"base": "base", "step": "workers", "leading": True, "verdict": "worse"}
@@ -170,7 +166,6 @@ def test_changes_are_tags_in_per_cent_or_points(gpureport: Program, tmp_path: Pa
 
 
 def test_nothing_is_written_where_anything_is_wrong(gpureport: Program, tmp_path: Path) -> None:
-    """No figure, and nothing into the other targets: all is checked before."""
     store = folder(tmp_path / "mlruns", RUNS)
     other = folder(tmp_path / "other", [Made(id=run_id(9), name="other", series=RUNS[0].series)])
     old = database(tmp_path / "mlflow.db", RUNS)
@@ -204,7 +199,6 @@ def test_nothing_is_written_where_anything_is_wrong(gpureport: Program, tmp_path
 
 
 def test_a_named_run_gets_a_comparison_as_a_file(gpureport: Program, tmp_path: Path) -> None:
-    """As it gets any other; its figures are written where the store is named."""
     store = folder(tmp_path / "mlruns", RUNS)
     compared(gpureport, f"mlflow:{store}")
     assert gpureport("publish", *FIGURES, f"mlflow:{store}#amp").code == 0
@@ -214,7 +208,6 @@ def test_a_named_run_gets_a_comparison_as_a_file(gpureport: Program, tmp_path: P
 
 @pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])
 def test_figures_go_through_no_link_out_of_a_store(link: str, gpureport: Program, tmp_path: Path) -> None:
-    """A store that somebody else made leads to no file of this machine."""
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs/file").write_text("mine")
     store = folder(tmp_path / "mlruns", RUNS)

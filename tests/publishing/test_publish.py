@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.servers import Reply, answering
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.importers.trackers.tracked import state
 from tests.publishing.conftest import refuse
+from tests.support.program import Program
 
 EXPERIMENT = "mlruns/900000000000000000"
 RUN = Made(id=run_id(1), name="baseline", series=monitored([10_000 * (place + 1) for place in range(30)]))
@@ -51,7 +51,6 @@ def test_a_folder_is_made_and_a_report_replaced(gpureport: Program, report: Path
 
 
 def test_a_store_gets_a_report_and_stays_as_it_is(gpureport: Program, report: Path, tmp_path: Path) -> None:
-    """Where MLflow looks for the run's artifacts; a database and a `mlruns` folder need no prefix."""
     (tmp_path / "store").mkdir()
     source = database(tmp_path / "store" / "mlflow.db", [RUN])
     files = folder(tmp_path / "mlruns", [RUN])
@@ -91,7 +90,6 @@ def test_a_server_gets_a_report_and_a_tag(gpureport: Program) -> None:
     "uri", ["{home}/theirs", "file://{home}/theirs", "../theirs", "{home}/theirs/new/run", "{link}"]
 )
 def test_artifacts_outside_a_store_need_a_word(uri: str, report: Path, tmp_path: Path, gpureport: Program) -> None:
-    """Whoever wrote a database says where artifacts lie, which may be a folder of somebody else."""
     (tmp_path / "theirs").mkdir()
     (tmp_path / "store").mkdir()
     (tmp_path / "store/link").symlink_to(tmp_path / "theirs")
@@ -105,7 +103,6 @@ def test_artifacts_outside_a_store_need_a_word(uri: str, report: Path, tmp_path:
 
 
 def test_a_server_names_no_folder_of_this_machine(gpureport: Program, tmp_path: Path) -> None:
-    """A server that says it keeps artifacts in a folder here gets nothing written there."""
     (tmp_path / "theirs").mkdir()
 
     def answer(_: str, path: str, __: dict[str, str]) -> Reply:
@@ -152,7 +149,6 @@ REFUSED = {
 
 
 def test_what_cannot_be_published_stops_all(gpureport: Program, tmp_path: Path) -> None:
-    """Nothing is put anywhere when a later target is somebody else's, or a file would be lost."""
     for name in ("other/report.html", "other/index.html", "kept/runs/x", "taken/report.html/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("mine")

@@ -86,7 +86,6 @@ def _read(pair: Path, stated: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(value: Any, pair: Path) -> Any:
-    """Return an option in which a pair is named by its path."""
     if isinstance(value, list):
         return [_named(each, pair) for each in value]
     return value.replace("{pair}", str(pair)) if isinstance(value, str) else value

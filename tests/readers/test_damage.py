@@ -1,7 +1,10 @@
-"""Whatever is damaged in a log, reading ends in a recording that accounts for each line, or in one error."""
+"""Damage costs what it damages: no GPU, no value and no other row."""
 
 import json
 import random
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,10 @@ import pytest
 
 import gpureport
 from gpureport.errors import GpureportError
-from gpureport.testing import Recording
+from gpureport.testing import Recording, Rejected, Run, analyze
 from tests.readers import pairs
 from tests.readers.pairs import PAIRS, check_account
+from tests.support.logs import HEADER, read_text, row, stamp
 
 JUNK = (
     b"\n",
@@ -51,16 +55,15 @@ def read(path: Path, options: dict[str, Any]) -> Recording | None:
 
 
 def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:
-    """Return rows by device and time."""
     return {(row["device"], row["timestamp"]): row for row in recording.series.to_pylist()}
 
 
 def assert_part(part: Recording, whole: Recording, what: str) -> None:
     """Assert that each row is one of the whole log, with no value that it does not have."""
     expected = rows_of(whole)
-    for key, row in rows_of(part).items():
+    for key, own in rows_of(part).items():
         assert key in expected, what
-        assert all(value is None or value == expected[key].get(name) for name, value in row.items()), what
+        assert all(value is None or value == expected[key].get(name) for name, value in own.items()), what
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE))
@@ -118,3 +121,166 @@ def test_damage_ends_in_an_account_or_an_error(source: str, tmp_path: Path) -> N
         except Exception as error:
             error.add_note(f"{pair.name}: {bytes(data[:3000])!r}")
             raise
+
+
+_CELLS = {
+    "index": ["0", "1", "2", "3"],
+    "uuid": [f"GPU-8f2c4a1{gpu}-0b6d-4c1e-9a57-3d2e1f0a9b8{gpu}" for gpu in range(4)],
+    "pci.bus_id": [f"00000000:{17 + 16 * gpu:02X}:00.0" for gpu in range(4)],
+    "serial": [f"132212302741{gpu}" for gpu in range(4)],
+    "name": ["NVIDIA L40S"] * 4,
+}
+_SERIES = "utilization.gpu [%], memory.used [MiB]"
+_MUTATIONS = 6
+"""Damaged cells tried for each choice of columns; a thousand were once."""
+
+
+def _rows(columns: tuple[str, ...], gpus: int, ticks: int = 150) -> list[list[str]]:
+    """Return the cells of a log of GPUs at work, with a row a second and GPU."""
+    chance = random.Random(len(columns) + 10 * gpus)
+    return [
+        [
+            stamp(tick + gpu / 500 + chance.uniform(0, 0.04)),
+            *(_CELLS[column][gpu] for column in columns),
+            f"{chance.randint(85, 99)} %",
+            "20000 MiB",
+        ]
+        for tick in range(ticks)
+        for gpu in range(gpus)
+    ]
+
+
+def _text(columns: tuple[str, ...], rows: list[list[str]]) -> str:
+    lines = [f"timestamp, {', '.join(columns)}, {_SERIES}", *(", ".join(row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _account(folder: Path, text: str) -> tuple[list[str], list[str], float, Run]:
+    recording = read_text(folder, text)
+    analysis = analyze(recording)
+    hours = sum(seconds for each in analysis.gpu_time for _, seconds in each.seconds) / 3600
+    devices = [device.id for device in recording.run.devices]
+    return devices, [finding.kind for finding in analysis.findings], hours, recording.run
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_one_damaged_cell_makes_no_gpu(tmp_path: Path, gpus: int, count: int) -> None:
+    for columns in combinations(_CELLS, count):
+        if gpus > 1 and columns == ("name",):
+            continue
+        rows = _rows(columns, gpus)
+        sound = _account(tmp_path, _text(columns, rows))
+        chance = random.Random(str(columns))
+        for _ in range(_MUTATIONS // count):
+            place, cell = chance.randrange(len(rows)), chance.randrange(len(columns)) + 1
+            old = rows[place][cell]
+            at = chance.randrange(len(old))
+            new = old[:at] + chance.choice("0123456789abcXYZ#") + old[at + 1 :]
+            damaged = [list(row) for row in rows]
+            damaged[place][cell] = new
+            devices, kinds, hours, run = _account(tmp_path, _text(columns, damaged))
+            assert (devices, kinds) == sound[:2], (columns, place, old, new)
+            assert hours == pytest.approx(sound[2], abs=gpus * 1.5 / 3600), (columns, place, old, new)
+            assert run.quality.accounted
+
+
+@pytest.mark.parametrize("every", [0.1, 1.0, 10.0], ids=["100 ms", "1 s", "10 s"])
+@pytest.mark.parametrize("place", [0, 1, 57, 299])
+def test_a_letter_of_a_name_where_the_place_in_the_tick_tells(tmp_path: Path, every: float, place: int) -> None:
+    names = ["NVIDIA L40S"] * 300
+    names[place] = "NVIDIA L4OS"
+    rows = [f"{stamp(row // 2 * every + row % 2 / 500)}, {name}, {row % 2 * 9} %" for row, name in enumerate(names)]
+    run = read_text(tmp_path, "\n".join(["timestamp, name, utilization.gpu [%]", *rows, ""])).run
+    assert [(device.id, device.model) for device in run.devices] == [("gpu:0", "NVIDIA L40S"), ("gpu:1", "NVIDIA L40S")]
+    assert [(entry.reason, entry.rows) for entry in run.quality.rejected] == [("damaged GPU name", 1)]
+
+
+def test_a_log_of_another_form(tmp_path: Path) -> None:
+    gpus = [row % 2 for row in range(200)]
+    gpus[90] = 3
+    lines = [
+        f" 20260314 09:{row // 120:02d}:{row // 2 % 60:02d} {gpu:5d} 250 60 - 90 40 0 0" for row, gpu in enumerate(gpus)
+    ]
+    header = "#Date Time gpu pwr gtemp mtemp sm mem enc dec\n#YYYYMMDD HH:MM:SS Idx W C C % % % %\n"
+    run = read_text(tmp_path, header + "\n".join([*lines, ""])).run
+    assert [device.id for device in run.devices] == ["gpu:0", "gpu:1"]
+    assert [(entry.reason, entry.rows) for entry in run.quality.rejected] == [("damaged GPU name", 1)]
+
+
+def _ticks(ticks: Iterable[int], gpus: int, cells: Callable[[int], str] = str) -> list[str]:
+    return [f"{stamp(tick + gpu / 500)}, {cells(gpu)}, 90 %" for tick in ticks for gpu in range(gpus)]
+
+
+UUIDS = _CELLS["uuid"]
+SELDOM = sorted([*((float(second), 0) for second in range(250)), *((60 * minute + 0.45, 1) for minute in range(1, 5))])
+FEW_ROWS: dict[str, tuple[str, list[str], int]] = {
+    "lost early": ("index", _ticks(range(3), 3) + _ticks(range(3, 200), 2), 3),
+    "added late": ("index", _ticks(range(197), 2) + _ticks(range(197, 200), 3), 3),
+    "once": ("index", _ticks(range(100), 2) + _ticks([100], 3) + _ticks(range(101, 200), 2), 3),
+    "less often, by another process": ("index", [f"{stamp(second)}, {gpu}, 90 %" for second, gpu in SELDOM], 2),
+    "a short log of many GPUs": ("index", _ticks(range(3), 8), 8),
+    "a driver that names the GPU anew": (
+        "uuid, name",
+        _ticks(range(100), 1, lambda gpu: f"{UUIDS[gpu]}, GeForce RTX 3090")
+        + _ticks(range(101, 104), 1, lambda gpu: f"{UUIDS[gpu]}, NVIDIA GeForce RTX 3090"),
+        1,
+    ),
+    "indices that a reboot swapped": (
+        "index, uuid",
+        _ticks(range(100), 2, lambda gpu: f"{gpu}, {UUIDS[gpu]}")
+        + _ticks(range(400, 403), 2, lambda gpu: f"{gpu}, {UUIDS[1 - gpu]}"),
+        2,
+    ),
+    "rows of a GPU that is lost": (
+        "index, uuid",
+        [
+            f"{stamp(70)}, 0, [GPU is lost], [GPU is lost]" if place == 70 else row
+            for place, row in enumerate(_ticks(range(100), 1, lambda gpu: f"{gpu}, {UUIDS[gpu]}"))
+        ],
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FEW_ROWS)
+def test_few_rows_of_a_gpu_are_kept(tmp_path: Path, name: str) -> None:
+    columns, rows, gpus = FEW_ROWS[name]
+    run = read_text(tmp_path, "\n".join([f"timestamp, {columns}, utilization.gpu [%]", *rows, ""])).run
+    assert (run.quality.rejected, len(run.devices)) == ((), gpus)
+
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize("at", [2, *range(33, 40), 297])
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_one_wrong_date_costs_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, gpus: int) -> None:
+    monkeypatch.setattr("gpureport.importers.source_text.PIECE_BYTES", 3000)
+    rows = [row(second, gpu) for second in range(300) for gpu in range(gpus)]
+    rows[at] = rows[at].replace("2026", "2036")
+    quality = read_text(tmp_path, "\n".join([HEADER, *rows, ""])).run.quality
+    assert quality.rejected == (Rejected(reason="stamp out of sequence", rows=1, first_line=at + 2),)
+    assert quality.clock_steps == ()
+    assert quality.gaps == ()
+    assert quality.accounted
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        [0, 2 * DAY + 7000, 2 * DAY + 7001, 2 * DAY + 7002],
+        [0, 1, 2, 3 * DAY + 500],
+        [0, 1, 2, 3 * DAY + 500, 3 * DAY + 501, 3 * DAY + 502],
+        [0, 2 * DAY, 3 * DAY, 4 * DAY],
+        [0, 2 * DAY, 2 * DAY + 3600, 2 * DAY + 7200],
+        [30 * DAY, 30 * DAY + 1, 0, 1],
+        [0, 30 * DAY],
+    ],
+    ids=["one before", "one after", "pause", "daily", "hourly", "earlier below", "two rows"],
+)
+def test_pauses_of_days_are_no_damage(tmp_path: Path, seconds: list[int]) -> None:
+    stamps = [datetime(2026, 3, 14, 9) + timedelta(seconds=second) for second in seconds]
+    rows = [f"{stamp:%Y/%m/%d %H:%M:%S}.000, 0, 90 %" for stamp in stamps]
+    quality = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""])).run.quality
+    assert (quality.rejected, quality.rows_kept) == ((), len(seconds))

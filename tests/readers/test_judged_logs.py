@@ -36,12 +36,9 @@ def test_under_mig_utilisation_is_not_assessed(tmp_path: Path) -> None:
     assert all(seconds == 0 for cause, seconds in analysis.gpu_time[0].seconds if cause in {"idle", "startup", "tail"})
 
 
-def test_a_row_remapped_while_the_job_ran_is_a_problem() -> None:
+def test_rows_that_name_a_fault_are_findings() -> None:
     recording = read(PAIRS / "nvidia_smi_query" / "repairs_are_columns.csv")
     assert [finding.severity for finding in findings_of(analyze(recording), "ecc_error")] == ["problem"]
-
-
-def test_an_xid_between_rows_is_a_lost_gpu() -> None:
     recording = read(PAIRS / "nvidia_smi_query" / "an_xid_between_rows_is_an_event.csv")
     assert [finding.devices for finding in findings_of(analyze(recording), "gpu_lost")] == [("gpu:0",)]
 
@@ -61,7 +58,6 @@ def test_a_gpu_lost_in_a_log_of_whole_queries(name: str, tmp_path: Path) -> None
 
 
 def snapshots(pair: Path) -> tuple[str, str]:
-    """Return the snapshot before the loss and the one after it."""
     text = pair.read_text(encoding="utf-8")
     mark = "<?xml" if pair.suffix == ".xml" else "==============NVSMI LOG"
     _, first, second = text.split(mark)
@@ -72,9 +68,8 @@ def seconds(start: int, moment: int) -> float:
     return (moment - start) / 1e6
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_two_ways_to_write_a_log_give_the_same() -> None:
+    for one, other in (
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv.csv"),
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv_without_units.csv"),
         ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_tabs_and_blank_lines.txt"),
@@ -87,7 +82,5 @@ def seconds(start: int, moment: int) -> float:
             "dcgm/readings_field_by_field_become_the_same_rows_1.csv",
             "dcgm/readings_field_by_field_become_the_same_rows_2.csv",
         ),
-    ],
-)
-def test_two_ways_to_write_a_log_give_the_same(one: str, other: str) -> None:
-    assert read(PAIRS / one).series.equals(read(PAIRS / other).series)
+    ):
+        assert read(PAIRS / one).series.equals(read(PAIRS / other).series), one

@@ -142,7 +142,6 @@ def test_json_of_sadf(tmp_path: Path) -> None:
 
 @contextmanager
 def load() -> Iterator[int]:
-    """Keep one core busy, more and less."""
     with subprocess.Popen([sys.executable, "-c", _LOAD]) as process:
         try:
             yield process.pid
@@ -152,7 +151,6 @@ def load() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return what every tool printed side by side."""
     pytest.importorskip("psutil", reason="psutil is not installed")
     missing = [command[0] for command in TOOLS.values() if shutil.which(command[0]) is None]
     if missing or shutil.which("sadf") is None:
@@ -174,7 +172,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def _run(folder: Path, commands: dict[str, list[str]], environment: dict[str, str]) -> None:
-    """Run commands side by side, each into a file of its name."""
     running = []
     for name, command in commands.items():
         with (folder / name).open("wb") as out:

@@ -27,15 +27,12 @@ from tests.support.logs import (
 TRAINING = sorted(path for path in (PAIRS / "training").iterdir() if path.suffix != ".json")
 
 
-def test_the_map_is_part_of_the_identity(tmp_path: Path) -> None:
+def test_the_map_is_part_of_the_identity_and_must_be_there(tmp_path: Path) -> None:
     ids = []
     for mapping in (MAP, f"# as before\n{MAP}", MAP.replace("MiB", "B")):
         (tmp_path / "map.toml").write_text(mapping, encoding="utf-8")
         ids.append(read_text(tmp_path, wrapper_csv(2), column_map=tmp_path / "map.toml").run.id)
     assert ids[0] == ids[1] != ids[2]
-
-
-def test_a_missing_map_is_an_error_of_settings(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         read_text(tmp_path, wrapper_csv(2), column_map=tmp_path / "absent.toml")
 
@@ -86,12 +83,6 @@ def test_means_of_nvitop_since_the_start_become_means_of_windows() -> None:
     assert kept[5] == pytest.approx(cleared[5], abs=0.001)
 
 
-def test_an_answer_of_prometheus_is_one_long_line(tmp_path: Path) -> None:
-    text = prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["5"] * 60_000)
-    assert len(text) > 2**20
-    assert len(read_text(tmp_path, text).series) == 60_000
-
-
 @pytest.mark.parametrize(
     ("name", "values", "read_as"),
     [
@@ -128,7 +119,10 @@ def test_the_name_of_a_field_tells_its_unit_or_the_log_is_refused(
     assert [series.column(each).to_pylist() for each in columns] == [pytest.approx(read_as)]
 
 
-def test_brackets_and_quotes_in_strings_of_json_are_text(tmp_path: Path) -> None:
+def test_long_lines_and_odd_strings_of_json(tmp_path: Path) -> None:
+    text = prometheus_answer(DCGM_FI_DEV_GPU_UTIL=["5"] * 60_000)
+    assert len(text) > 2**20
+    assert len(read_text(tmp_path, text).series) == 60_000
     for command in ("}", '\\"}', "\\\\", "{[", "b" * 300_000):
         documents = [
             gpustat_document(second, indent=indent).replace("python {", command)

@@ -28,7 +28,6 @@ def read(folder: Path, millis: Numbers, *columns: Numbers) -> Recording:
 
 
 def stamps(ticks: int, size: int, *, inside: int = 1, every: int = 1000) -> Numbers:
-    """Return stamps in milliseconds of ticks of some rows."""
     return (np.arange(ticks)[:, None] * every + np.arange(size) * inside).reshape(-1).astype(np.int64)
 
 
@@ -38,13 +37,11 @@ def memory(ticks: int, size: int) -> Numbers:
 
 
 def count(recording: Recording) -> int:
-    """Return how many GPUs were told apart."""
     return len(recording.run.gpus)
 
 
-@pytest.mark.parametrize(
-    ("times", "gpus"),
-    [
+def test_stamps_tell_how_many_gpus_there_are(tmp_path: Path) -> None:
+    cases: list[tuple[Numbers, int]] = [
         (stamps(98, 4)[:-1], 4),
         (np.delete(stamps(1000, 3, inside=5, every=104), [301, 1001, 2002]), 3),
         *((stamps(100, 4, inside=inside, every=100 + 3 * inside), 4) for inside in (3, 12, 17, 22)),
@@ -53,10 +50,9 @@ def count(recording: Recording) -> int:
         (np.sort(np.concatenate([stamps(500, 1), stamps(500, 1)[::9]])), 1),
         (stamps(500, 1, every=250) // 1000 * 1000, 1),
         (stamps(100, 5, inside=100, every=10_000), 1),
-    ],
-)
-def test_stamps_tell_how_many_gpus_there_are(times: Numbers, gpus: int, tmp_path: Path) -> None:
-    assert count(read(tmp_path, times)) == gpus
+    ]
+    for times, gpus in cases:
+        assert count(read(tmp_path, times)) == gpus, (times, gpus)
 
 
 def test_ticks_that_lack_a_row_name_no_gpu(tmp_path: Path) -> None:
@@ -79,21 +75,15 @@ def test_bursts_of_any_length_are_several_gpus_that_nothing_distinguishes(tmp_pa
     assert [gpu.mixed for gpu in read(tmp_path, np.cumsum(gaps).astype(np.int64)).run.gpus] == [True]
 
 
-def test_stretched_ticks_are_told_by_a_column_that_repeats(tmp_path: Path) -> None:
+def test_columns_that_repeat_tell_gpus_from_loads(tmp_path: Path) -> None:
     chance = np.random.default_rng(4)
     inside = np.where(chance.random((200, 7)) < 0.3, chance.integers(100, 290, (200, 7)), 1)
     gaps = np.concatenate([np.full((200, 1), 1000), inside], axis=1)
     times = np.cumsum(gaps.reshape(-1)).astype(np.int64)
     assert count(read(tmp_path, times, memory(200, 8))) == 8
-
-
-def test_a_gpu_written_twice_is_one(tmp_path: Path) -> None:
     times, slow = stamps(100, 2, inside=0), np.repeat(np.arange(100) // 3, 2)
     assert count(read(tmp_path, times, slow)) == 1
     assert count(read(tmp_path, times, slow, np.arange(200) % 2)) == 2
-
-
-def test_a_load_that_repeats_is_no_tick(tmp_path: Path) -> None:
     assert count(read(tmp_path, stamps(500, 1), np.arange(500) % 5 * 100)) == 1
 
 

@@ -49,7 +49,6 @@ def heeded_hangup() -> Iterator[None]:
 @pytest.mark.usefixtures("heeded_hangup")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_signal_reaches_the_job(tmp_path: Path, number: signal.Signals) -> None:
-    """What asks the recorder to end asks the job, and the recording ends with the job's exit code."""
     recorder = start_record("-o", tmp_path / "rec", "--interval", "0.1", "--", *WAITING_JOB, start_new_session=True)
     assert recorder.stdout is not None
     assert recorder.stdout.readline() == "begun\n"
@@ -72,7 +71,6 @@ def _record_on_a_terminal(folder: Path) -> tuple[int, int]:
 
 
 def test_ctrl_c_reaches_the_job_once(tmp_path: Path) -> None:
-    """Ctrl-C goes to all processes of the terminal: the recorder does not send it again, and closes its logs."""
     pid, terminal = _record_on_a_terminal(tmp_path / "rec")
     os.write(terminal, b"\x03")
     seen = b""
@@ -87,7 +85,6 @@ def test_ctrl_c_reaches_the_job_once(tmp_path: Path) -> None:
 
 
 def test_closed_terminal_ends_the_recording(tmp_path: Path) -> None:
-    """A terminal that is closed ends job and recorder; every log ends with a whole line."""
     pid, terminal = _record_on_a_terminal(tmp_path / "rec")
     os.close(terminal)
     os.waitpid(pid, 0)
@@ -97,7 +94,6 @@ def test_closed_terminal_ends_the_recording(tmp_path: Path) -> None:
 
 
 def test_killed_recorder_takes_nvidia_smi_along_and_leaves_the_job(tmp_path: Path) -> None:
-    """Nothing goes on logging; what was written is read; the job does not notice."""
     folder = tmp_path / "rec"
     recorder = start_record("-o", folder, "--interval", "0.1", "--", *_SLEEP)
     wait_until(lambda: count_rows(folder / "gpu.csv") > 20)
@@ -157,7 +153,6 @@ def test_whatever_fails_leaves_whole_lines_and_the_exit_code(
 
 
 def test_full_disk_ends_the_log_and_not_the_job(tmp_path: Path) -> None:
-    """Each log ends with a whole line where the system takes no more, and a note says so."""
     limit = 8000
 
     def limit_files() -> None:
@@ -176,7 +171,6 @@ def test_full_disk_ends_the_log_and_not_the_job(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_before_the_first_row_starts_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who interrupts while the driver wakes up does not want the job."""
     monkeypatch.setenv("STAND_IN_FAULT", "hangs:1")
     monkeypatch.setenv("STAND_IN_DMON", "absent")
     program = tmp_path / "driver" / "nvidia-smi"

@@ -42,7 +42,6 @@ def test_load_of_a_job(last: Look | None, now: Look, searched: float, cores: flo
 
 
 def test_members_of_a_job() -> None:
-    """Children of children, and those that lost their parent; a number used again is another process."""
     everyone = {7: usage(0), 8: usage(0, parent=7), 9: usage(0, parent=8), 20: usage(0), 21: usage(0, parent=20)}
     everyone |= {30: usage(0, start=5), 40: usage(0)}
     known = {7: everyone[7], 20: everyone[20], 30: usage(0, parent=7)}
@@ -55,7 +54,6 @@ def test_members_of_a_job() -> None:
 
 
 def test_rates_of_disks(tmp_path: Path) -> None:
-    """A counter that began anew, and a disk that came or went, give no rate; nothing is counted twice."""
     assert host_log.measure_rates((100, 50), (300, 40), 2) == [100, None]
     assert host_log.measure_rates((100, 50), None, 2) == [None, None]
     assert host_log.measure_disks({"a": (0, 0), "gone": (9, 9)}, {"a": (20, 40), "new": (500, 500)}, 2) == [10, 20]
@@ -68,7 +66,6 @@ def test_rates_of_disks(tmp_path: Path) -> None:
 
 
 def test_limits_of_a_container(tmp_path: Path) -> None:
-    """Of control groups of both versions; none where they set none."""
     assert read_quota(tmp_path) is None
     files = {"cpu.max": {"50000 100000": 0.5, "max 100000": None}, "cpu/cpu.cfs_quota_us": {"150000": 1.5, "-1": None}}
     (tmp_path / "cpu").mkdir()

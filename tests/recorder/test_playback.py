@@ -29,7 +29,6 @@ _PLAYED = [
 @pytest.mark.parametrize("log", _PLAYED, ids=lambda path: f"{path.parent.name}-{path.name}")
 @pytest.mark.usefixtures("stand_in_driver")
 def test_recorded_rows_are_those_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
-    """No row is lost, doubled or changed but for its time, and the recording is read without a rejected line."""
     if not log.exists():
         pytest.skip("GPUREPORT_CORPUS names no folder with this log")
     monkeypatch.setenv("STAND_IN_LOG", str(log))

@@ -1,6 +1,7 @@
-"""What a recording holds: fields of the driver, the load of machine and job, and what can be seen of the job."""
+"""What a recording holds, and the stand-in for nvidia-smi that plays its log."""
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,9 +11,35 @@ import numpy as np
 import pytest
 
 from gpureport.testing import Recording
-from tests.cli.program import Program, program
 from tests.recorder.recorded import count_rows, read_run_file
+from tests.recorder.stand_in import read_ticks
 from tests.support.logs import read
+from tests.support.program import Program, program
+
+_LOG = Path(__file__).resolve().parents[2] / "sample_logs/imbalance/nvidia-smi.csv.gz"
+_FORM = Path(__file__).resolve().parents[2] / "sample_logs/recorded/forms/dmon-gpm-DT.txt"
+
+
+def _call(driver: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = subprocess.run([driver, *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_what_the_stand_in_prints(stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_LOG", str(_LOG))
+    code, lines = _call(stand_in_driver, "--query-gpu=timestamp,gpu_uuid,utilization.gpu,clocks.sm", "--format=csv")
+    tick = read_ticks(_LOG)[0]
+    assert code == 0
+    assert lines[0] == "timestamp, uuid, utilization.gpu [%], clocks.current.sm [MHz]"
+    assert [line.split(", ")[2] for line in lines[1:]] == [f"{row['utilization.gpu']} %" for row in tick]
+    metrics = "1,2,3,4,5,6,7,8,9,10,11,12,13,20,21,60,61"
+    _, lines = _call(stand_in_driver, "dmon", "-s", "puc", "-o", "DT", "-d", "1", "-c", "1", "--gpm-metrics", metrics)
+    real = _FORM.read_text().splitlines()
+    assert lines[0].index("pclk") == real[0].index("pclk")
+    assert lines[0].index("smutil") == real[0].index("smutil")
+    assert lines[1] == real[1].replace("GPM:MiB/s", "    GPM:%")
+    assert len(lines[2]) == len(real[2])
+
 
 HOST = {
     *("cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_logical_cores", "host_memory_used_bytes"),
@@ -54,7 +81,6 @@ def fields(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_what_the_driver_knows_is_logged(record: Any, stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old names where it has those, no field that it refuses, and GPU activity where its dmon counts it."""
     assert stand_in_driver.exists()
     whole = record("--", "sleep", "1")
     new = "clocks_event_reasons.active"
@@ -87,7 +113,6 @@ def load(folder: Path) -> Recording:
 
 
 def test_the_load_of_machine_and_job(record: Any) -> None:
-    """All of it is read back; the job that works takes a core, and after its end nothing is said of it."""
     found = load(record("--host-only", "--", sys.executable, "-c", WORK))
     assert {*found.series.column_names} >= HOST | JOB
     cores = found.series.column("job_cpu_cores").drop_null().to_numpy()
@@ -100,7 +125,6 @@ def test_the_load_of_machine_and_job(record: Any) -> None:
 
 @pytest.mark.slow
 def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options and assignments, versions of its Python's packages, known variables; and no secret."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     for words, expected in SETTINGS:
@@ -122,7 +146,6 @@ def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_another_environment_has_no_known_python(record: Any, tmp_path: Path) -> None:
-    """What runs in an environment of its own has packages that cannot be seen from here."""
     job = tmp_path / "docker"
     job.write_text("#!/bin/sh\n")
     job.chmod(0o755)

@@ -123,7 +123,6 @@ def said(command: list[str]) -> str:
 
 
 def test_texts() -> None:
-    """What is hidden stays hidden when it is written again."""
     weak = {f"note {text} here": secret for text, secret in WEAK.items()}
     for text, secret in (dict.fromkeys(HIDDEN_IN_TEXTS, "hunter2x") | weak).items():
         shown = redact_text(text)
@@ -137,12 +136,9 @@ def test_texts() -> None:
         assert redact_text(text) == text
 
 
-def test_pairs() -> None:
+def test_pairs_and_command_lines() -> None:
     for text, secret in WEAK.items():
         assert secret not in redact_pairs([("note", text)])[0][1], text
-
-
-def test_command_lines() -> None:
     for command, secret in COMMANDS:
         assert secret not in said(command), command
     assert hide_secrets(SETTINGS) == SETTINGS
@@ -151,7 +147,6 @@ def test_command_lines() -> None:
 
 @given(NAMES, SECRETS)
 def test_values_of_options_and_variables(name: str, secret: str) -> None:
-    """Whether a blank, an equals sign or a colon is before them, in JSON, and in a script that is one word."""
     commands: list[list[str]] = [
         ["python", "train.py", f"--{name}", secret, "--lr", "1"],
         ["python", "train.py", f"--{name}={secret}"],
@@ -180,7 +175,6 @@ def test_forms_that_need_no_name(secret: str, user: str) -> None:
 
 
 def test_own_names_and_patterns() -> None:
-    """In params, texts, JSON and command lines, whatever the case; a name is whole, and a pattern begins a word."""
     use_own_secrets(OwnSecrets(names=("vault_id", "*_pin", "lane*code"), patterns=("corp-", "acme*key*", "*@intern")))
     for name in (
         "vault_id",
@@ -207,17 +201,12 @@ def test_own_names_and_patterns() -> None:
         assert redact_text(text) == shown
 
 
-def test_another_set_replaces_the_first() -> None:
-    """A number is a word as any other; what follows a name is a secret, whatever it looks like."""
+def test_patterns_and_sets_of_secrets() -> None:
     use_own_secrets(OwnSecrets(patterns=("corp-",)))
     assert redact_text("corp-77") == HIDDEN
     use_own_secrets(OwnSecrets(names=("key",), patterns=("lane-", "4711*")))
     assert (redact_text("corp-77"), redact_text("lane-77"), redact_text("key: word")) == ("corp-77", HIDDEN, "key: ***")
     assert redact_pairs([("badge", "47110815"), ("lr", "0.001")]) == (("badge", HIDDEN), ("lr", "0.001"))
-
-
-def test_stars_do_not_multiply() -> None:
-    """A pattern of many stars passes over a text once; a regular expression would try every way to part it."""
     use_own_secrets(OwnSecrets(names=("a*" * 40 + "c",), patterns=("a*" * 40 + "c",)))
     word = "a" * 50_000
     with patience(15):

@@ -1,7 +1,6 @@
 """No share, interval or count of any format differs from its value, or from the samples, by more than rounding."""
 
 import json
-import math
 import re
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 import gpureport
 from gpureport.testing import build_page
 from tests.support import runs
-from tests.support.runs import CHAIN, plain
+from tests.support.runs import AMOUNT, CHAIN, SCALES, off, plain
 
 SETS = {
     "one run": ("healthy",),
@@ -21,27 +20,12 @@ SETS = {
     "other recorder": ("dcgm",),
 }
 """Folders of sample logs, by what a page on them shows."""
-AMOUNT = re.compile(r"(<)?([-−]?[\d,]+(?:\.\d+)?)(?: ?(%|°C|[mkM]?Wh|[MG]iB|MHz|W|GPU-(?:h|min|s|ms)))?")
-SCALES = {"%": 0.01, "MHz": 1e6, "GiB": 2.0**30, "MiB": 2.0**20, "GPU-h": 3600.0, "GPU-min": 60.0, "GPU-ms": 1e-3}
-SCALES |= {"mWh": 3.6, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}
 
 
 @pytest.fixture(scope="module", params=SETS)
 def analyses(request: pytest.FixtureRequest) -> tuple[gpureport.Analysis, ...]:
     settings = {"prices": {"gpu_hour": 2.0, "currency": "USD", "date": "2026-03-01"}}
     return tuple(gpureport.analyze(each.recording, settings=settings) for each in runs.sample(*SETS[request.param]))
-
-
-def off(text: str, value: float) -> float:
-    """Return by how many units of its last digit the first number of a text differs from a value; 0.5 is rounding."""
-    found = AMOUNT.match(plain(text))
-    assert found, text
-    less, digits, unit = found.groups()
-    scale = SCALES.get(unit or "", 1.0)
-    shown = float(digits.replace(",", "").replace("−", "-")) * scale
-    if less:
-        return 0.0 if 0 < value < shown else math.inf
-    return abs(shown - value) / (10.0 ** -len(digits.partition(".")[2]) * scale)
 
 
 def test_words_are_the_values_rounded(analyses: tuple[gpureport.Analysis, ...]) -> None:
@@ -72,7 +56,6 @@ def test_words_are_the_values_rounded(analyses: tuple[gpureport.Analysis, ...]) 
 
 
 def test_what_has_one_label_has_one_figure(analyses: tuple[gpureport.Analysis, ...]) -> None:
-    """Tiles, tables and bars that call a figure of a step the same print the same, to within their digits."""
     content = json.loads(build_page(analyses, "json"))
     found: dict[tuple[str, str], list[str]] = {}
     for bar in content["gpu_time"]:
@@ -91,13 +74,10 @@ def test_what_has_one_label_has_one_figure(analyses: tuple[gpureport.Analysis, .
             found.setdefault(("last step", tile["label"]), []).append(f"{tile['value']} {tile['unit']}".strip())
     alike = {key: {*map(plain, texts)} for key, texts in found.items() if len(texts) > 1}
     assert len(alike) >= 3
-    wrong = {}
     for key, texts in alike.items():
         amounts = [match for text in texts if (match := AMOUNT.match(text)) and match[2]]
         first = next((float(each[2].replace(",", "")) * SCALES.get(each[3] or "", 1.0) for each in amounts), None)
-        if first is not None and any(off(each[0], first) > 1.0 + 1e-6 for each in amounts):
-            wrong[key] = texts
-    assert wrong == {}
+        assert first is None or all(off(each[0], first) <= 1.0 + 1e-6 for each in amounts), (key, texts)
 
 
 def recorded(folder: Path) -> gpureport.Analysis:

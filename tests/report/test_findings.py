@@ -21,7 +21,6 @@ WAITING = testing.recording(
     cpu=steps((20, 100), (95, 420), (20, 220)),
 )
 """A run that waits for the CPU, with a gap inside the wait and one outside."""
-GRAVITY = ("problem", "warning", "info")
 
 
 def test_every_check_has_an_answer_that_leads_to_its_findings() -> None:
@@ -39,15 +38,6 @@ def test_every_check_has_an_answer_that_leads_to_its_findings() -> None:
         assert sum(map(int, re.findall(r"(\d+) ", asked["summary"]))) == 36, name
 
 
-def test_what_to_record_stands_once() -> None:
-    page = runs.sample_page("dmon")["judgement"]
-    assert page["missing"] > 0
-    assert page["command"]
-    assert page["command"] not in page["other_commands"]
-    assert len(set(page["other_commands"])) == len(page["other_commands"])
-    assert page_of(divided(computing=600))["judgement"]["command"] == ""
-
-
 def test_a_consequence_stands_beneath_its_root_in_every_format() -> None:
     analysis = analyze(WAITING)
     page = page_of(analysis)
@@ -61,7 +51,13 @@ def test_a_consequence_stands_beneath_its_root_in_every_format() -> None:
     assert f'Follows from <a href="#{root["id"]}">' in build_page(analysis, "html")
 
 
-def test_causes_of_idle_time_are_named() -> None:
+def test_what_to_record_stands_once_and_causes_are_named() -> None:
+    page = runs.sample_page("dmon")["judgement"]
+    assert page["missing"] > 0
+    assert page["command"]
+    assert page["command"] not in page["other_commands"]
+    assert len(set(page["other_commands"])) == len(page["other_commands"])
+    assert page_of(divided(computing=600))["judgement"]["command"] == ""
     analysis = analyze(WAITING)
     (time,) = analysis.gpu_time
     parts = tuple(replace(part, cause="checkpoint") if part.cause == "unknown" else part for part in time.parts)
@@ -123,14 +119,11 @@ def test_what_is_advised_first(name: str) -> None:
     assert found == [kind for kind in kinds if kind]
 
 
-def test_no_saving_is_promised_twice() -> None:
+def test_savings_are_promised_once_and_caps_lie_below_the_draw() -> None:
     apart = advised(gap("cpu_bound", 100, 160), gap("tail_idle", 500, 560))
     assert [share for kind, share, _ in apart if kind] == ["10%", "10%"]
     together = advised(gap("cpu_bound", 100, 160), gap("no_progress", 150, 560))
     assert [share for kind, share, _ in together if kind] == ["", ""]
-
-
-def test_a_power_cap_lies_below_what_the_gpu_draws_while_slowed() -> None:
     drawn = Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=226.0, unit="W")
     commands = [command for _, _, command in advised(replace(heat(100, 200), evidence=(drawn,))) if command]
     assert commands == ["nvidia-smi -i 0 -pl 200"]
@@ -161,15 +154,12 @@ def test_a_step_is_advised_for_what_the_last_one_lacks() -> None:
     ]
 
 
-def test_what_the_last_step_could_not_assess_is_not_gone() -> None:
+def test_findings_of_several_runs_are_not_gone_and_told_briefly() -> None:
     missing = NotJudged(kind="cpu_bound", device=None, reason="not recorded", recording="a log of the CPU")
     earlier, last = (analyze(*step(label)) for label in "ab")
     for not_judged, status in (((missing,), "the last step cannot tell"), ((), "not found in the last step")):
         page = page_of(with_findings(earlier, gap("cpu_bound")), replace(last, findings=(), not_judged=not_judged))
         assert [card["status"] for card in page["findings"]] == [status]
-
-
-def test_the_same_of_other_runs_is_told_briefly() -> None:
     several = [
         with_findings(analyze(one), gap("idle_gap", 100, 130 + place)) for place, one in enumerate(step("a", runs=3))
     ]
@@ -204,7 +194,6 @@ def test_one_command_stands_in_every_format_and_the_raw_query_once() -> None:
 def test_what_a_log_holds_without_a_value_is_not_asked_for_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A log of every field that is advised, of a GPU that reports few of them."""
     with pytest.raises(SystemExit):
         main(["explain", "recording"])
     (query, *_) = re.findall(r"--query-gpu=(\S+)", capsys.readouterr().out.replace("\\\n", "").replace("\n", " "))

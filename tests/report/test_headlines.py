@@ -1,8 +1,12 @@
-"""The headline of a page: a code, and the figure that it is about, for samples and for runs made by hand."""
+"""Headline, lead and tiles, and the screen in a terminal."""
 
+import gzip
+import io
 import json
 import re
-from collections.abc import Callable, Sequence
+import sys
+import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +17,14 @@ import pytest
 import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
-from gpureport.testing import Confidence, Recording, build_page, with_params, with_training
+from gpureport.testing import Confidence, Recording, build_page, with_quality, with_training
 from tests.support import runs
+from tests.support.hostile import TEXTS, steps_with
+from tests.support.logs import SAMPLES
 from tests.support.runs import divided, page_of, plain, run, step
-
-Made = Recording | gpureport.Analysis | Sequence[Recording | gpureport.Analysis]
 
 
 def figures(page: dict[str, Any]) -> str:
-    """Return the words of headline, lead and tiles."""
     verdict = page["verdict"]
     tiles = [text for tile in page["tiles"] for text in (tile["value"], tile["unit"], tile["context"])]
     return plain(" ".join([verdict["sentence"], *verdict["details"], *tiles]))
@@ -43,20 +46,6 @@ def check_words(page: dict[str, Any]) -> None:
 def without_gpu() -> Recording:
     made = run()
     return gpureport.Recording(run=replace(made.run, devices=()), series=made.series.slice(0, 0))
-
-
-def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:
-    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
-    return [with_training(one, points) for one in step(label, work, runs=count)]
-
-
-def groups(*works: float, count: int = 3) -> Any:
-    several = [
-        with_params(runs.with_run(one, step=None), batch=str(place))
-        for place, work in enumerate(works)
-        for one in step(f"{place}", work, runs=count)
-    ]
-    return gpureport.compare(several, by="param:batch")
 
 
 def lost(start: float, end: float) -> gpureport.Analysis:
@@ -120,11 +109,11 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
         "steps_too_short",
         "Under 20 s",
     ),
-    "faster but worse": (lambda: trained("a", 0.79, 1000) + trained("b", 0.61, 2000), "quality_fell", "0.60"),
-    "faster and as good": (lambda: trained("a", 0.79, 1000) + trained("b", 0.79, 2000), "better", "50%"),
-    "the best of three groups": (lambda: groups(1000, 3000, 2000), "best_group", "67%"),
-    "groups of single runs": (lambda: groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
-    "groups alike": (lambda: groups(1000, 1000, 1000), "no_clear_best_group", ""),
+    "faster but worse": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.61, 2000), "quality_fell", "0.60"),
+    "faster and as good": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.79, 2000), "better", "50%"),
+    "the best of three groups": (lambda: runs.groups(1000, 3000, 2000), "best_group", "67%"),
+    "groups of single runs": (lambda: runs.groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
+    "groups alike": (lambda: runs.groups(1000, 1000, 1000), "no_clear_best_group", ""),
 }
 
 
@@ -155,23 +144,20 @@ def test_recorded_steps_name_the_step_that_saved_most() -> None:
 @pytest.mark.parametrize(("rule", "code"), [("idle_ratio <= 0%", "rules_failed"), ("idle_ratio <= 90%", "healthy")])
 def test_a_run_that_breaks_a_rule_is_not_healthy(tmp_path: Path, rule: str, code: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["report", str(runs.SAMPLES / "healthy"), "--fail-on", rule, "-o", str(tmp_path / "r.json")])
+        main(["report", str(SAMPLES / "healthy"), "--fail-on", rule, "-o", str(tmp_path / "r.json")])
     page = json.loads((tmp_path / "r.json").read_text())
     assert ended.value.code == (1 if code == "rules_failed" else 0)
     assert page["verdict"]["code"] == code
     assert (rule in page["verdict"]["details"][0]) == (code == "rules_failed")
 
 
-def test_no_part_of_a_page_calls_little_computing_no_loss() -> None:
+def test_losses_that_are_large_or_not_known_are_never_nothing() -> None:
     for seconds, every in ((20, 10.0), (96, 1.0), (300, 1.0)):
         made = testing.recording(util=np.tile([24.0, 22.0, 26.0], seconds)[:seconds], every=every)
         page = page_of(replace(gpureport.analyze(made), findings=()))
         texts = [plain(text) for text in runs.strings(page)]
         wrong = [text for text in texts if re.search(r"ardly any GPU|othing lost|lost 0%$|no problems found", text)]
         assert wrong == [], (seconds, every)
-
-
-def test_a_loss_that_is_not_known_is_never_nothing() -> None:
     heat = replace(testing.finding("thermal_throttle", (0, 300)), severity=testing.Severity.PROBLEM)
     page = page_of(runs.with_findings(divided(computing=600), heat))
     (tile,) = [tile for tile in page["tiles"] if tile["label"] == "GPU time lost"]
@@ -195,16 +181,115 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     assert page_of(run())["verdict"]["doubts"] == 0
 
 
-def test_few_samples_far_apart_are_a_doubt() -> None:
-    """Below thirty samples a minute or more apart; many of them, or some that stand close, are none."""
+def test_few_samples_and_low_confidence_are_said() -> None:
     for count, every, doubts in ((12, 90.0, 1), (29, 60.0, 1), (30, 90.0, 0), (12, 30.0, 0)):
         verdict = page_of(testing.recording(util=[80.0] * count, every=every))["verdict"]
         named = [line for line in verdict["details"] if f"{count} samples" in line]
         assert (verdict["doubts"], len(named)) == (doubts, doubts), (count, every, verdict)
-
-
-def test_low_confidence_is_said_beside_the_headline() -> None:
     for confidence, is_said in ((Confidence.LOW, True), (Confidence.HIGH, False)):
         made = testing.finding("idle_gap", (100, 280), lost=180.0, confidence=confidence)
         details = page_of(runs.with_findings(divided(computing=500, idle=100), made))["verdict"]["details"]
         assert any("onfidence" in line for line in details) == is_said, details
+
+
+def width(text: str) -> int:
+    wide = {"W", "F"}
+    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in wide) for sign in text)
+
+
+def check_screen(results: Any, columns: int = 80) -> list[str]:
+    lines = build_page(results, "txt").splitlines()
+    assert len(lines) <= 30
+    assert [line for line in lines if width(line) > columns and " " in line.strip()] == []
+    content = runs.page_of(*(results if isinstance(results, list | tuple) else [results]))
+    sentence = content["verdict"]["sentence"].split()
+    assert lines[0].split() == sentence[: len(lines[0].split())]
+    return lines
+
+
+@pytest.mark.slow
+def test_steps_and_many_gpus_are_one_screen() -> None:
+    check_screen(runs.sample(*runs.CHAIN))
+    check_screen(runs.recorded_steps())
+    check_screen(run(gpus=64, seconds=120))
+    check_screen([one for place in range(60) for one in step(f"step {place}")][:60])
+
+
+def test_bars_are_as_long_as_the_time_they_stand_for() -> None:
+    content = runs.page_of(*runs.recorded_steps())
+    lines = check_screen(runs.recorded_steps())
+    drawn = {line.split()[0]: line.split()[1] for line in lines if re.match(r"  \d-", line) and "█" in line}
+    amounts = {bar["label"]: sum(part["value"] for part in bar["segments"]) for bar in content["spent"]["bars"]}
+    longest = max(amounts, key=lambda name: amounts[name])
+    scale = len(drawn[longest]) / amounts[longest]
+    assert set(drawn) == set(amounts)
+    assert [name for name in drawn if abs(len(drawn[name]) - amounts[name] * scale) > 1] == []
+    assert any(line.rstrip().endswith("better") for line in lines)
+
+
+@pytest.mark.slow
+def test_no_doubt_is_cut() -> None:
+    made = []
+    for place in range(40):
+        one = with_quality(*step(f"step {place}"), unfinished=True)
+        devices = tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in one.run.devices)
+        made.append(runs.with_run(one, devices=devices))
+    verdict = runs.page_of(*made)["verdict"]
+    shown = plain(" ".join(check_screen(made)))
+    assert verdict["doubts"] >= 1
+    assert [doubt for doubt in verdict["details"][: verdict["doubts"]] if plain(doubt) not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "last"),
+    [
+        (("analyze", "gpu.csv"), "gpureport report gpu.csv -o report.html"),
+        (("analyze", "--detail=short", "gpu.csv", "--format", "text"), "gpureport report gpu.csv -o report.html"),
+        (("demo", "--detail", "short"), "gpureport demo -o report.html"),
+    ],
+)
+def test_the_last_line_is_the_command_for_the_page(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    last: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["gpureport", *arguments])
+    with gzip.open(SAMPLES / "thermal_throttle/nvidia-smi.csv.gz", "rt") as log:
+        (tmp_path / "gpu.csv").write_text(log.read())
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert ended.value.code == 0
+    assert plain(capsys.readouterr().out.replace("\\\n", " ")).endswith(last)
+
+
+def test_text_is_plain_and_one_screen(tmp_path: Path) -> None:
+    with gzip.open(SAMPLES / "thermal_throttle/nvidia-smi.csv.gz", "rt") as log:
+        (tmp_path / "row.csv").write_text("".join(log.readlines()[:2]))
+    check_screen(gpureport.read(tmp_path / "row.csv"))
+    for full in (False, True):
+        assert "\x1b" not in build_page(runs.sample("thermal_throttle"), "txt", full=full)
+        assert "\x1b" not in build_page(steps_with(TEXTS["escape codes"]), "txt", full=full)
+
+
+def test_a_terminal_that_takes_no_utf_8_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", out)
+    with pytest.raises(SystemExit):
+        main(["analyze", str(SAMPLES / "thermal_throttle")])
+    out.flush()
+    text = out.buffer.getvalue()
+    assert text.isascii()
+    assert b"# Computing   t Slowed by heat" in text
+
+
+def test_letters_of_any_width_keep_lines_and_columns() -> None:
+    for name in ("训练" * 30, "🚀" * 40, "e\u0301" * 60):
+        made = [runs.with_run(run(f"{name} {place}", seconds=60), step=f"{name} {place}") for place in range(2)]
+        lines = build_page(made, "txt", full=True).splitlines()
+        unbroken = [line for line in lines if max(map(width, line.split(" "))) <= 44 and "--query-gpu" not in line]
+        assert [line for line in unbroken if width(line) > 80] == [], name
+        bars = [line for line in lines if "█" in line and "GPU-" in line]
+        assert len({width(line.partition("█")[0]) for line in bars}) <= 2, name

@@ -1,16 +1,19 @@
-"""Names, params and messages stay text in every format, whatever they hold."""
+"""Names that are hidden, and texts that try to be more than text."""
 
 import json
 import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from gpureport.cli.main import main
 from gpureport.testing import build_file, build_page
 from tests.support.hostile import PLAIN, STEERING, TEXTS, steps_with, visible
 from tests.support.runs import ReadPage, plain, strings
@@ -22,12 +25,10 @@ NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for
 
 @cache
 def rendered(text: str, form: str) -> str:
-    """Return the page that carries a text everywhere, in one format."""
     return build_page(steps_with(text), form, title=text, full=form == "txt")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield what Markdown is read as, tables included."""
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
         yield token
         yield from token.children or ()
@@ -95,3 +96,92 @@ def test_endless_names_are_shortened() -> None:
 def test_a_name_never_stops_a_picture() -> None:
     for name, text in TEXTS.items():
         assert build_file(steps_with(text), "png").startswith(b"\x89PNG"), name
+
+
+ADDRESSES = (
+    *("fe80::1", "2001:db8::8a2e:370:7334", "2001:0db8:85a3:0000:0000:8a2e:0370:7334", "::1", "::ffff:10.1.2.3"),
+    *("fe80::1%eth0", "2001:db8::/32", "[2001:db8::1]:8080", "aa:bb:cc:dd:ee:ff", "AA-BB-CC-DD-EE-FF"),
+    *("aabb.ccdd.eeff", "00:11:22:ff:fe:33:44:55", "0002:c903:000e:0b72", "10.1.2.3", "10.1.2.3:29500", "10.0.0.0/8"),
+    *("gpu-node-17.cluster.local", "node3.lab.example.org:29500", "ann@example.com", "http://node-3:8080/x"),
+    "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:0e:0b:72",
+)
+WRITTEN = ("{}", "to {}.", "({})", "a={}, b", "'{}'", "from {} to x")
+KEPT = (
+    *("09:26:53", "2026-03-14 09:26:53.589", "00000000:3B:00.0", "0000:3B:00.0", "std::vector", "::", "a: b"),
+    *("torch.optim.AdamW", "train.py", "model.pt", "1.2.3", "2.1.0+cu121", "12:30", "1:2:3", "x:16", "v1.2.3.4b"),
+    *("bleu.de", "bleu.fr", "acc.cn", "550.54.15", "sdpa::flash", "data.tar.gz", "0.9, 0.999"),
+)
+"""Times, versions, modules and files, which look like addresses."""
+
+
+def write_log(path: Path, uuid: str = "GPU-1fd5ee77-0b3c", notes: str = "") -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = "timestamp, index, uuid, name, serial, utilization.gpu [%], memory.used [MiB]"
+    row = "2026/03/14 09:26:{:02d}.000, 0, {}, NVIDIA A40, 16522, 97 %, 4096 MiB"
+    path.write_text("\n".join([head, *(row.format(second, uuid) for second in range(60))]) + "\n" + notes)
+    return str(path)
+
+
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> list[dict[str, Any]]:
+        with pytest.raises(SystemExit) as ended:
+            main(["analyze", *arguments, "--anonymise", "--format", "json"])
+        assert ended.value.code == 0
+        found: list[dict[str, Any]] = [each["run"] for each in json.loads(capsys.readouterr().out)["runs"]]
+        return found
+
+    return call
+
+
+def stated(option: str, **values: str) -> list[str]:
+    return [word for name, value in values.items() for word in (option, f"{name}={value}")]
+
+
+def test_addresses_are_gone_and_what_looks_like_one_stays(tmp_path: Path, shown: Any) -> None:
+    log = write_log(tmp_path / "gpu.csv")
+    filled = [form.format(each) for each in ADDRESSES for form in WRITTEN]
+    texts = {f"p{place}": text for place, text in enumerate(filled)}
+    kept = {f"q{place}": text for place, text in enumerate(KEPT)}
+    (run,) = shown(log, *stated("--param", **texts, **kept))
+    for place, (name, text) in enumerate(texts.items()):
+        # texts that are hidden alike are told apart by a number at the end
+        pattern = re.escape(WRITTEN[place % len(WRITTEN)]).replace(r"\{\}", r"(<address>|host-\d+)") + r"( \d+)?"
+        assert re.fullmatch(pattern, run["params"][name]), text
+    assert {name: run["params"][name] for name in kept} == kept
+
+
+def test_machines_are_numbered_wherever_they_are_named(tmp_path: Path, shown: Any) -> None:
+    log = write_log(tmp_path / "gpu.csv")
+    params = {
+        "MASTER_ADDR": "gpu-anna-7:29500",
+        "rdzv.endpoint": "rdzv-berta:29500",
+        "SLURM_JOB_NODELIST": "clara[01-02]",
+        "cmd": "run --host dora9 rdzv_endpoint=emil5:29500",
+        "num_nodes": "4",
+        "address_space": "x",
+    }
+    tags = {"hosts": "clara01, host-1", "note": "clara01.cluster.local before host-1, then <host-1>"}
+    (run,) = shown(log, *stated("--param", **params), *stated("--tag", **tags))
+    text = json.dumps(run)
+    assert [name for name in ("anna", "berta", "clara", "dora9", "emil5", "cluster") if name in text] == []
+    assert (run["params"]["num_nodes"], run["params"]["address_space"]) == ("4", "x")
+    # a machine may be called as a pseudonym is
+    numbers = [part.strip() for part in run["tags"]["hosts"].split(",")]
+    assert len(set(numbers)) == 2
+    assert run["tags"]["note"] == f"{numbers[0]} before {numbers[1]}, then <{numbers[1]}>"
+
+
+def test_people_paths_boards_and_names_of_files_are_hidden(tmp_path: Path, shown: Any) -> None:
+    notes = "May  5 10:01:40 gpu-node-17 kernel: NVRM: Xid (PCI:0000:01:00): 31, pid=4242, name=annas_job, Ch 8\n"
+    log = write_log(tmp_path / "anna" / "gpu.anna-1.csv", notes=notes)
+    tags = {"user": "anna", "account": "anna-lab", "node": "gpu-node-17", "job": "4411", "partition": "gpu"}
+    params = {"data": "/scratch/anna/imagenet", "batch": "64", "user": "anna"}
+    (run,) = shown(log, *stated("--param", **params), *stated("--tag", **tags), "--step", "of anna on gpu-node-17")
+    text = json.dumps(run)
+    secrets = ("anna", "gpu-node-17", "/scratch", "GPU-1fd5ee77", "16522", str(tmp_path))
+    assert [secret for secret in secrets if secret in text] == []
+    assert (run["params"]["batch"], run["tags"]["job"], run["tags"]["partition"]) == ("64", "4411", "gpu")
+    assert run["sources"][0]["locator"] == "source-1.csv"

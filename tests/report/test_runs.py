@@ -186,13 +186,6 @@ def test_a_gpu_without_values_and_model_has_words_and_no_figures() -> None:
         assert build_file(made, form), form
 
 
-def test_gaps_and_sampling_are_those_of_the_log() -> None:
-    made = testing.recording(util=[97.0] * 200, times=[*range(100), *range(160, 260)])
-    (strip,) = page_of(made)["timeline"][0]["strips"]
-    (gap,) = strip["gaps"]
-    assert gap == pytest.approx([99, 160], abs=1.5)
-
-
 def test_energy_and_cost_are_those_of_the_analysis() -> None:
     settings = {"prices": {"gpu_hour": 2.49, "currency": "EUR", "date": "2026-03-01"}}
     analysis = analyze(run(gpus=4), settings=settings)
@@ -208,7 +201,6 @@ def test_energy_and_cost_are_those_of_the_analysis() -> None:
 
 
 def test_time_without_a_job_is_not_gpu_time() -> None:
-    """Two jobs with half an hour of nobody between them."""
     util = steps((97, 600), (0, 1800), (97, 600))
     memory = steps((40, 600), (0, 1800), (40, 600))
     power = steps((350, 600), (60, 1800), (350, 600))
@@ -248,7 +240,11 @@ def test_pictures_stand_alone() -> None:
     assert ET.fromstring(build_page(run(seconds=0), "svg")) is not None  # noqa: S314 - our own
 
 
-def test_what_was_read_stands_in_the_quiet_line() -> None:
+def test_gaps_are_those_of_the_log_and_what_was_read_is_said() -> None:
+    made = testing.recording(util=[97.0] * 200, times=[*range(100), *range(160, 260)])
+    (strip,) = page_of(made)["timeline"][0]["strips"]
+    (gap,) = strip["gaps"]
+    assert gap == pytest.approx([99, 160], abs=1.5)
     page = page_of(*runs.recorded_steps())
     assert plain(page["subtitle"]).startswith("1-starved → 5-larger-batch")
     content = json.dumps(page, ensure_ascii=False)

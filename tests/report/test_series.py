@@ -16,7 +16,8 @@ import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
 from gpureport.testing import Recording, analyze, build_page, finding
-from tests.support.runs import SAMPLES, run, with_run
+from tests.support.logs import SAMPLES
+from tests.support.runs import run, with_run
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,7 +49,6 @@ def unpack_text(page: str) -> Packed:
 
 
 def numbers(raw: bytes) -> list[int]:
-    """Return whole numbers of any size, seven bits to a byte."""
     found, shift, number = [], 0, 0
     for byte in raw:
         number |= (byte & 127) << shift
@@ -127,7 +127,6 @@ def test_two_hours_of_eight_gpus_take_a_third_of_a_megabyte() -> None:
 
 @pytest.mark.parametrize(("detail", "bucket"), [("30", 30), ("3", 0), ("full", 0), ("auto", 0)])
 def test_buckets_hold_their_smallest_mean_and_largest_value(tmp_path: Path, detail: str, bucket: int) -> None:
-    """What was asked for stays, but for buckets of too few samples."""
     source, page = SAMPLES / "thermal_throttle", tmp_path / "r.html"
     with pytest.raises(SystemExit):
         main(["report", str(source), "-o", str(page), "--detail", detail])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gpureport
-from gpureport.testing import build_page, with_params, with_training
+from gpureport.testing import build_page
 from tests.support import runs
 from tests.support.runs import page_of, plain, run, step, strings, with_run
 
@@ -31,7 +31,6 @@ def gains_of(page: Any) -> list[Any]:
 
 
 def test_a_page_says_of_each_step_what_the_comparison_found() -> None:
-    """Verdict, difference and its sign, figure by figure, for every step against the one before."""
     analyses = runs.recorded_steps()
     comparison = gpureport.compare(analyses)
     page = page_of(*analyses)
@@ -92,7 +91,7 @@ def test_bars_of_steps_add_up_to_gpu_time_per_work() -> None:
     assert {part["key"] for bar in bars for part in bar["segments"]} <= set(keys)
 
 
-def test_bars_of_gpus_are_their_gpu_time() -> None:
+def test_bars_and_use_over_time_are_those_of_the_run() -> None:
     for name in ("thermal_throttle", "healthy", "faulty_hardware", "unused_gpu"):
         page = runs.sample_page(name)
         each = {bar["label"]: {part["key"]: part["ratio"] for part in bar["parts"]} for bar in page["gpu_time"]}
@@ -101,9 +100,6 @@ def test_bars_of_gpus_are_their_gpu_time() -> None:
             whole = sum(part["value"] for part in bar["segments"])
             shares = [(part["value"] / whole, ratios[part["key"]]) for part in bar["segments"] if ratios]
             assert [pair for pair in shares if abs(pair[0] - pair[1]) > 0.02] == [], (name, bar["label"])
-
-
-def test_gpu_use_over_time_has_the_mean_of_the_run() -> None:
     for name in ("thermal_throttle", "idle_gap", "startup_idle"):
         page = runs.sample_page(name)
         table = page["gpus"][0]["table"]
@@ -112,16 +108,6 @@ def test_gpu_use_over_time_has_the_mean_of_the_run() -> None:
         for strip in page["timeline"][0]["strips"]:
             known = [value for value in strip["mean"] if value is not None]
             assert sum(known) / len(known) == pytest.approx(means[strip["label"]], abs=0.01), (name, strip["label"])
-
-
-def test_verdicts_on_a_chain_are_adjusted_for_many_comparisons() -> None:
-    page = page_of(*runs.recorded_steps())
-    changes = [cell["change"] for row in gains_of(page) for cell in row["cells"] if cell["change"]]
-    counts = {change["comparisons"] for change in changes} - {None}
-    assert counts
-    count = counts.pop()
-    for form in ("txt", "html", "md"):
-        assert f"one of {count} comparisons" in plain(build_page(runs.recorded_steps(), form, full=True)), form
 
 
 def test_single_runs_are_called_neither_better_nor_worse() -> None:
@@ -133,24 +119,26 @@ def test_single_runs_are_called_neither_better_nor_worse() -> None:
         assert "unconfirmed (one run each)" in found
 
 
-def trained(label: str, accuracy: float, work: float) -> list[gpureport.Recording]:
-    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
-    return [with_training(one, points) for one in step(label, work, runs=3)]
-
-
 def test_a_faster_step_that_trains_worse_is_flagged_beside_its_speed() -> None:
-    page = page_of(*trained("a", 0.79, 1000), *trained("b", 0.61, 2000))
+    page = page_of(*runs.trained("a", 0.79, 1000), *runs.trained("b", 0.61, 2000))
     assert page["steps"]["columns"][2] == "val_accuracy at the end"
     assert [row["cells"][1]["text"] for row in page["steps"]["rows"]] == ["0.78", "0.60"]
     assert [row["cells"][1]["flagged"] for row in page["steps"]["rows"]] == [False, True]
     (link,) = pairs_of(page)
     rows = {row["head"]["text"]: [plain(cell["text"]) for cell in row["cells"]] for row in link["table"]["rows"]}
     assert rows["val_accuracy at the end"] == ["0.78", "0.60", "−0.180", "worse"]
-    same = page_of(*trained("a", 0.79, 1000), *trained("b", 0.79, 2000))
+    same = page_of(*runs.trained("a", 0.79, 1000), *runs.trained("b", 0.79, 2000))
     assert "val_accuracy" not in " ".join([same["verdict"]["sentence"], *same["verdict"]["details"]])
 
 
-def test_a_chain_has_gains_with_their_verdicts() -> None:
+def test_a_chain_has_gains_adjusted_for_many_comparisons() -> None:
+    page = page_of(*runs.recorded_steps())
+    changes = [cell["change"] for row in gains_of(page) for cell in row["cells"] if cell["change"]]
+    counts = {change["comparisons"] for change in changes} - {None}
+    assert counts
+    count = counts.pop()
+    for form in ("txt", "html", "md"):
+        assert f"one of {count} comparisons" in plain(build_page(runs.recorded_steps(), form, full=True)), form
     page = page_of(*runs.recorded_steps())
     rows = gains_of(page)
     labels = [row["head"]["text"] for row in rows]
@@ -158,16 +146,8 @@ def test_a_chain_has_gains_with_their_verdicts() -> None:
     assert {cell["change"]["verdict"] for cell in rows[1]["cells"]} == {"better"}
 
 
-def grouped(*works: float, by: str = "param:batch", **params: list[str]) -> Any:
-    made = []
-    for place, work in enumerate(works):
-        stated = {"batch": str(place), **{key: values[place] for key, values in params.items()}}
-        made += [with_params(with_run(one, step=None), **stated) for one in step(f"{place}", work, runs=3)]
-    return gpureport.compare(made, by=by)
-
-
 def test_groups_have_a_best_one_and_no_gains() -> None:
-    comparison = grouped(1000, 3000, 2000)
+    comparison = runs.groups(1000, 3000, 2000)
     page = json.loads(build_page(comparison, "json"))
     assert gains_of(page) == []
     assert page["comparison"]["grouped"]
@@ -175,32 +155,26 @@ def test_groups_have_a_best_one_and_no_gains() -> None:
     assert page["spent"] is not None
     assert len(page["steps"]["rows"]) == 3
     assert "batch 1" in page["verdict"]["sentence"].replace("=", " ")
-    two = grouped(1000, 3000, 2000, 2500, by="param:batch,param:workers", workers=["2", "2", "8", "8"])
+    two = runs.groups(1000, 3000, 2000, 2500, by="param:batch,param:workers", workers=["2", "2", "8", "8"])
     sections = json.loads(build_page(two, "json"))["comparison"]["study"]
     assert any("workers" in text for text in strings(sections))
 
 
-def test_a_cost_needs_a_price_and_the_work() -> None:
+def test_costs_units_and_names_suit_the_steps() -> None:
     settings = {"prices": {"gpu_hour": 2.5, "currency": "USD", "date": "2026-03-01"}}
     for work, priced in ((1000.0, True), (1000.0, False), (None, True)):
         made = [*step("a", work, runs=2), *step("b", work and work * 2, runs=2)]
         page = page_of(*(gpureport.analyze(one, settings=settings if priced else None) for one in made))
         costs = [name for name in page["steps"]["columns"] if name.startswith("Cost")]
         assert bool(costs) == bool(work and priced), (work, priced)
-
-
-def test_names_of_steps_stay_apart_however_long() -> None:
-    made = [with_run(run(f"{'x' * 200}{place}"), step=f"{'y' * 200}{place}") for place in range(2)]
-    page = page_of(*made)
-    labels = [bar["label"] for bar in page["gpu_time"]]
-    assert len(set(labels)) == 2
-    assert max(map(len, labels)) < 70
-
-
-def test_work_is_given_in_a_unit_that_suits_it() -> None:
     for work, unit in ((1000.0, "GPU-s"), (10.0, "GPU-min"), (0.1, "GPU-h")):
         page = page_of(*step("a", work), *step("b", work))
         (title,) = [name for name in page["steps"]["columns"] if name.startswith("GPU time per")]
         cells = page["steps"]["rows"][0]["cells"]
         place = page["steps"]["columns"].index(title) - 1
         assert 0.1 <= float(cells[place]["text"].replace(",", "")) < 10_000, (work, unit, title)
+    made = [with_run(run(f"{'x' * 200}{place}"), step=f"{'y' * 200}{place}") for place in range(2)]
+    page = page_of(*made)
+    labels = [bar["label"] for bar in page["gpu_time"]]
+    assert len(set(labels)) == 2
+    assert max(map(len, labels)) < 70

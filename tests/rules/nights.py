@@ -1,45 +1,17 @@
-"""Histories of nights as the command makes them, from small logs with dates."""
+"""Runs and nights that tests of rules look at."""
 
-import contextlib
-import io
-import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from pyarrow import parquet
 
-from gpureport.cli import main
+from gpureport import Analysis
+from gpureport.testing import Check, Work, check
+from tests.statistics.runs import level, made
 from tests.support.logs import HEADER, row
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def error(self) -> str:
-        return next((line[6:] for line in self.err.splitlines() if line.startswith("code: ")), "")
-
-
-def call(folder: Path, *arguments: str) -> Done:
-    """Run the program in a folder, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        patch.object(sys, "argv", ["gpureport", *arguments]),
-    ):
-        try:
-            main()
-            code: Any = 0
-        except SystemExit as left:
-            code = left.code
-    return Done(int(code or 0), out.getvalue(), err.getvalue())
+from tests.support.program import Outcome, run_program
 
 
 def date(number: int) -> str:
@@ -55,9 +27,9 @@ def write_log(path: Path, number: int, util: int = 90, rows: int = 120) -> Path:
     return path
 
 
-def add_night(folder: Path, number: int, *more: str, util: int = 90, rows: int = 120) -> Done:
+def add_night(folder: Path, number: int, *more: str, util: int = 90, rows: int = 120) -> Outcome:
     write_log(folder / "night.csv", number, util, rows)
-    return call(folder, "nightly", "night.csv", "--site", "site", "--date", date(number), *more)
+    return run_program(folder, "nightly", "night.csv", "--site", "site", "--date", date(number), *more)
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
@@ -68,3 +40,29 @@ def history(folder: Path) -> list[dict[str, Any]]:
 def site(folder: Path, name: str = "site") -> dict[str, str]:
     place = folder / name
     return {path.relative_to(place).as_posix(): path.read_text() for path in sorted(place.rglob("*.html"))}
+
+
+PASSED, BROKEN, CANNOT = "passed", "broken", "cannot judge"
+
+
+def one(rules: Any, *runs: Analysis, **more: Any) -> Check:
+    (found,) = check(rules, *runs, **more)
+    return found
+
+
+def told(found: Check) -> tuple[str, str]:
+    return found.outcome.value, found.reason_code
+
+
+def night(name: str, mean: float, count: int = 1800, seed: int = 0, **more: Any) -> Analysis:
+    return made(name, util=level(mean, count, seed), power=200.0, **more)
+
+
+def worked(name: str, seconds: float, amount: int = 600, step: str | None = None, every: float = 0.1) -> Analysis:
+    """Return a run that took so long for its steps, sampled ten times a second."""
+    util = level(95, round(seconds / every), 1)
+    return made(name, step=step, util=util, every=every, work=Work(amount=amount, unit="steps"))
+
+
+def of_step(runs: Sequence[Analysis], step: str = "nightly") -> list[Analysis]:
+    return [replace(run, run=replace(run.run, step=step)) for run in runs]

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.support.logs import HEADER, row
+from tests.support.program import Program, program
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred \u202e $\\frac{x$ https://a.example @ada &lt;b&gt;"
 RULES = """
@@ -40,7 +40,6 @@ def gate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
 
 
 def write(path: Path, pause: int = 0, rows: int = 300) -> None:
-    """Write a log with a pause after two minutes."""
     lines = [row(second, util=0 if 120 <= second < 120 + pause else 90) for second in range(rows)]
     path.write_text("\n".join([HEADER, *lines, ""]))
 
@@ -51,7 +50,6 @@ def answer(gate: Program, *arguments: str) -> dict[str, Any]:
 
 
 def test_json_holds_every_field(gate: Program) -> None:
-    """The document names its schema, the exit code and every check with its codes."""
     found = answer(gate, "night.csv")
     assert (found["schema"], found["exit_code"]) == ("gpureport.check/1", 1)
     assert [(each["outcome"], each["reason_code"]) for each in found["checks"]] == [
@@ -82,7 +80,6 @@ def test_the_exit_code_is_that_of_the_gravest(gate: Program) -> None:
 
 
 def test_text_and_line_say_how_it_ended_and_steer_no_terminal(gate: Program) -> None:
-    """What failed comes first, what holds is one line; the line is safe to paste and not too long for a chat."""
     done = gate("check", "night.csv", "--name", HOSTILE)
     assert [line.partition(":")[0] for line in done.out.splitlines()] == [
         *("FAILED", "NOT ASSESSED", "Acknowledged", "Does not apply", "Passed")
@@ -101,7 +98,6 @@ def junit(gate: Program, *arguments: str) -> ET.Element:
 
 
 def test_junit_is_xml_with_a_case_a_check(gate: Program) -> None:
-    """Broken is a failure, not assessed an error, acknowledged skipped; counts agree with the cases."""
     suite = junit(gate, "night.csv", "--name", HOSTILE)
     assert [case[0].tag for case in suite] == ["system-out", "failure", "error", "skipped", "skipped"]
     assert [case.get("name") for case in suite][:2] == ["rejected <= 0", "idle_ratio <= 5%"]
@@ -109,8 +105,6 @@ def test_junit_is_xml_with_a_case_a_check(gate: Program) -> None:
 
 
 def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
-    """A case keeps its name whatever the run is called; only runs that share a rule tell their cases apart."""
-
     def names(*arguments: str) -> list[tuple[str | None, str | None]]:
         suite = junit(gate, *arguments, "--policy", "rule.toml")
         return [(case.get("classname"), case.get("name")) for case in suite]
@@ -124,8 +118,7 @@ def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
     assert names("gone.csv") == [("gpureport", "the run has data"), ("gpureport", "no idle_gap")]
 
 
-def test_the_summary_is_one_table_that_links_nowhere(gate: Program) -> None:
-    """Markdown: the line as heading, then a row a check, the gravest first, hostile text escaped."""
+def test_summaries_link_nowhere_and_keep_the_limit_of_a_job(gate: Program) -> None:
     gate("check", "night.csv", "--name", HOSTILE, "--summary", "s.md")
     lines = Path("s.md").read_text().splitlines()
     assert lines[0].startswith("## gpureport check FAILED")
@@ -133,10 +126,6 @@ def test_the_summary_is_one_table_that_links_nowhere(gate: Program) -> None:
     assert [row.partition(" | ")[0] for row in rows[:2]] == ["| **failed**", "| **not assessed**"]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
     assert not re.search(r"(?<!\\)(<|&lt;)|https:|@ada", "\n".join(lines))
-
-
-def test_a_summary_keeps_the_limit_of_a_job(gate: Program) -> None:
-    """Hundreds of checks stay far below the MiB a job may write, and the rest is counted."""
     rules = "".join(f'[[policy]]\nlimit = "idle_ratio <= {number / 4}%"\n' for number in range(1, 301))
     Path("many.toml").write_text(rules)
     gate("check", "night.csv", "--policy", "many.toml", "--summary", "s.md")
@@ -146,7 +135,6 @@ def test_a_summary_keeps_the_limit_of_a_job(gate: Program) -> None:
 
 
 def test_openmetrics_is_well_formed(gate: Program) -> None:
-    """Each sample follows the type of its family, and the text ends as the format demands."""
     gate("check", "night.csv", "--export", "openmetrics=m.prom")
     *lines, end = Path("m.prom").read_text().splitlines()
     assert end == "# EOF"
@@ -164,7 +152,6 @@ def test_openmetrics_is_well_formed(gate: Program) -> None:
 
 
 def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> None:
-    """A run like those of the baseline keeps it, and one three times slower does not."""
     Path("gpureport.toml").unlink()
     work = ("--work", "600:steps")
     for number, seconds in enumerate((592, 600, 608, 596, 1800)):

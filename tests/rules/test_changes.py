@@ -9,7 +9,7 @@ import pytest
 
 from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Work, finding
-from tests.rules.runs import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
+from tests.rules.nights import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
 from tests.statistics.learning import learning
 from tests.statistics.runs import level, made
 
@@ -18,55 +18,47 @@ SLOWER = "change gpu_seconds_per_1000_work <= 5%"
 OLD = night("old", 85.0)
 
 
-@pytest.mark.parametrize(
-    ("mean", "expected"),
-    [
+def test_one_night_breaks_a_limit_that_its_interval_excludes() -> None:
+    cases: list[tuple[float, tuple[str, str]]] = [
         (85.0, (PASSED, "single_runs")),
         (90.0, (PASSED, "single_runs")),
         (83.0, (PASSED, "single_runs")),
         (80.0, (CANNOT, "unknown_change")),
         (76.0, (BROKEN, "single_runs")),
-    ],
-)
-def test_one_night_breaks_a_limit_that_its_interval_excludes(mean: float, expected: tuple[str, str]) -> None:
-    """Only beyond the size and what repeating a run commonly changes, whatever the pair differs by."""
-    found = one(LIMIT, night("new", mean, seed=1), baseline=[OLD])
-    assert told(found) == expected
-    assert found.value == pytest.approx((mean - 85) / 100, abs=0.003)
-    assert found.bounds is not None
-    assert found.bounds[1] - found.bounds[0] >= 0.04
+    ]
+    for mean, expected in cases:
+        found = one(LIMIT, night("new", mean, seed=1), baseline=[OLD])
+        assert told(found) == expected, (mean, expected)
+        assert found.value == pytest.approx((mean - 85) / 100, abs=0.003), (mean, expected)
+        assert found.bounds is not None, (mean, expected)
+        assert found.bounds[1] - found.bounds[0] >= 0.04, (mean, expected)
 
 
 @pytest.mark.parametrize("limit", ["-5 points", "-42 points", "-44 points"])
 def test_widening_a_limit_arms_no_gate_of_short_runs(limit: str) -> None:
-    """Two minutes against two minutes: half the utilisation is gone, and no limit makes that green."""
     rule = f"change gpu_utilization_ratio >= {limit}"
     found = one(rule, night("new", 45.0, 120, 1), baseline=[night("old", 90.0, 120)])
     assert told(found) == (CANNOT, "unknown_change")
     assert found.value == pytest.approx(-0.45, abs=0.005)
 
 
-@pytest.mark.parametrize(
-    ("limit", "means", "outcome"),
-    [
+def test_a_limit_allows_or_demands_a_fall_or_a_rise() -> None:
+    cases: list[tuple[str, tuple[float, float], str]] = [
         (">= -4 points", (85, 70), BROKEN),
         ("> -4 points", (85, 70), BROKEN),
         (">= 5 points", (85, 85), BROKEN),
         ("<= 4 points", (70, 85), BROKEN),
         (">= -1 points", (85, 85), CANNOT),
         (">= -1 points", (85, 86), PASSED),
-    ],
-)
-def test_a_limit_allows_or_demands_a_fall_or_a_rise(limit: str, means: tuple[float, float], outcome: str) -> None:
-    """Where chance alone changes more than the limit allows, quiet is no proof."""
-    before, after = (made(name, util=np.full(1800, float(mean))) for name, mean in zip("ab", means, strict=True))
-    found = one(f"change gpu_utilization_ratio {limit}", after, baseline=[before])
-    assert found.outcome.value == outcome
-    assert found.value == pytest.approx((means[1] - means[0]) / 100)
+    ]
+    for limit, means, outcome in cases:
+        before, after = (made(name, util=np.full(1800, float(mean))) for name, mean in zip("ab", means, strict=True))
+        found = one(f"change gpu_utilization_ratio {limit}", after, baseline=[before])
+        assert found.outcome.value == outcome, limit
+        assert found.value == pytest.approx((means[1] - means[0]) / 100), limit
 
 
 def test_repetitions_speak_for_themselves() -> None:
-    """Three runs a side are judged by their scatter, as one check for the step."""
     before = of_step([night(f"old {seed}", 85.0 + 0.1 * seed, seed=seed) for seed in range(3)])
     after = of_step([night(f"new {seed}", 83.0 + 0.1 * seed, seed=9 + seed) for seed in range(3)])
     found = one("change gpu_utilization_ratio >= -1 point", *after, baseline=before)
@@ -95,7 +87,6 @@ def test_no_share_changes_by_more_than_is_left_of_it() -> None:
     ("every", "limit", "outcome"), [(1.0, "5%", PASSED), (1.0, "3%", CANNOT), (0.1, "3%", BROKEN), (0.1, "5%", PASSED)]
 )
 def test_work_is_timed_no_finer_than_it_is_sampled(every: float, limit: str, outcome: str) -> None:
-    """Runs of as many samples each scatter by nothing, and one sample more may be chance."""
     baseline = [worked(f"old {number}", 24.0, 150, every=every) for number in range(3)]
     rule = f"change gpu_seconds_per_1000_work <= {limit}"
     found = one(rule, worked("new", 25.0, 150, every=every), baseline=baseline)
@@ -105,7 +96,6 @@ def test_work_is_timed_no_finer_than_it_is_sampled(every: float, limit: str, out
 
 
 def advised(found: str) -> int | None:
-    """Return how many runs a reason asks for."""
     runs = re.search(r"take (\d+) baseline runs", found)
     return runs and int(runs[1])
 
@@ -125,7 +115,6 @@ def advised(found: str) -> int | None:
 def test_what_would_settle_a_change_is_computed(
     seconds: Sequence[float], new: float, limit: str, expected: int | None
 ) -> None:
-    """More baseline runs; longer ones or a larger size where no number would do."""
     every = 10.0 if new > 1000 else 0.1
     baseline = [worked(f"run-{number}", each, every=every) for number, each in enumerate(seconds, 1)]
     found = one(f"change gpu_seconds_per_1000_work {limit}", worked("new", new, every=every), baseline=baseline)
@@ -133,45 +122,22 @@ def test_what_would_settle_a_change_is_computed(
     assert advised(found.reason) == expected
 
 
-@pytest.mark.parametrize(
-    ("baseline", "more", "checked"),
-    [
+def test_so_many_baseline_runs_will_do() -> None:
+    cases: list[tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]] = [
         ((59.2, 60.0, 60.8), (59.4, 60.6), (60.2,)),
         ((58.4, 61.6), (59.4, 60.6), (59.0, 60.0, 60.4, 61.4)),
         ((60.0,), (61.0,), (59.0, 60.0, 60.4, 61.4)),
-    ],
-)
-def test_so_many_baseline_runs_will_do(
-    baseline: tuple[float, ...], more: tuple[float, ...], checked: tuple[float, ...]
-) -> None:
-    new = [worked(f"new {each}", each, step="s") for each in checked]
-    found = one(SLOWER, *new, baseline=[worked(f"old {each}", each, step="s") for each in baseline])
-    assert (found.outcome.value, advised(found.reason)) == (CANNOT, len(baseline + more))
-    both = [worked(f"old {each}", each, step="s") for each in baseline + more]
-    assert one(SLOWER, *new, baseline=both).outcome.value == PASSED
+    ]
+    for baseline, more, checked in cases:
+        new = [worked(f"new {each}", each, step="s") for each in checked]
+        found = one(SLOWER, *new, baseline=[worked(f"old {each}", each, step="s") for each in baseline])
+        assert (found.outcome.value, advised(found.reason)) == (CANNOT, len(baseline + more)), (baseline, more)
+        both = [worked(f"old {each}", each, step="s") for each in baseline + more]
+        assert one(SLOWER, *new, baseline=both).outcome.value == PASSED, (baseline, more)
 
 
-def test_a_figure_of_one_value_a_run_is_held_against_common_noise() -> None:
-    """A peak has no interval of its own: it breaks a limit by more than the size and what is common."""
-    old, new, close = (made(name, util=level(85), memory=gib) for name, gib in (("o", 40.0), ("n", 44.0), ("c", 40.1)))
-    rule = "change gpu_memory_used_bytes <= {}%"
-    outcomes = [one(rule.format(limit), new, baseline=[old]).outcome.value for limit in (2, 5, 8, 12)]
-    assert outcomes == [BROKEN, BROKEN, CANNOT, PASSED]
-    assert one(rule.format(2), close, baseline=[old]).outcome.value == CANNOT
-
-
-def test_a_relative_change_is_a_share_of_the_baseline() -> None:
-    """Per cent are of the baseline's value, units absolute."""
-    old, new = made("old", util=level(90), power=200.0), made("new", util=level(90), power=250.0)
-    for limit, value, unit in (("10%", 0.25, "1"), ("10 W", 50.0, "W")):
-        found = one(f"change gpu_power_watts <= {limit}", new, baseline=[old])
-        assert (found.outcome.value, found.unit) == (BROKEN, unit)
-        assert found.value == pytest.approx(value, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("limit", "after", "code"),
-    [
+def test_what_cannot_be_compared_cannot_pass() -> None:
+    cases: list[tuple[str, Analysis, str]] = [
         (LIMIT, OLD, "same_recording"),
         (LIMIT, made("short", util=level(85, 15)), "not_comparable"),
         (LIMIT, made("minute", util=level(84, 40)), "unknown_change"),
@@ -180,14 +146,31 @@ def test_a_relative_change_is_a_share_of_the_baseline() -> None:
         ("change seconds_to_target <= 50%", night("new", 85.0), "no_target"),
         (SLOWER, night("new", 85.0), "unknown_work"),
         (SLOWER, night("new", 85.0, work=Work(amount=1000, unit="steps")), "unknown_work"),
-    ],
-)
-def test_what_cannot_be_compared_cannot_pass(limit: str, after: Analysis, code: str) -> None:
-    """The same recording, one that is too short, and one without the figure keep no limit on a change."""
-    assert told(one(limit, after, baseline=[OLD])) == (CANNOT, code)
+    ]
+    for limit, after, code in cases:
+        assert told(one(limit, after, baseline=[OLD])) == (CANNOT, code), limit
 
 
-def test_a_side_without_work_is_named() -> None:
+def test_changes_are_shares_of_the_other_runs() -> None:
+    old, new = made("old", util=level(90), power=200.0), made("new", util=level(90), power=250.0)
+    for limit, value, unit in (("10%", 0.25, "1"), ("10 W", 50.0, "W")):
+        found = one(f"change gpu_power_watts <= {limit}", new, baseline=[old])
+        assert (found.outcome.value, found.unit) == (BROKEN, unit)
+        assert found.value == pytest.approx(value, abs=1e-3)
+    tonight = night("new", 70.0)
+    found = one(LIMIT, tonight, baseline=[night("old", 85.0, seed=1), night("older", 85.0, seed=2), tonight])
+    assert found.outcome.value == BROKEN
+    assert found.value == pytest.approx(-0.15, abs=0.005)
+
+
+def test_baselines_of_one_value_or_all_gpus() -> None:
+    old, new, close = (made(name, util=level(85), memory=gib) for name, gib in (("o", 40.0), ("n", 44.0), ("c", 40.1)))
+    rule = "change gpu_memory_used_bytes <= {}%"
+    outcomes = [one(rule.format(limit), new, baseline=[old]).outcome.value for limit in (2, 5, 8, 12)]
+    assert outcomes == [BROKEN, BROKEN, CANNOT, PASSED]
+    assert one(rule.format(2), close, baseline=[old]).outcome.value == CANNOT
+    of_one = {"policy": [{"limit": LIMIT, "for": {"gpu": 0}}]}
+    assert told(one(of_one, night("new", 85.0, seed=1), baseline=[OLD])) == (CANNOT, "no_gpu_scope")
     work = Work(amount=1000, unit="steps")
     known, unknown = night("a", 85.0, work=work), night("b", 85.0)
     for before, after in ((unknown, known), (known, replace(unknown, run=replace(unknown.run, id="c")))):
@@ -195,25 +178,11 @@ def test_a_side_without_work_is_named() -> None:
         assert ("in the baseline" in reason, "in this run" in reason) == (before is unknown, before is known)
 
 
-def test_a_run_of_the_baseline_is_compared_with_the_others() -> None:
-    """A baseline that the checked run pulls down does not excuse it."""
-    tonight = night("new", 70.0)
-    found = one(LIMIT, tonight, baseline=[night("old", 85.0, seed=1), night("older", 85.0, seed=2), tonight])
-    assert found.outcome.value == BROKEN
-    assert found.value == pytest.approx(-0.15, abs=0.005)
-
-
-def test_a_change_is_of_all_gpus() -> None:
-    rule = {"policy": [{"limit": LIMIT, "for": {"gpu": 0}}]}
-    assert told(one(rule, night("new", 85.0, seed=1), baseline=[OLD])) == (CANNOT, "no_gpu_scope")
-
-
 def having(run: Analysis, *findings: Finding) -> Analysis:
     return replace(run, findings=findings)
 
 
 def test_only_new_findings_are_new() -> None:
-    """What the baseline has as well breaks nothing; whether a kind it could not judge is new is not known."""
     gap, hole, bound = (finding(kind, (0, 50), lost=50.0) for kind in ("idle_gap", "log_gap", "cpu_bound"))
     new = night("new", 85.0)
     same, more = (
@@ -233,9 +202,8 @@ def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None
     return learning(name, {metric: (MINUTES, [0.2 * scale, 0.5 * scale, *[end] * 6])}, step=step)
 
 
-@pytest.mark.parametrize(
-    ("limit", "ends", "expected"),
-    [
+def test_changes_of_training_metrics() -> None:
+    cases: list[tuple[str, tuple[float, float], tuple[str, str]]] = [
         ("change val_accuracy >= -0.05", (0.79, 0.78), (PASSED, "single_runs")),
         ("change val_accuracy >= -5 points", (0.79, 0.6), (BROKEN, "single_runs")),
         ("change val_accuracy >= -5 points", (79.0, 60.0), (BROKEN, "single_runs")),
@@ -243,15 +211,12 @@ def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None
         ("change val_accuracy >= -0.01", (0.79, 0.79), (CANNOT, "unknown_change")),
         ("change val_accuracy >= -0.9", (0.79, float("nan")), (BROKEN, "")),
         ("change training other >= -1", (0.79, 0.79), (CANNOT, "not_recorded")),
-    ],
-)
-def test_changes_of_training_metrics(limit: str, ends: tuple[float, float], expected: tuple[str, str]) -> None:
-    """Broken beyond what repeating a run plausibly changes; a size within it cannot be judged."""
-    assert told(one(limit, ending("new", ends[1]), baseline=[ending("old", ends[0])])) == expected
+    ]
+    for limit, ends, expected in cases:
+        assert told(one(limit, ending("new", ends[1]), baseline=[ending("old", ends[0])])) == expected, limit
 
 
 def test_repetitions_narrow_the_change_of_a_training_metric() -> None:
-    """Their own scatter gives the interval; points of what is no share mean nothing."""
     before, after = ([ending(f"{end}-{k}", end + k / 1000, step=str(end)) for k in range(3)] for end in (0.79, 0.785))
     assert told(one("change val_accuracy >= -0.01", *after, baseline=before)) == (PASSED, "replicates")
     losses = [ending(name, 0.4, "val_loss") for name in "ab"]

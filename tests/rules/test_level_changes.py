@@ -84,7 +84,6 @@ def nights(values: Mapping[str, Iterable[float]]) -> list[NightlyRecord]:
 
 
 def quiet(seed: int, nights: int = 60) -> FloatArray:
-    """Return a utilisation that stays as it is, in per cent."""
     return 100 * course(UTILISATION, nights, np.random.default_rng(seed))
 
 
@@ -114,7 +113,6 @@ def test_fit_is_the_best_of_all() -> None:
 
 
 def test_step_is_found_with_its_size_on_the_third_night() -> None:
-    """A step of eight spreads shows once three nights have it, where it began; its interval holds its size."""
     values = quiet(3)
     values[30:] -= 4.8
     assert detect_changes(values[:32], smallest=0.5) == ()
@@ -128,7 +126,6 @@ def test_step_is_found_with_its_size_on_the_third_night() -> None:
 
 
 def test_a_step_of_five_spreads_is_told_by_its_third_night() -> None:
-    """In two of three series at least; the noise of thirty nights is not known well enough for more."""
     told = 0
     for seed in range(60):
         values = quiet(seed, 33)
@@ -137,61 +134,43 @@ def test_a_step_of_five_spreads_is_told_by_its_third_night() -> None:
     assert told >= 40
 
 
-def test_the_level_of_nights_that_are_the_same_is_their_value() -> None:
-    """Of zeros it is zero, not what rounding left of it, which would be shown with a sign."""
-    for count in range(10, 40):
-        (found,) = detect_changes(np.repeat([0.0, 2.0], [count, 3]), smallest=0.5, grain=0.5) or (None,)
-        assert found is None or (found.before, found.after) == (0.0, 2.0)
-    (found,) = detect_changes(np.repeat([0.0, 2.0], [30, 10]), smallest=0.5, grain=0.5)
-    assert (found.before, found.after, found.difference) == (0.0, 2.0, 2.0)
-
-
-def test_a_shock_that_fades_is_no_level() -> None:
-    """Three nights of which each is about a third as far off as the one before are no step."""
+def test_shocks_outliers_and_few_nights_are_no_change() -> None:
     for seed in range(20):
         values = quiet(seed, 33)
         values[30:] -= 0.6 * np.array([8.0, 3.0, 1.0])
         assert detect_changes(values, smallest=0.5) == ()
-
-
-def test_outliers_are_no_change() -> None:
-    """One night or two that lie apart change nothing, at the end of the series either."""
     places = ([40], [40, 41], [59], [58, 59], [10], [20, 40])
     for seed, outliers, size in product(range(5), places, (-80.0, -6.0, 12.0)):
         values = quiet(seed)
         values[outliers] += size
         assert detect_changes(values, smallest=0.5) == (), (seed, outliers, size)
-
-
-def test_slow_drift_is_found_and_called_one() -> None:
-    """A drift of a quarter of the spread a night is found, and said to be gradual."""
-    values = quiet(4)
-    values[10:] -= 0.15 * np.arange(50)
-    found = detect_changes(values, smallest=0.5)
-    assert found
-    assert all(step.difference < 0 for step in found)
-    assert any(step.gradual for step in found)
-
-
-def test_few_nights_say_nothing() -> None:
     values = np.array([90.0] * 4 + [10.0] * 5)
     assert len(values) < FEWEST
     assert detect_changes(values, smallest=0.5) == ()
     assert detect_changes(np.zeros(0), smallest=0.5) == ()
 
 
-def test_too_small_to_matter() -> None:
-    """A change below the size that matters is none, however sure it is; a constant series is sure of any other."""
+def test_small_and_slow_changes() -> None:
     values = np.array([70.0] * 20 + [70.4] * 20)
     assert detect_changes(values, smallest=0.5) == ()
     assert detect_changes(values, smallest=0.0, relative=0.01) == ()
     (found,) = detect_changes(values, smallest=0.3)
     assert found.place == 20
     assert [found.low, found.high] == pytest.approx([0.4, 0.4])
+    values = quiet(4)
+    values[10:] -= 0.15 * np.arange(50)
+    slow = detect_changes(values, smallest=0.5)
+    assert slow
+    assert all(step.difference < 0 for step in slow)
+    assert any(step.gradual for step in slow)
 
 
-def test_scale_and_sign_change_nothing() -> None:
-    """The same nights in another unit, or turned over, change in the same nights."""
+def test_levels_know_their_value_and_their_unit_changes_nothing() -> None:
+    for count in range(10, 40):
+        (found,) = detect_changes(np.repeat([0.0, 2.0], [count, 3]), smallest=0.5, grain=0.5) or (None,)
+        assert found is None or (found.before, found.after) == (0.0, 2.0)
+    (found,) = detect_changes(np.repeat([0.0, 2.0], [30, 10]), smallest=0.5, grain=0.5)
+    assert (found.before, found.after, found.difference) == (0.0, 2.0, 2.0)
     values = quiet(5)
     values[30:] += 5
     places = [step.place for step in detect_changes(values, smallest=0.0)]
@@ -201,7 +180,6 @@ def test_scale_and_sign_change_nothing() -> None:
 
 
 def test_noise_is_told_beside_steps_and_outliers() -> None:
-    """The spread about levels is told within a third of itself, a step and an outlier in the series or not."""
     for seed in range(10):
         values = quiet(seed, 120)
         expected = estimate_noise(values, 0.0).deviation
@@ -211,7 +189,6 @@ def test_noise_is_told_beside_steps_and_outliers() -> None:
 
 
 def test_only_what_is_new_is_news() -> None:
-    """A change the night before knew, perhaps a night or two off, is no news; one of the other sign is."""
     values = quiet(3)
     values[30:] -= 4.8
     before, now, later = (detect_changes(values[:nights], smallest=0.5) for nights in (32, 33, 34))
@@ -262,18 +239,9 @@ def is_compared(night_: LatestNight) -> bool:
 def test_changes_that_begin_together_are_judged_by_the_own_figure(
     values: dict[str, tuple[float, float]], verdict: str, *, breaks: bool
 ) -> None:
-    """A job that got faster is better, though its idle share grew; without work the share that was lost decides."""
     found = latest(levels(**values))
     assert [event.verdict for event in found.new_events] == [verdict]
     assert is_worse(found) is breaks
-
-
-def test_changes_weeks_apart_are_events_of_their_own() -> None:
-    """Each with its night, the earliest first."""
-    early = [800.0 + n % 2 for n in range(15)] + [900.0 + n % 2 for n in range(15)]
-    late = [0.1 + 0.001 * (n % 2) for n in range(25)] + [0.3] * 5
-    events = group_changes(build_trends(nights({WORK: early, IDLE: late})))
-    assert [(len(event.changes), event.date[-2:]) for event in events] == [(1, "16"), (1, "26")]
 
 
 def usual(count: int) -> list[NightlyRecord]:
@@ -281,7 +249,6 @@ def usual(count: int) -> list[NightlyRecord]:
 
 
 def test_what_cannot_be_compared_is_said() -> None:
-    """A figure recorded no longer, for ten nights; a model of GPU that is new; no night, and none with data."""
     assert (latest([]).date, is_compared(latest([])), is_compared(latest(usual(12)))) == ("", False, True)
     for gone, is_said in ((1, True), (10, True), (11, False)):
         history = [*usual(12), *(night(number, part({SHARE: 0.9}, number)) for number in range(12, 12 + gone))]
@@ -306,15 +273,18 @@ def back_again(nights_after: int) -> list[NightlyRecord]:
     ]
 
 
-def test_what_went_away_stands_no_longer_when_another_change_comes() -> None:
-    """A job slow for twelve nights, as ever for twelve, and slower by 22% since: the last change alone still holds."""
+def test_changes_apart_are_events_and_those_undone_stand_no_longer() -> None:
+    early = [800.0 + n % 2 for n in range(15)] + [900.0 + n % 2 for n in range(15)]
+    late = [0.1 + 0.001 * (n % 2) for n in range(25)] + [0.3] * 5
+    events = group_changes(build_trends(nights({WORK: early, IDLE: late})))
+    assert [(len(event.changes), event.date[-2:]) for event in events] == [(1, "16"), (1, "26")]
+    # A job slow for twelve nights, as ever for twelve, and slower by 22% since: the last change alone still holds.
     work = [800.0 + n % 2 for n in range(12)] + [1000.0 + n % 2 for n in range(12)] + [800.0 + n % 2 for n in range(12)]
     found = latest(nights({WORK: [*work, *(976.0 + n % 2 for n in range(12))]}))
     assert [event.date[5:] for event in found.standing_events] == ["02-06"]
 
 
 def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
-    """A job that is fast again is not announced by how slow it was; nor is a change told twice."""
     for nights_after in (3, 4, 5):
         found = latest(back_again(nights_after))
         assert not is_worse(found)
@@ -332,8 +302,6 @@ def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
 
 
 def test_no_interval_of_a_timed_figure_is_finer_than_its_samples() -> None:
-    """Nights a second apart in eighty know no level to a tenth of a per cent; a coarse one blurs its own time alone."""
-
     def changes(*samplings: Figure) -> list[float]:
         history = [
             replace(each, runs=tuple(replace(run, figures=(*run.figures, sampled)) for run in each.runs))
@@ -348,7 +316,6 @@ def test_no_interval_of_a_timed_figure_is_finer_than_its_samples() -> None:
 
 
 def test_low_use_of_unknown_cause_leaves_the_share_of_waits_open() -> None:
-    """Where it is more than what is known; low use whose cause is no wait does not."""
     made = analyze(recording(util=30.0))
     (gpu,) = made.gpu_time
     for kind, known, ratio in (
@@ -431,7 +398,6 @@ SEEDS = 10
 
 @pytest.mark.slow
 def test_sixty_nights_as_a_job_meets_them() -> None:
-    """A regression is told within three nights in nine seeds of ten; an outlier and quiet figures never alarm."""
     tallies = [scenario(seed) for seed in range(SEEDS)]
     assert [name for name in tallies[0].late if found_in_time(tallies, name) < 0.9 * SEEDS] == []
     assert sum(tally.drift is not None for tally in tallies) >= 0.9 * SEEDS
@@ -441,7 +407,6 @@ def test_sixty_nights_as_a_job_meets_them() -> None:
 
 @pytest.mark.stress
 def test_quiet_nights_stay_quiet() -> None:
-    """Of nights in which nothing changes one in a hundred at most raises an alarm, of all figures together."""
     for correlation in (0.3, 0.5):
         alarmed, possible = (sum(each) for each in zip(*(calm(seed, correlation) for seed in range(20)), strict=True))
         assert alarmed <= 0.01 * possible, correlation

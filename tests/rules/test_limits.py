@@ -1,6 +1,7 @@
-"""Rules as a person writes them: what each is on, how its value reads, and the code and line of every mistake."""
+"""What a limit may be, and limits on training metrics."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,15 +12,17 @@ from hypothesis import strategies as st
 
 from gpureport import Analysis, analyze
 from gpureport.errors import SettingsError
-from gpureport.testing import check, finding, recording
+from gpureport.testing import Work, check, finding, recording
 from tests.patience import patience
+from tests.rules.nights import BROKEN, CANNOT, PASSED, one, told
+from tests.statistics.learning import learning
+from tests.statistics.runs import made
 
 RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "metric", "unit"),
-    [
+def test_what_a_limit_is_on() -> None:
+    cases: list[tuple[str, str | None, str, str | None]] = [
         ("gpu_utilization_ratio >= 80%", "gpu_utilization_ratio mean >= 80%", "gpu_utilization_ratio mean", "1"),
         ("gpu_utilization_ratio.below_25 <= 5%", "gpu_utilization_ratio below_25 <= 5%", "", "1"),
         ("gpu_power_watts p95 < 300 W", None, "gpu_power_watts p95", "W"),
@@ -52,20 +55,17 @@ RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
         ('change training "a b" best <= 3', None, "a b best", None),
         ("change seconds_to_target <= 50%", None, "seconds_to_target", None),
         ("thermal_throttle", "no thermal_throttle", "thermal_throttle", None),
-    ],
-)
-def test_what_a_limit_is_on(text: str, words: str | None, metric: str, unit: str | None) -> None:
-    """The value is in base units; the words of a limit state the same limit. A kind alone means that none is found."""
-    (found,) = check(text, RUN)
-    assert (found.limit, found.origin) == (words or text, "--fail-on")
-    assert found.metric == (metric or re.split(" [<>]", found.limit)[0])
-    assert unit is None or found.unit == unit
-    assert check(found.limit, RUN)[0] == found
+    ]
+    for text, words, metric, unit in cases:
+        (found,) = check(text, RUN)
+        assert (found.limit, found.origin) == (words or text, "--fail-on"), text
+        assert found.metric == (metric or re.split(" [<>]", found.limit)[0]), text
+        assert unit is None or found.unit == unit, text
+        assert check(found.limit, RUN)[0] == found, text
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+def test_a_mistake_is_named() -> None:
+    for text, code in (
         ("idle_ratoi <= 5%", "unknown_limit_name"),
         ("idle_ratio", "no_amount"),
         ("idle_ratio <= 100%", "cannot_fail"),
@@ -88,18 +88,10 @@ def test_what_a_limit_is_on(text: str, words: str | None, metric: str, unit: str
         ("no idle_gap <= 3", "not_a_limit"),
         ("idle_ratio == 5%", "not_a_limit"),
         ("", "not_a_limit"),
-    ],
-)
-def test_a_mistake_is_named(text: str, code: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        check(text, RUN)
-    assert (caught.value.code, caught.value.where, bool(caught.value.hint)) == (code, "--fail-on", True)
-
-
-def test_what_was_meant_is_offered() -> None:
-    with pytest.raises(SettingsError) as caught:
-        check("thermal_throtle", RUN)
-    assert "'thermal_throttle'" in caught.value.hint
+    ):
+        with pytest.raises(SettingsError) as caught:
+            check(text, RUN)
+        assert (caught.value.code, caught.value.where, bool(caught.value.hint)) == (code, "--fail-on", True), text
 
 
 WORDS = (
@@ -114,7 +106,6 @@ WORDS = (
 
 @given(st.one_of(st.text(), st.tuples(*WORDS).map("".join)))
 def test_no_text_does_worse_than_be_refused(text: str) -> None:
-    """Whatever is written is a limit whose words state it again, or is refused with a code."""
     try:
         found = check(text, RUN)
     except SettingsError as error:
@@ -125,7 +116,6 @@ def test_no_text_does_worse_than_be_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 60_000 + " x y", "9" * 40_000 + "." + "9" * 40_000 + " a b", "9" * 101])
 def test_an_amount_without_end_is_none(text: str) -> None:
-    """A number that takes pages is a mistake, and is found to be one at once."""
     with patience(15), pytest.raises(SettingsError):
         check(f"idle_ratio <= {text}", RUN)
 
@@ -134,17 +124,19 @@ def lasting(seconds: float) -> Analysis:
     return analyze(recording(util=np.full(120, 90.0), times=np.linspace(0, seconds, 120)))
 
 
-def test_a_limit_includes_its_end_only_where_it_says_so() -> None:
-    """0.3 s keeps `<= 0.3 s` and breaks `< 0.3 s`, also after the rounding of a sum."""
+def test_limits_offer_what_was_meant_and_include_their_end() -> None:
+    with pytest.raises(SettingsError) as caught:
+        check("thermal_throtle", RUN)
+    assert "'thermal_throttle'" in caught.value.hint
+    # 0.3 s keeps `<= 0.3 s` and breaks `< 0.3 s`, also after the rounding of a sum.
     lost = tuple(finding("idle_gap", (at, at + 1), lost=seconds) for at, seconds in ((10, 0.1), (20, 0.2)))
     run = replace(RUN, findings=lost)
     outcomes = {text: check(f"idle_gap {text} 0.3 s", run)[0].outcome.value for text in (">=", "<=", ">", "<")}
     assert outcomes == {">=": "passed", "<=": "passed", ">": "broken", "<": "broken"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "run", "observed"),
-    [
+def test_what_is_not_its_limit_does_not_read_as_it() -> None:
+    cases: list[tuple[str, Analysis, str]] = [
         ("duration >= 2 h", lasting(7199), "1.9997 h"),
         ("duration >= 2 h", lasting(7200), "2 h"),
         ("duration <= 2 h", lasting(7230), "2.01 h"),
@@ -155,17 +147,14 @@ def test_a_limit_includes_its_end_only_where_it_says_so() -> None:
             analyze(recording(util=np.full(70, 90.0), temperature=20.75)),
             "20.75 °C",
         ),
-    ],
-)
-def test_what_is_not_its_limit_does_not_read_as_it(rule: str, run: Analysis, observed: str) -> None:
-    """As many digits as tell the two apart, in the unit in which the limit is written."""
-    assert check(rule, run)[0].observed.replace("\N{NO-BREAK SPACE}", " ") == observed
+    ]
+    for rule, run, observed in cases:
+        assert check(rule, run)[0].observed.replace("\N{NO-BREAK SPACE}", " ") == observed, rule
 
 
 @settings(max_examples=60)
 @given(st.floats(20, 99), st.floats(-0.05, 0.05))
 def test_a_value_reads_on_its_side_of_a_limit(bound: float, share: float) -> None:
-    """However close: what can be read back lies where the value does."""
     limit = round(bound, 2)
     run = analyze(recording(util=np.full(70, 90.0), temperature=limit * (1 + share)))
     (found,) = check(f"gpu_temperature_celsius max <= {limit} °C", run)
@@ -194,7 +183,6 @@ def stated(folder: Path, text: str) -> Path:
 
 
 def test_a_whole_policy_is_read(tmp_path: Path) -> None:
-    """Limits with where they apply and when they do not, and the line of each."""
     path = stated(tmp_path, WHOLE)
     first, second = check(path, RUN)
     assert (first.limit, first.origin) == ("gpu_utilization_ratio mean >= 80%", f"{path}:3")
@@ -235,3 +223,91 @@ def test_a_mistake_in_the_settings_is_named_with_its_line(
         check(path, RUN)
     assert caught.value.where == (str(path) if line is None else f"{path}:{line}")
     assert code is None or caught.value.code == code
+
+
+MINUTES = [60.0 * minute for minute in range(1, 9)]
+ACCURACY = [0.2, 0.5, 0.7, 0.76, 0.8, 0.79, 0.79, 0.79]
+LOSS = [2.0, 1.0, 0.6, 0.5, 0.4, 0.45, 0.45, 0.45]
+TARGET = "val_accuracy=0.75"
+
+
+def trained(curves: Mapping[str, Sequence[float]] | None = None, *, is_priced: bool = False) -> Analysis:
+    """Return a run of ten minutes with training metrics, one value a minute."""
+    known = {"val_accuracy": ACCURACY, "val_loss": LOSS} if curves is None else curves
+    return learning("a", {name: (MINUTES, values) for name, values in known.items()}, is_priced=is_priced)
+
+
+def test_training_metrics_are_held_against_limits() -> None:
+    cases: list[tuple[str, str, float]] = [
+        ("val_accuracy >= 0.78", PASSED, 0.79),
+        ("val_accuracy >= .8", BROKEN, 0.79),
+        ("val_accuracy >= 78%", PASSED, 0.79),
+        ("val_accuracy best >= 0.8", PASSED, 0.8),
+        ("val_loss <= 0.4", BROKEN, 0.45),
+        ("val_loss best <= 0.4", PASSED, 0.4),
+        ("seconds_to_target <= 5 min", PASSED, 240),
+        ("seconds_to_target <= 3 min", BROKEN, 240),
+        ("gpu_seconds_to_target <= 0.1 GPU-h", PASSED, 240),
+    ]
+    for limit, outcome, value in cases:
+        found = one(limit, trained(), target=TARGET)
+        assert found.outcome.value == outcome, limit
+        assert found.value == pytest.approx(value, abs=11 if value > 1 else 1e-6), limit
+
+
+def test_what_is_not_known_cannot_be_judged() -> None:
+    cases: list[tuple[str, dict[str, list[float]] | None, str | None, str]] = [
+        ("val_accuracy >= 0.7", {}, TARGET, "not_recorded"),
+        ("val_accuracy >= 0.7", {"loss": LOSS}, TARGET, "not_recorded"),
+        ("training gain best >= 1", {"gain": LOSS}, TARGET, "unknown_direction"),
+        ("seconds_to_target <= 1 h", None, None, "no_target"),
+        ("seconds_to_target <= 1 h", {"val_loss": LOSS}, TARGET, "not_recorded"),
+        ("gpu_seconds_to_target <= 1 h", {"val_accuracy": [0.4] * 8}, TARGET, "not_reached"),
+        ("cost_to_target <= 1 EUR", None, TARGET, "no_price"),
+    ]
+    for limit, curves, target, code in cases:
+        found = one(limit, trained(curves), target=target)
+        assert (told(found), found.value) == ((CANNOT, code), None), limit
+
+
+@pytest.mark.parametrize("limit", ["val_loss <= 1", "val_loss >= 0", "val_accuracy >= 50%"])
+def test_training_that_diverged_breaks_every_limit_on_its_end(limit: str) -> None:
+    run = trained({name: [*ACCURACY[:7], float("nan")] for name in ("val_loss", "val_accuracy")})
+    found = one(limit, run)
+    assert (found.outcome.value, found.value, found.observed[:8]) == (BROKEN, None, "diverged")
+    assert one("val_accuracy best >= 0.8", run).outcome.value == PASSED
+
+
+def test_targets_that_were_never_reached_and_their_cost() -> None:
+    # How long it would have taken is not known, and is not 0.
+    run = trained({"val_accuracy": [0.1 + minute / 100 for minute in range(8)]})
+    for limit, expected in (
+        ("<= 5 min", (BROKEN, "")),
+        ("<= 1 h", (CANNOT, "target_not_reached")),
+        (">= 5 min", (PASSED, "")),
+    ):
+        found = one(f"seconds_to_target {limit}", run, target=TARGET)
+        assert (told(found), found.value, found.bounds) == (expected, None, None)
+    # Four minutes at 2 EUR an hour.
+    run = trained(is_priced=True)
+    for limit, expected in (
+        ("0.2 EUR", (PASSED, "")),
+        ("0.1 EUR", (BROKEN, "")),
+        ("1 USD", (CANNOT, "other_currency")),
+    ):
+        assert told(one(f"cost_to_target <= {limit}", run, target=TARGET)) == expected
+
+
+def test_accuracies_in_per_cent_and_rates_of_training_alone() -> None:
+    # A limit of 78% means 78 of 100.
+    run = trained({"val_accuracy": [value * 100 for value in ACCURACY]})
+    outcomes = [one(f"val_accuracy >= {limit}", run).outcome.value for limit in ("78%", "80%", "78")]
+    assert outcomes == [PASSED, BROKEN, PASSED]
+    # 12,000 steps in ten minutes after five of start-up are 20 a second, without a throughput; without work none.
+    util = np.concatenate([np.zeros(300), np.full(600, 90.0)])
+    run = made("a", util=util, work=Work(amount=12_000, unit="steps"))
+    for limit, outcome in ((">= 19 /s", PASSED), (">= 21 /s", BROKEN)):
+        found = one(f"training_rate_hertz {limit}", run)
+        assert found.outcome.value == outcome
+        assert found.value == pytest.approx(20, rel=0.01)
+    assert told(one("training_rate_hertz >= 19 /s", made("a", util=util))) == (CANNOT, "unknown_work")

@@ -5,14 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.rules.nights import add_night, call, date, history, site, write_log
+from tests.rules.nights import add_night, date, history, site, write_log
+from tests.support.program import run_program
+from tests.support.runs import ReadPage
 
 NIGHTS, WORSE = 15, 12
 EARLIER = Path(__file__).with_name("earlier")
@@ -36,16 +37,9 @@ def folder(grown: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def test_a_quiet_night_says_its_own_figure(tmp_path: Path) -> None:
-    first = add_night(tmp_path, 0).out.splitlines()[0]
-    assert first.startswith("1 Jan: GPU time lost ")
-    assert first.endswith(", 9 more nights needed before changes show.")
-
-
 def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
-    """A row for each figure; null is not recorded; a source without data is a row that says why, by its file name."""
     add_night(tmp_path, 0, "--label", "abc", "--param", 'opt=a "b"→')
-    call(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
+    run_program(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
     rows = history(tmp_path)
     first, last = rows[0], rows[-1]
     assert (first["night"].isoformat(), first["label"], first["status"], first["run_name"]) == (
@@ -59,10 +53,10 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     assert all(path.stat().st_size < 12_000 for path in (tmp_path / ".gpureport" / "history").iterdir())
 
 
-def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
-    """Recorded again, nothing is added; recorded with another label and back, the run is shown as said last."""
-    for label in ("a", "a", "b", "a"):
-        add_night(tmp_path, 0, "--label", label)
+def test_a_quiet_night_and_none_have_a_page(tmp_path: Path) -> None:
+    first, *_ = [add_night(tmp_path, 0, "--label", label).out for label in ("a", "a", "b", "a")]
+    assert first.startswith("1 Jan: GPU time lost ")
+    assert first.splitlines()[0].endswith(", 9 more nights needed before changes show.")
     assert len({row["label"] for row in history(tmp_path)}) == 2
     index = site(tmp_path)["index.html"].split("<h2>Nights</h2>")[1]
     assert (index.count('<th scope="row">'), "<small>a</small>" in index) == (1, True)
@@ -70,7 +64,7 @@ def test_the_same_night_twice_is_one(tmp_path: Path) -> None:
 
 def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None:
     for number, sources in ((0, ("night.csv", "other.csv")), (1, ("night.csv",))):
-        call(tmp_path, "nightly", *sources, "--site", "site", "--date", date(number))
+        run_program(tmp_path, "nightly", *sources, "--site", "site", "--date", date(number))
     add_night(tmp_path, 0)
     rows = site(tmp_path)["index.html"].split("<h2>Nights</h2>")[1].split("<tr")[2:]
     shown = [(re.findall(r"2026-01-\d\d", each)[0], "No data." in each, "other.csv" in each) for each in rows]
@@ -79,7 +73,6 @@ def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
-    """Folders of several jobs, in any order and overlapping, give the same pages as one, and the same bytes."""
     files = sorted((folder / ".gpureport" / "history").glob("*.parquet"))
     for place in (files[::-1][:9], files[:9]):
         for path in place:
@@ -87,10 +80,10 @@ def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
             shutil.copy(path, tmp_path / "both" / ".gpureport" / "history")
     shutil.copytree(folder / ".gpureport" / "runs", tmp_path / "both" / ".gpureport" / "runs")
     shutil.copy(folder / ".gpureport" / "store.json", tmp_path / "both" / ".gpureport")
-    assert call(tmp_path / "both", "nightly", "--site", "site", "--all-reports").code == 0
+    assert run_program(tmp_path / "both", "nightly", "--site", "site", "--all-reports").code == 0
     assert site(tmp_path / "both") == site(folder)
     before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*.html")}
-    assert call(folder, "nightly", "--site", "site").code == 0
+    assert run_program(folder, "nightly", "--site", "site").code == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -111,7 +104,7 @@ def test_a_damaged_night_is_said(tmp_path: Path, damage: str) -> None:
         parquet.write_table(table.replace_schema_metadata({b"gpureport.history": b"2"}), path)
     else:
         parquet.write_table(table[:0] if damage == "empty" else pa.table({"a": [1]}), path)
-    done = call(tmp_path, "--debug", "nightly", "--site", "site")
+    done = run_program(tmp_path, "--debug", "nightly", "--site", "site")
     assert (done.code, done.error, path.name in done.err) == (3, "damaged_night", True)
 
 
@@ -123,16 +116,15 @@ def test_any_flipped_byte_is_said_or_harmless(tmp_path: Path) -> None:
     places = range(0, len(content), len(content) // 40)
     for place in places:
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x21]) + content[place + 1 :])
-        done = call(tmp_path, "nightly", "--site", "site")
+        done = run_program(tmp_path, "nightly", "--site", "site")
         said += done.code == 3
         assert done.code == 3 or site(tmp_path) == whole, place
     assert said > len(places) / 4
 
 
 def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    """Their names are digests of their content, which a renamed field would change."""
     shutil.copytree(EARLIER, tmp_path / ".gpureport" / "history")
-    assert call(tmp_path, "nightly", "--site", "site").code == 0
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
     index = site(tmp_path)["index.html"]
     rows = index.split("<h2>Nights</h2>")[1].split("<tr")[2:]
     assert [("No data." in each, "NVIDIA A100" in index) for each in rows].count((True, True)) == 2
@@ -141,7 +133,6 @@ def test_records_of_earlier_versions_are_read(tmp_path: Path) -> None:
 
 
 def test_a_change_is_told_with_its_night_size_and_params(folder: Path) -> None:
-    """Index and page of the figure say where, how much, with which interval, and what changed with it."""
     pages = site(folder)
     (name,) = (name for name in pages if name.endswith("gpu_utilization_ratio.html"))
     for text in (pages["index.html"], pages[name]):
@@ -157,8 +148,7 @@ def test_a_change_is_told_with_its_night_size_and_params(folder: Path) -> None:
 
 
 def test_a_night_without_data_is_seen(folder: Path) -> None:
-    """It is a row with its reason on the index, and a mark in the course, which stays."""
-    call(folder, "nightly", "gone.csv", "--site", "site", "--date", date(NIGHTS))
+    run_program(folder, "nightly", "gone.csv", "--site", "site", "--date", date(NIGHTS))
     pages = site(folder)
     (row,) = (part for part in pages["index.html"].split("<tr") if "No data." in part)
     assert (date(NIGHTS) in row, "gone.csv" in row) == (True, True)
@@ -178,30 +168,15 @@ def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Pa
     assert not [name for name in pages if "cost_per_1000_work" in name]
 
 
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.links: list[str] = []
-        self.attributes: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
-
-
 def test_every_page_is_static_and_every_link_leads_somewhere(folder: Path) -> None:
-    """No script, no inline style, no address outside, but in reports; each relative link is a page that is there."""
     pages = site(folder)
     assert {name.partition("/")[0] for name in pages} == {"index.html", "nights", "figures"}
     for name, content in pages.items():
         if not name.startswith("nights/"):
-            tags = Tags()
-            tags.feed(content)
-            assert not tags.names & {"script"}, name
-            assert not [each for each in tags.attributes if each == "style" or each.startswith("on")], name
-            for link in tags.links:
+            page = ReadPage(content)
+            assert "script" not in page.tags, name
+            assert not [each for each, _ in page.attributes if each == "style" or each.startswith("on")], name
+            for link in page.values("href", "src"):
                 assert "//" not in link
                 assert (folder / "site" / name).parent.joinpath(link.partition("#")[0]).is_file(), (name, link)
     assert max(map(len, pages.values())) < 900_000
@@ -213,7 +188,7 @@ def test_text_from_outside_is_only_text(tmp_path: Path) -> None:
     names = ("--name", hostile, "--step", hostile, "--label", hostile, "--param", f"{hostile}={hostile}")
     for number in range(2):
         add_night(tmp_path, number, *names)
-    call(tmp_path, "nightly", hostile, "--site", "site", "--date", date(2))
+    run_program(tmp_path, "nightly", hostile, "--site", "site", "--date", date(2))
     pages = {name: text for name, text in site(tmp_path).items() if not name.startswith("nights/")}
     assert all("<script" not in text and "\x1b" not in text for text in pages.values())
     assert {path.name for path in tmp_path.iterdir()} == {".gpureport", "site", "night.csv"}
@@ -223,7 +198,7 @@ def test_several_jobs_are_apart(tmp_path: Path) -> None:
     for number in range(2):
         for step in "ab":
             write_log(tmp_path / f"{step}.csv", 10 * number + ord(step))
-            call(tmp_path, "nightly", f"{step}.csv", "--step", step, "--site", "site", "--date", date(number))
+            run_program(tmp_path, "nightly", f"{step}.csv", "--step", step, "--site", "site", "--date", date(number))
     pages = site(tmp_path)
     assert len([name for name in pages if name.endswith("gpu_utilization_ratio.html")]) == 2
     rows = pages["index.html"].split("<h2>Nights</h2>")[1]
@@ -251,12 +226,11 @@ FOREIGN = {
 
 
 def test_what_others_put_into_a_site_stays(tmp_path: Path) -> None:
-    """Whatever its name looks like; what our own killed writers left is swept, and a page of an earlier version."""
     add_night(tmp_path, 0)
     own = (tmp_path / "site" / "index.html").read_text()
     put(tmp_path / "site", {**FOREIGN, ".tmp-index.html-7-0123abcd": "half", "nights.html": own})
     (tmp_path / "site" / "gpureport-site").unlink()
-    assert call(tmp_path, "nightly", "--site", "site").code == 0
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
     files = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*")}
     assert {name: files[name].read_text() for name in FOREIGN} == FOREIGN
     assert not {".tmp-index.html-7-0123abcd", "nights.html"} & files.keys()
@@ -264,58 +238,53 @@ def test_what_others_put_into_a_site_stays(tmp_path: Path) -> None:
 
 
 def test_a_page_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    """Before anything is written; in a site that is ours as well, where somebody put a page since."""
     add_night(tmp_path, 0)
     pages = site(tmp_path)
     for name in ("index.html", *(name for name in pages if name != "index.html")):
         theirs = {name: "<!doctype html><title>Photos of gpureport</title>"}
         put(tmp_path / "theirs", theirs)
-        done = call(tmp_path, "--debug", "nightly", "--site", "theirs", "--all-reports")
+        done = run_program(tmp_path, "--debug", "nightly", "--site", "theirs", "--all-reports")
         assert (done.code, done.error, site(tmp_path, "theirs")) == (2, "foreign_page", theirs), name
         shutil.rmtree(tmp_path / "theirs")
     put(tmp_path / "site", {"index.html": "<title>Photos</title>"})
-    assert call(tmp_path, "--debug", "nightly", "--site", "site").error == "foreign_page"
+    assert run_program(tmp_path, "--debug", "nightly", "--site", "site").error == "foreign_page"
     (tmp_path / "file").write_text("in the way")
-    assert call(tmp_path, "nightly", "--site", "file").code in {2, 3}
+    assert run_program(tmp_path, "nightly", "--site", "file").code in {2, 3}
 
 
 def test_a_report_that_is_there_stays(folder: Path) -> None:
-    """The report of an earlier night is neither made again nor lost; where its run is gone the row says so."""
     first, second, *_ = sorted((folder / "site" / "nights").glob("*.html"))
     first.write_text(first.read_text().replace("</body>", "kept</body>"))
     second.unlink()
     shutil.rmtree(folder / ".gpureport" / "runs")
-    assert call(folder, "nightly", "--site", "site", "--all-reports").code == 0
+    assert run_program(folder, "nightly", "--site", "site", "--all-reports").code == 0
     assert "kept</body>" in first.read_text()
     index = site(folder)["index.html"]
     assert (index.count("report not kept"), second.name in index) == (1, False)
 
 
 def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
-    """An empty history makes an index that says so, and too few nights are not called unchanged."""
-    assert call(tmp_path, "nightly", "--site", "site").code == 0
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
     assert list(site(tmp_path)) == ["index.html"]
     add_night(tmp_path, 0)
     assert "Not enough data" in site(tmp_path)["index.html"]
 
 
 def baseline(folder: Path, *arguments: str) -> str:
-    """Run a command on baselines; return the code of its error."""
-    return call(folder, "--debug", "baseline", *arguments).error
+    return run_program(folder, "--debug", "baseline", *arguments).error
 
 
 def test_baselines_are_copies(tmp_path: Path) -> None:
-    """They outlive their runs, live without the store, and are replaced whole."""
     for name, number in (("a", 1), ("b", 2)):
         write_log(tmp_path / f"{name}.csv", number)
-        call(tmp_path, "ingest", f"{name}.csv", "--name", name)
+        run_program(tmp_path, "ingest", f"{name}.csv", "--name", name)
     assert not baseline(tmp_path, "set", "main", "a")
-    call(tmp_path, "runs", "rm", "a", "--yes")
+    run_program(tmp_path, "runs", "rm", "a", "--yes")
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(tmp_path / ".gpureport" / "baselines", elsewhere / ".gpureport" / "baselines")
     shutil.copy(tmp_path / "b.csv", elsewhere / "tonight.csv")
     rule = ("--baseline", "main", "--fail-on", "change gpu_utilization_ratio >= -50 points")
-    assert "no_such_baseline" not in call(elsewhere, "check", "tonight.csv", *rule, "--format", "json").out
+    assert "no_such_baseline" not in run_program(elsewhere, "check", "tonight.csv", *rule, "--format", "json").out
     for sources in (("b.csv", "a.csv"), ("b",)):
         assert not baseline(tmp_path, "set", "main", *sources)
     runs = list((tmp_path / ".gpureport" / "baselines" / "main" / "runs").iterdir())
@@ -325,9 +294,8 @@ def test_baselines_are_copies(tmp_path: Path) -> None:
 
 
 def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
-    """A damaged run is not promoted, and the former baseline stays; without its files it is an error, not empty."""
     write_log(tmp_path / "a.csv", 1)
-    call(tmp_path, "ingest", "a.csv", "--name", "a")
+    run_program(tmp_path, "ingest", "a.csv", "--name", "a")
     assert not baseline(tmp_path, "set", "main", "a")
     (series,) = (tmp_path / ".gpureport" / "runs").rglob("hardware.parquet")
     series.write_bytes(series.read_bytes()[:-8])
@@ -336,8 +304,8 @@ def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
     assert len(list(place.iterdir())) == 1
     shutil.rmtree(place)
     rule = ("--baseline", "main", "--fail-on", "change gpu_utilization_ratio >= -50 points", "--format", "json")
-    assert '"reason_code": "damaged_baseline"' in call(tmp_path, "check", "a.csv", *rule).out
-    mistyped = call(tmp_path, "check", "a.csv", "--baseline", "mian", *rule[2:])
+    assert '"reason_code": "damaged_baseline"' in run_program(tmp_path, "check", "a.csv", *rule).out
+    mistyped = run_program(tmp_path, "check", "a.csv", "--baseline", "mian", *rule[2:])
     assert '"reason_code": "no_such' in mistyped.out or mistyped.code == 4
     for name in ("", "..", "../out", "a/b", ".hidden", "a b", "x" * 65):
         assert baseline(tmp_path, "set", name, "a.csv") == "not_a_baseline_name", name
@@ -345,7 +313,6 @@ def test_a_baseline_that_is_damaged_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.stress
 def test_a_killed_command(tmp_path: Path) -> None:
-    """Killed at any moment, the command leaves a history without this night or with it, and whole pages."""
     write_log(tmp_path / "gpu.csv", 0)
     command = [sys.executable, "-m", "gpureport", "nightly", "gpu.csv", "--site", "site", "--date", date(0)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -365,7 +332,6 @@ def test_a_killed_command(tmp_path: Path) -> None:
 
 @pytest.mark.stress
 def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Of writers that begin together all nights are there, each once; what a killed one left is swept a day later."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     for trial in range(6):
         place = tmp_path / str(trial)
@@ -389,5 +355,5 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
         left.write_bytes(b"half")
         os.utime(left, (1, 1))
         write_log(place / "3.csv", 3)
-        assert call(place, "nightly", "3.csv", "--site", "site", "--date", date(1)).code == 0
+        assert run_program(place, "nightly", "3.csv", "--site", "site", "--date", date(1)).code == 0
         assert not left.exists()

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.program import Program, program
 from tests.support.logs import HEADER, row
+from tests.support.program import Program, program
 
 FIRST = 1_772_366_400
 """Noon of 1 March 2026, in seconds."""
@@ -74,7 +74,6 @@ def break_baseline(folder: Path) -> tuple[Path, bytes]:
 
 
 def cases(path: Path) -> list[tuple[str, str, str]]:
-    """Return rule, run and outcome of every test case."""
     found = ET.parse(path).iter("testcase")  # noqa: S314 - our own
     return [(str(case.get("name")), str(case.get("classname")), "".join(each.tag for each in case)) for case in found]
 
@@ -120,7 +119,6 @@ def check_pages(folder: Path, code: int) -> None:
 
 
 def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights: int, seed: int) -> set[int]:
-    """Return the exit codes of some nights."""
     chance = random.Random(seed)
     write_log(folder / "good.csv", chance, 90)
     (folder / "gpureport.toml").write_text(POLICY)
@@ -144,7 +142,6 @@ def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights
 def test_check_and_nightly_agree_night_after_night(
     nights: int, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Missing and unreadable logs, regressions, a new job, known findings, a damaged baseline: the two agree."""
     assert simulate(program(capsys, monkeypatch, tmp_path), tmp_path, monkeypatch, nights, seed) == {0, 1, 4}
 
 
@@ -152,7 +149,6 @@ def test_check_and_nightly_agree_night_after_night(
 def test_a_folder_with_an_unreadable_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The readable run of the folder is checked, and the other log is named; a rule broken there stays broken."""
     chance = random.Random(3)
     (tmp_path / "tonight").mkdir()
     write_log(tmp_path / "tonight" / "a.csv", chance, 90, pause=60)
@@ -169,7 +165,6 @@ def test_a_folder_with_an_unreadable_log(
 def test_a_baseline_that_no_rule_asks_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Terminal, summary, pages and test cases say that nothing is compared; it changes no verdict."""
     write_log(tmp_path / "good.csv", random.Random(3), 90)
     write_log(tmp_path / "a.csv", random.Random(4), 90)
     run = program(capsys, monkeypatch, tmp_path)

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 import gpureport
 from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
-from tests.rules.runs import BROKEN, CANNOT, PASSED, one, told
+from tests.rules.nights import BROKEN, CANNOT, PASSED, one, told
 
 PRICED = {"prices": {"gpu_hour": 3600, "currency": "EUR", "date": "2026-11-01"}, "carbon": {"intensity": 360}}
 MADE = gpureport.analyze(
@@ -28,9 +27,8 @@ def bare(every: float = 1.0, **series: Any) -> Analysis:
     return gpureport.analyze(recording(every=every, **series), settings=PRICED)
 
 
-@pytest.mark.parametrize(
-    ("limit", "outcome", "observed"),
-    [
+def test_a_figure_is_held_against_its_limit() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("gpu_utilization_ratio >= 65%", PASSED, "70% on GPU 1"),
         ("gpu_utilization_ratio >= 80%", BROKEN, "70% on GPU 1"),
         ("gpu_utilization_ratio <= 95%", PASSED, "90% on GPU 0"),
@@ -52,21 +50,18 @@ def bare(every: float = 1.0, **series: Any) -> Analysis:
         ("idle <= 1%", PASSED, "0%"),
         ("computing >= 40 min", BROKEN, "32.0 GPU-min"),
         ("no_samples <= 1%", PASSED, "0%"),
-    ],
-)
-def test_a_figure_is_held_against_its_limit(limit: str, outcome: str, observed: str) -> None:
-    """Statistics, figures, cost and GPU time, of the worst GPU where each has its own."""
-    found = one(limit, run())
-    assert (found.outcome.value, found.observed.replace("\N{NO-BREAK SPACE}", " ")) == (outcome, observed)
+    ]
+    for limit, outcome, observed in cases:
+        found = one(limit, run())
+        assert (found.outcome.value, found.observed.replace("\N{NO-BREAK SPACE}", " ")) == (outcome, observed), limit
 
 
 NO_CURRENCY = replace(MADE, cost=replace(MADE.cost, currency="") if MADE.cost else None)
 HOLES = bare(util=np.full(600, 90.0), times=np.concatenate([np.arange(300), np.arange(400, 700)]))
 
 
-@pytest.mark.parametrize(
-    ("limit", "analysis", "code"),
-    [
+def test_what_is_not_known_cannot_be_judged() -> None:
+    cases: list[tuple[str, Analysis, str]] = [
         ("gpu_sm_clock_hertz >= 1 GHz", run(), "not_recorded"),
         ("cpu_utilization_ratio <= 90%", run(), "no_host_recorded"),
         ("work_rate_hertz >= 3", run(), "unknown_work"),
@@ -94,15 +89,12 @@ HOLES = bare(util=np.full(600, 90.0), times=np.concatenate([np.arange(300), np.a
         ("lost <= 5%", HOLES, "unknown_gpu_time"),
         ("gpu_utilization_ratio >= 80%", HOLES, "covers_too_little"),
         ("idle_gap <= 5%", run([finding("idle_gap", (0, 50))]), "loss_not_known"),
-    ],
-)
-def test_what_is_not_known_cannot_be_judged(limit: str, analysis: Analysis, code: str) -> None:
-    """A limit whose value is missing, or rests on too little, is not kept; the code says why."""
-    assert told(one(limit, analysis)) == (CANNOT, code)
+    ]
+    for limit, analysis, code in cases:
+        assert told(one(limit, analysis)) == (CANNOT, code), limit
 
 
 def test_what_is_known_is_judged_beside_it() -> None:
-    """Energy rests on the time of power; a hole in the log keeps a wide limit; what others did still breaks one."""
     assert one("energy_joules <= 100 Wh", bare(power=np.full(1200, 200.0))).outcome.value == PASSED
     assert one("lost <= 20%", HOLES).outcome.value == PASSED
     half = bare(util=90.0, power=np.array([[200.0] * 300, [np.nan] * 300]))
@@ -115,7 +107,6 @@ def test_what_is_known_is_judged_beside_it() -> None:
 
 
 def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Finding]:
-    """Return idle gaps on GPU 0 that lost so many GPU-seconds each."""
     found = [
         finding("idle_gap", (at * 100.0, at * 100 + 50), lost=lost, confidence=confidence)
         for at, lost in enumerate(seconds)
@@ -123,9 +114,8 @@ def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Find
     return [replace(each, severity=Severity.WARNING) for each in found]
 
 
-@pytest.mark.parametrize(
-    ("limit", "outcome"),
-    [
+def test_findings_are_counted_and_weighed() -> None:
+    cases: list[tuple[str, str]] = [
         ("no idle_gap", BROKEN),
         ("idle_gap <= 2", PASSED),
         ("idle_gap <= 1", BROKEN),
@@ -138,15 +128,12 @@ def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Find
         ("no warning", BROKEN),
         ("no info", BROKEN),
         ("no thermal_throttle", CANNOT),
-    ],
-)
-def test_findings_are_counted_and_weighed(limit: str, outcome: str) -> None:
-    """Kinds and severities, by number, by share or time lost, and by money."""
-    assert one(limit, run(gaps(50.0, 50.0))).outcome.value == outcome
+    ]
+    for limit, outcome in cases:
+        assert one(limit, run(gaps(50.0, 50.0))).outcome.value == outcome, limit
 
 
 def test_findings_that_do_not_count() -> None:
-    """A consequence is part of its root; suspicions break no limit, unless it wants them to."""
     (root,) = gaps(50.0)
     after = replace(finding("low_util_cause_unknown", (0, 50), lost=50.0), root=root.fingerprint)
     assert one("warning <= 51 s", run([root, after])).outcome.value == PASSED
@@ -157,29 +144,18 @@ def test_findings_that_do_not_count() -> None:
     assert told(one("warning <= 1", run([*gaps(50.0), *gaps(1.0, confidence=Confidence.LOW)])))[0] == PASSED
 
 
-def test_what_could_not_be_judged_is_said_beside_a_severity() -> None:
-    """A severity passes with the kinds named that could not be judged; --ignore cannot make a gate green."""
-    found = one("no problem", run([]))
-    assert (told(found), "cpu_bound" in found.reason) == ((PASSED, "kinds_not_judged"), True)
-    ignored = gpureport.analyze(recording(util=np.full(90, 90.0)), ignore="idle_gap")
-    assert told(one("no idle_gap", ignored)) == (CANNOT, "not_looked_for")
-
-
-@pytest.mark.parametrize(
-    ("spent", "kind", "outcome", "code"),
-    [
+def test_time_that_may_be_waiting_cannot_pass() -> None:
+    cases: list[tuple[str, str, str, str]] = [
         ("low_use", "low_util_cause_unknown", CANNOT, "unknown_gpu_time"),
         ("low_use", "underutilised", PASSED, ""),
         ("short_pauses", "underutilised", CANNOT, "unknown_gpu_time"),
-    ],
-)
-def test_time_that_may_be_waiting_cannot_pass(spent: str, kind: str, outcome: str, code: str) -> None:
-    """Half of the time that nothing explains may be waits for input; low use beside an idle host is none."""
-    made = run([finding(kind, (0, 600), devices=("gpu:0", "gpu:1"))])
-    halves = (("computing", 600.0), (spent, 600.0))
-    made = replace(made, gpu_time=tuple(replace(gpu, seconds=halves) for gpu in made.gpu_time), not_judged=())
-    assert told(one("waiting_for_input <= 2%", made)) == (outcome, code)
-    assert one("waiting_for_input <= 60%", made).outcome.value == PASSED
+    ]
+    for spent, kind, outcome, code in cases:
+        made = run([finding(kind, (0, 600), devices=("gpu:0", "gpu:1"))])
+        halves = (("computing", 600.0), (spent, 600.0))
+        made = replace(made, gpu_time=tuple(replace(gpu, seconds=halves) for gpu in made.gpu_time), not_judged=())
+        assert told(one("waiting_for_input <= 2%", made)) == (outcome, code), spent
+        assert one("waiting_for_input <= 60%", made).outcome.value == PASSED, spent
 
 
 def scoped(limit: str, **more: Any) -> dict[str, Any]:
@@ -187,7 +163,6 @@ def scoped(limit: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_limit_holds_for_the_gpus_named() -> None:
-    """With `for` only those count; those that are not there are named, and alone cannot be judged."""
     made = run(gaps(50.0))
     results = [
         one(scoped(limit, **{"for": {"gpu": gpu}}), made).outcome.value
@@ -211,7 +186,6 @@ def test_a_limit_holds_for_the_gpus_named() -> None:
 
 
 def test_a_limit_holds_for_the_step_and_source_named() -> None:
-    """Runs are chosen by patterns; where no run is meant nothing passes. Otherwise every run has its own check."""
     source = Source(kind="nvidia_smi", locator="logs/node1.csv", sha256="ab")
     night, other = run(step="night-31", name="night", sources=(source,)), run(step="other", id="x", name="other")
     for where in ({"step": "night-*"}, {"source": "node1.*"}, {"source": "logs/*"}):
@@ -222,9 +196,8 @@ def test_a_limit_holds_for_the_step_and_source_named() -> None:
     assert [each.run for each in every] == ["night", "other"] * 2
 
 
-@pytest.mark.parametrize(
-    ("unless", "expected"),
-    [
+def test_an_exception_excuses_a_limit() -> None:
+    cases: list[tuple[str, tuple[str, str]]] = [
         ("idle_gap", ("does not apply", "exempt")),
         ("duration < 1 h", ("does not apply", "exempt")),
         ("duration < 1 min", (BROKEN, "")),
@@ -233,12 +206,10 @@ def test_a_limit_holds_for_the_step_and_source_named() -> None:
         ("param lr = 1", (BROKEN, "")),
         ("mem_leak", (BROKEN, "")),
         ("cpu_utilization_ratio > 90%", (BROKEN, "exemption_not_known")),
-    ],
-)
-def test_an_exception_excuses_a_limit(unless: str, expected: tuple[str, str]) -> None:
-    """A limit does not apply where its exception holds; one that cannot be told excuses nothing."""
-    rule = scoped("gpu_utilization_ratio >= 99%", unless=unless)
-    assert told(one(rule, run(gaps(50.0), tags=(("profiled", "yes"),)))) == expected
+    ]
+    for unless, expected in cases:
+        rule = scoped("gpu_utilization_ratio >= 99%", unless=unless)
+        assert told(one(rule, run(gaps(50.0), tags=(("profiled", "yes"),)))) == expected, unless
 
 
 GAP, LEAK = finding("idle_gap", (0, 50), lost=50.0), finding("mem_leak", (0, 50), lost=50.0)
@@ -253,9 +224,8 @@ def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]
     return scoped(limit) | {"acknowledge": [{"reason": "disk is ordered", "until": until, **of}]}
 
 
-@pytest.mark.parametrize(
-    ("limit", "of", "findings", "expected"),
-    [
+def test_what_is_acknowledged_does_not_break_a_limit() -> None:
+    cases: list[tuple[str, dict[str, str], list[Finding], tuple[str, str]]] = [
         ("no idle_gap", {"finding": "idle_gap"}, [GAP], ACKNOWLEDGED),
         ("no warning", {"finding": "idle_gap"}, [GAP], ACKNOWLEDGED),
         ("no warning", {"finding": GAP.fingerprint}, [GAP], ACKNOWLEDGED),
@@ -275,19 +245,18 @@ def known(limit: str, until: str = "2026-12-31", /, **of: str) -> dict[str, Any]
             [finding("cpu_bound", (0, 50), lost=50.0)],
             (CANNOT, "kind_not_judged"),
         ),
-    ],
-)
-def test_what_is_acknowledged_does_not_break_a_limit(
-    limit: str, of: dict[str, str], findings: list[Finding], expected: tuple[str, str]
-) -> None:
-    """A kind, a fingerprint or a limit; anything else still breaks it, and missing data stays missing."""
-    found = one(known(limit, **of), replace(TEN, findings=tuple(findings)))
-    assert told(found) == expected
-    assert LEAK not in findings or found.value == 1
+    ]
+    for limit, of, findings, expected in cases:
+        found = one(known(limit, **of), replace(TEN, findings=tuple(findings)))
+        assert told(found) == expected, limit
+        assert LEAK not in findings or found.value == 1, limit
 
 
-def test_an_acknowledgement_holds_through_its_last_day() -> None:
-    """On the day itself it still holds; the day after, the finding counts again, and the check says so."""
+def test_acknowledgements_and_severities_say_what_is_open() -> None:
+    found = one("no problem", run([]))
+    assert (told(found), "cpu_bound" in found.reason) == ((PASSED, "kinds_not_judged"), True)
+    ignored = gpureport.analyze(recording(util=np.full(90, 90.0)), ignore="idle_gap")
+    assert told(one("no idle_gap", ignored)) == (CANNOT, "not_looked_for")
     made = replace(TEN, findings=(GAP,))
     for until, expected in (("2026-11-21", ACKNOWLEDGED), ("2026-11-20", (BROKEN, "acknowledgement_expired"))):
         assert told(one(known("no idle_gap", until, finding="idle_gap"), made)) == expected

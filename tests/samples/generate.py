@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tests.samples import hardware, snapshots, workload
-from tests.samples.hardware import TICK, Trace
-from tests.samples.other_tools import Reading, dcgmi_dmon, gpustat_json, wandb_csv, wrapper_csv
+from tests.samples import hardware, printing
+from tests.samples.hardware import TICK, Course, Trace
+from tests.samples.printing import Reading, dcgmi_dmon, gpustat_json, wandb_csv, wrapper_csv
 from tests.samples.scenarios import SCENARIOS, Faults, Machine, Scenario
-from tests.samples.workload import Course
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -71,7 +70,7 @@ def play(scenario: Scenario) -> Played:
     passes = 1 if all(not cooling.disturbed for cooling in scenario.coolings) else 4
     slowness: FloatArray | None = None
     for _ in range(passes):
-        course = workload.run(scenario.job, np.random.default_rng(scenario.seed), slowness)
+        course = hardware.run(scenario.job, np.random.default_rng(scenario.seed), slowness)
         seconds = float(course.ends[-1]) + scenario.hung_seconds + (scenario.kept_seconds or _TAIL_SECONDS)
         slots = range(len(scenario.coolings))
         traces = tuple(_trace(scenario, course, seconds, slot, slowness) for slot in slots)
@@ -333,8 +332,8 @@ WRITERS: dict[str, Callable[[Played], str]] = {
     "dcgmi-dmon.txt": lambda played: dcgmi_dmon(_ticks(played)),
     "wandb.csv": lambda played: wandb_csv(_ticks(played)),
     "wrapper.csv": lambda played: wrapper_csv(_ticks(played)),
-    "nvidia-smi.log": partial(_snapshots, write=snapshots.tables),
-    "nvidia-smi-q.xml": partial(_snapshots, write=snapshots.documents),
+    "nvidia-smi.log": partial(_snapshots, write=printing.tables),
+    "nvidia-smi-q.xml": partial(_snapshots, write=printing.documents),
 }
 """What writes the log of each name."""
 

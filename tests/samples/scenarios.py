@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.samples.hardware import A10G, A100, H100, L4, Cooling, Model
-from tests.samples.workload import Job
+from tests.samples.hardware import A10G, A100, H100, L4, Cooling, Job, Model
 
 FULL = (
     *("timestamp", "index", "name", "uuid", "pci.bus_id", "driver_version", "pstate", "utilization.gpu"),

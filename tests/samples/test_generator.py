@@ -8,27 +8,25 @@ import pytest
 
 from tests.samples import generate
 from tests.samples.scenarios import SCENARIOS, Scenario
+from tests.support.logs import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 RECORDED = SAMPLES / "recorded"
 FACTS = Path(__file__).parents[1] / "golden" / "samples"
 
 
-def unpacked(path: Path) -> bytes:
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
 def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
-    """Byte for byte; packed ones hold what it writes."""
     names = {"host.csv", "training.csv", *generate.WRITERS}
-    committed = {path.name: unpacked(path) for path in (SAMPLES / scenario.folder).iterdir() if path.name in names}
+    committed = {
+        path.name: (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+        for path in (SAMPLES / scenario.folder).iterdir()
+        if path.name in names
+    }
     generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
     assert sorted(name for name in committed | generated if committed.get(name) != generated.get(name)) == []
 
 
 def test_every_kind_has_a_sample_of_its_name() -> None:
-    """A folder, or one with steps of one job, in which it is found; kinds are those of docs/reference/kinds.md."""
     reference = (SAMPLES.parent / "docs" / "reference" / "kinds.md").read_text(encoding="utf-8")
     kinds = re.findall(r"^## (\w+)$", reference, re.MULTILINE)
     assert len(kinds) > 30
@@ -39,26 +37,18 @@ def test_every_kind_has_a_sample_of_its_name() -> None:
     assert lacking == []
 
 
-def test_every_sample_folder_says_what_it_is() -> None:
-    """Each holds a README that says the logs are generated, or recorded; the three steps did the work it gives."""
+def test_samples_say_what_they_are_and_stay_small() -> None:
     readmes = {path.parent.name: path.read_text(encoding="utf-8") for path in SAMPLES.glob("*/README.md")}
     assert readmes.keys() == {path.name for path in SAMPLES.iterdir()}
     assert "recorded on" in readmes.pop("recorded")
     assert [name for name, text in readmes.items() if "generated" not in text] == []
     (steps,) = {scenario.job.steps for scenario in SCENARIOS if scenario.folder.startswith("input_starved/")}
     assert f"--work {steps}:steps" in readmes["input_starved"]
-
-
-def test_samples_stay_small() -> None:
-    """Generated ones under one megabyte and recorded ones under 420 kB, since every wheel carries them."""
+    # Generated ones under one megabyte and recorded ones under 420 kB, since every wheel carries them.
     sizes = {path: path.stat().st_size for path in SAMPLES.rglob("*") if path.is_file()}
     recorded = sum(size for path, size in sizes.items() if RECORDED in path.parents)
     assert sum(sizes.values()) - recorded < 1_000_000
     assert recorded < 420_000
-
-
-def test_no_identity_is_left() -> None:
-    """Recorded logs hold the replaced uuid and no other, and no path of a home or a temporary folder."""
     for path in sorted(RECORDED.rglob("*.gz")):
         text = gzip.decompress(path.read_bytes())
         assert b"/tmp/" not in text

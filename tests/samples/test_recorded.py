@@ -60,7 +60,6 @@ def truth(folder: str) -> dict[str, Any]:
 
 
 def loop_seconds(step: str) -> float:
-    """Return how long the training loop took, by its own clock."""
     return float(truth(f"training_steps/{step}/1")["seconds"])
 
 
@@ -91,8 +90,21 @@ def figures(tracker: str, metric: str) -> dict[str, float | None]:
     return {step.label: step.value(metric) for step in compared(tracker).steps}
 
 
-def test_ways_of_dmon_agree() -> None:
-    """Four dmons that ran side by side, three of them without names or units, hold the same columns and near values."""
+def test_gaps_and_a_full_machine_are_found() -> None:
+    for recorder, every in WATCHED.items():
+        (path,) = (RECORDED / "phases").glob(f"{recorder}.*")
+        for kind in ("idle_gap", "startup_idle", "tail_idle"):
+            known = [pytest.approx(span, abs=2 * every + 0.6) for span in true_spans(kind)]
+            assert known == spans(analyzed(f"phases/{path.name}"), kind), (recorder, kind)
+    (wait,) = true_spans("cpu_bound")
+    for log in ("query.csv.gz", "query-0p1s.csv.gz", "dmon.txt.gz", "nvitop.csv.gz"):
+        analysis = analyzed(f"phases/{log}", "" if log == "nvitop.csv.gz" else "phases/host.csv.gz")
+        assert spans(analysis, "cpu_bound") == [pytest.approx(wait, abs=2.6)], log
+        blamed = {finding.kind for finding in analysis.findings if finding.severity != "info"}
+        assert blamed == {"cpu_bound", "idle_gap", "tail_idle"}, log
+
+
+def test_dmons_and_recorders_agree() -> None:
     ways = ("pucvmet-DT.txt", *(f"csv{way}-DT.csv" for way in ("", "-nounit", "-noheader", "-nounit-noheader")))
     one, *others = (means(read(f"forms/dmon-{name}")) for name in ways)
     for way, other in zip(ways[1:], others, strict=True):
@@ -100,32 +112,9 @@ def test_ways_of_dmon_agree() -> None:
         assert other[UTILISATION] == pytest.approx(one[UTILISATION], abs=0.01), way
         assert other[POWER] == pytest.approx(one[POWER], rel=0.02), way
         assert other[MEMORY] == one[MEMORY], way
-
-
-def test_every_gap_is_found_and_no_other() -> None:
-    """By each recorder the seven idle gaps are found to a sample or two, and no more; so are start-up and tail."""
-    for recorder, every in WATCHED.items():
-        (path,) = (RECORDED / "phases").glob(f"{recorder}.*")
-        for kind in ("idle_gap", "startup_idle", "tail_idle"):
-            known = [pytest.approx(span, abs=2 * every + 0.6) for span in true_spans(kind)]
-            assert known == spans(analyzed(f"phases/{path.name}"), kind), (recorder, kind)
-
-
-def test_waiting_for_a_full_machine_is_found() -> None:
-    """The phase in which all cores were full is found; nothing else is blamed than what happened."""
-    (known,) = true_spans("cpu_bound")
-    for log in ("query.csv.gz", "query-0p1s.csv.gz", "dmon.txt.gz", "nvitop.csv.gz"):
-        analysis = analyzed(f"phases/{log}", "" if log == "nvitop.csv.gz" else "phases/host.csv.gz")
-        assert spans(analysis, "cpu_bound") == [pytest.approx(known, abs=2.6)], log
-        blamed = {finding.kind for finding in analysis.findings if finding.severity != "info"}
-        assert blamed == {"cpu_bound", "idle_gap", "tail_idle"}, log
-
-
-def test_recorders_agree() -> None:
-    """What nine recorders say of the same seven minutes differs by their sampling and rounding alone."""
     # pmon gives what processes used of the GPU, which is not the driver's utilisation
-    others = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
-    logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in others]
+    left_out = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
+    logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in left_out]
     values = {name: means(read(f"phases/{name}")) for name in logs}
     for metric, allowed in {UTILISATION: 0.03, MEMORY: 5e8, POWER: 12.0}.items():
         told = {log: known[metric] for log, known in values.items() if metric in known}
@@ -134,7 +123,6 @@ def test_recorders_agree() -> None:
 
 
 def test_hardware_counters_settle_what_utilisation_cannot() -> None:
-    """A loop of tiny kernels shows a third of utilisation, and no multiprocessor at work."""
     ((start, end),) = true_spans("hollow_util")
     active = {}
     for name in (UTILISATION, "gpu_sm_active_ratio", "gpu_tensor_active_ratio", "gpu_dram_active_ratio"):
@@ -146,7 +134,6 @@ def test_hardware_counters_settle_what_utilisation_cannot() -> None:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_a_training_run_against_what_it_measured(run: str) -> None:
-    """Start-up, waiting, busy time and memory are what the training loop measured of itself."""
     folder = f"training_steps/{run}"
     analysis, known = analyzed(folder), truth(folder)
     times, busy = series(read(folder), UTILISATION)
@@ -174,7 +161,6 @@ def chain(runs: Sequence[str]) -> Comparison:
 
 
 def test_what_three_short_runs_a_step_show() -> None:
-    """More workers gain, each later gain is too small; training alone shows the last one, and more in all."""
     made = chain(RUNS)
     whole = [made.judged(one, other) for one, other in pairwise(STEPS)]
     alone = [made.judged_training(one, other) for one, other in pairwise(STEPS)]
@@ -189,7 +175,6 @@ def test_what_three_short_runs_a_step_show() -> None:
 
 
 def test_one_second_tells_what_a_tenth_does() -> None:
-    """Utilisation and energy of a run are the same, sampled once or ten times a second."""
     metrics = ((UTILISATION, UTILISATION, 0.12), (POWER, "gpu_power_instant_watts", 0.05))
     for step in STEPS:
         for one, other, allowed in metrics:
@@ -200,7 +185,6 @@ def test_one_second_tells_what_a_tenth_does() -> None:
 
 
 def test_mlflow_saw_the_same() -> None:
-    """The system metrics that MLflow kept are those of nvidia-smi while the run went on."""
     for step, recording in tracked("mlflow").items():
         known = truth(f"training_steps/{step}/1")
         begin, end = recording.run.started / SECOND, recording.run.ended / SECOND
@@ -214,7 +198,6 @@ def test_mlflow_saw_the_same() -> None:
 
 
 def test_neptune_saw_the_same() -> None:
-    """Zeros that its client drops are put back at ticks at which the GPU was idle or between two batches."""
     assert [*tracked("neptune")] == [*STEPS]
     for step, recording in tracked("neptune").items():
         exact, busy = series(read(f"training_steps_0p1s/{step}"), UTILISATION)
@@ -228,7 +211,6 @@ def test_neptune_saw_the_same() -> None:
 
 
 def test_what_forks_do_to_a_log_of_neptune() -> None:
-    """Loader workers write what was buffered again, and each sets off a tick: neither counts."""
     for step, recording in tracked("neptune").items():
         workers, quality = int(dict(recording.run.params)["parameters/workers"]), recording.run.quality
         (forked,) = quality.rejected
@@ -240,7 +222,6 @@ def test_what_forks_do_to_a_log_of_neptune() -> None:
 
 @pytest.mark.parametrize("tracker", STORES)
 def test_what_a_tracker_shows_of_the_chain(tracker: str) -> None:
-    """The rate of the loop, the gain of the whole job, and no claim: of single runs a large gain is unconfirmed."""
     compare, seconds = compared(tracker), {step: loop_seconds(step) for step in STEPS}
     assert figures(tracker, RATE) == {step: pytest.approx(32_768 / seconds[step], rel=0.03) for step in STEPS}
     assert {step.work_unit for step in compare.steps} == {"samples"}
@@ -256,13 +237,10 @@ def test_what_a_tracker_shows_of_the_chain(tracker: str) -> None:
     assert verdicts <= {Verdict.UNCONFIRMED, Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}
 
 
-def test_trackers_tell_the_same_training_rate() -> None:
-    """Within 1 %, though they kept different series of the same runs."""
+def test_trackers_tell_the_same_rate_and_work() -> None:
+    # Within 1 %, though they kept different series of the same runs.
     assert figures("neptune", RATE) == pytest.approx(figures("mlflow", RATE), rel=0.01)
-
-
-def test_the_work_that_mlflow_counts_is_what_was_done_while_it_recorded() -> None:
-    """Of 32,768 images a run: all but what was not logged, up to one point of a few batches, or not recorded."""
+    # Of 32,768 images a run: all but what was not logged, up to one point of a few batches, or not recorded.
     for step in compared("mlflow").steps:
         (run,) = step.runs
         work = run.analysis.run.work

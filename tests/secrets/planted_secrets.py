@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tests.cli.program import Outcome, Program
+from tests.support.program import Outcome, Program
 
 SHAPES = (
     *("ghp_{}", "glpat-{}", "hf_{}", "sk-{}", "xoxb-{}", "AKIA{}", "npm_{}", "pypi-{}", "nvapi-{}", "hvs.{}"),
@@ -61,7 +61,6 @@ class Exits:
         return {path.name for path in written}
 
     def find_leaks(self, planter: Planter) -> list[tuple[str, str]]:
-        """Return each place of a secret with the exit that shows it."""
         return sorted(
             (place, exit_)
             for secret, place in planter.places.items()
@@ -71,7 +70,6 @@ class Exits:
 
 
 def read_plain(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, as they are and decompressed."""
     content = path.read_bytes()
     yield content
     if path.suffix == ".zst":

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.logs import log
-from tests.cli.program import Program
+from tests.support.logs import log
 from tests.support.pdf_reading import needs_poppler, text
+from tests.support.program import Program
 
 
 @pytest.mark.parametrize("command", ["analyze", "report"])
@@ -25,7 +25,6 @@ def test_no_format_shows_a_name(gpureport: Program, tmp_path: Path, command: str
 
 
 def test_names_that_tell_logs_apart_are_no_way_round_it(gpureport: Program, tmp_path: Path) -> None:
-    """Names made of folders are replaced, whether they are made now or were when the logs were stored."""
     logs = [tmp_path / folder / "job" / "gpu.csv" for folder in ("secret-a", "secret-b")]
     for seconds, path in enumerate(logs, 60):
         path.parent.mkdir(parents=True)
@@ -64,7 +63,6 @@ _HIDDEN = (
 @needs_poppler
 @pytest.mark.parametrize("kind", ["param", "tag"])
 def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str) -> None:
-    """Addresses of networks and cards, and names of hosts inside params, in every format of every command."""
     for number in (1, 2):
         (tmp_path / f"gpu{number}.csv").write_text(log(60 + number) + "clara01: dora9 lost fe80::a1b2:c3d4\n")
     labels = [word for name, value in _NAMED.items() for word in (f"--{kind}", f"{name}={value}")]
@@ -106,7 +104,6 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
 def test_steps_stay_as_many_as_they_were(
     gpureport: Program, tmp_path: Path, labels: list[str], hosts: list[str]
 ) -> None:
-    """Two that differ in the names of hosts, addresses or folders alone are still compared."""
     for number in (1, 2):
         (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
     out = gpureport("compare", "gpu1.csv", "gpu2.csv", *labels, "--anonymise", "--format", "json")
@@ -125,7 +122,6 @@ def test_steps_stay_as_many_as_they_were(
 def test_groups_of_hidden_values_stay_as_many_as_they_were(
     gpureport: Program, tmp_path: Path, key: str, values: tuple[str, str], shown: list[str]
 ) -> None:
-    """`--by` tells two hosts, users or folders apart, whatever they are called now."""
     for number, value in enumerate(values, 1):
         (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
         assert gpureport("ingest", f"gpu{number}.csv", "--tag", f"{key}={value}", "--name", f"run{number}").code == 0
@@ -135,7 +131,6 @@ def test_groups_of_hidden_values_stay_as_many_as_they_were(
 
 
 def test_a_host_has_one_number_in_all_of_an_output(gpureport: Program, tmp_path: Path) -> None:
-    """With and without its domain, in every run, though another run names it or its steps are read from a file."""
     for number in (1, 2, 3):
         (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
     for number, host in ((1, "clara01"), (2, "dora9.cluster.local"), (3, "clara01.cluster.local")):

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import log, stamp
-from tests.cli.program import Program
 from tests.importers.trackers.mlflow.stores import START as MLFLOW_START
 from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import START, Schedule, loss, square
 from tests.recorder.recorded import run_record
 from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
+from tests.support.logs import log, stamp
+from tests.support.program import Program
 
 _REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
 
@@ -83,7 +83,6 @@ def _write_mlflow(path: Path, planter: Planter) -> Path:
 
 @pytest.mark.slow
 def test_runs_of_trackers(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """A database, an export and a folder: params, tags, names, hosts, series, and the name of the store."""
     export = tmp_path / f"export token={planter.plant('name of an export')}"
     _write_neptune_export(export, planter)
     _write_neptune_folder(tmp_path / "project", planter)
@@ -142,7 +141,6 @@ def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
 
 @pytest.mark.slow
 def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """Run file, headings, metrics, messages, and lines that are no rows."""
     for number in range(6):
         _write_recording(tmp_path / f"rec{number}", planter, 60 + number)
     exits.sources = set(tmp_path.rglob("*"))
@@ -213,7 +211,6 @@ _COMMANDS = {"--policy": "check", "--steps": "report", "--labels": "ingest"}
 
 @pytest.mark.slow
 def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """Settings, policies, maps, steps, tables of jobs, and logs that are none: errors quote what is wrong in them."""
     options = _write_own_files(tmp_path, planter)
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "odd.csv").write_text(f"note\ncurl {planter.plant_shaped('first line of a log')}\n{stamp(1)}, 3\n")
@@ -241,7 +238,6 @@ def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter,
 
 @pytest.mark.slow
 def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """What is typed and wrong is quoted; what is right stands in reports and in the store."""
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "two.csv").write_text(log(61))
     exits.sources = set(tmp_path.rglob("*"))
@@ -358,7 +354,6 @@ name = "{shaped("baseline in the settings")}"
 
 @pytest.mark.slow
 def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    """Reasons, sources, labels and names that settings, steps and maps hold stand in reports and gates."""
     _write_right_files(tmp_path, planter)
     exits.sources = set(tmp_path.rglob("*"))
     two = ("log1.csv", "log2.csv")

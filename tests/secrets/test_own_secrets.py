@@ -10,9 +10,9 @@ import pytest
 
 import gpureport as api
 from gpureport.cli import main
-from tests.cli.logs import HEADER, log, row
-from tests.cli.program import Program
 from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
+from tests.support.logs import HEADER, log, row
+from tests.support.program import Program
 
 _SETTINGS = '[secrets]\nnames = ["vault_id", "*_pin"]\npatterns = ["corp-"]\n'
 
@@ -27,7 +27,6 @@ def _own() -> Iterator[None]:
 
 @pytest.mark.slow
 def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
-    """By name and by pattern, in the store, in reports, in a history, and in what other processes summarise."""
     exits, planter = Exits(tmp_path), Planter()
     for number in range(3):
         (tmp_path / f"log{number}.csv").write_text(log(60 + number))
@@ -57,7 +56,6 @@ def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: Path) -> None:
-    """Whatever shows a stored run, its rows, a baseline or a night does without what the settings name by now."""
     exits, planter = Exits(tmp_path), Planter()
     metrics = f"corp-{planter.plant('metric')},corp-{planter.plant('other metric')}"
     message = f"May  5 10:01:40 node kernel: NVRM: Xid (PCI:0000:01:00): 31, name=corp-{planter.plant('driver')}, x"
@@ -95,20 +93,10 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
     assert exits.find_leaks(planter) == []
 
 
-def test_a_file_of_config_takes_the_place_of_the_one_here(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(log(60))
-    (tmp_path / "gpureport.toml").write_text("not TOML")
-    (tmp_path / "own.toml").write_text(_SETTINGS)
-    for option in (["--config", "own.toml"], ["--config=own.toml"]):
-        shown = gpureport("analyze", "log.csv", "--param", "vault_id=4711", "--format", "json", *option)
-        assert (shown.code, "4711" in shown.out) == (0, False)
-
-
 @pytest.mark.parametrize("command", [("runs",), ("ingest", "log.csv"), ("analyze", "log.csv")])
 def test_without_readable_settings_no_command_begins(
     gpureport: Program, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    """It could show what they name; help is printed all the same."""
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "gpureport.toml").write_text('[secrets]\npatterns = ["(a+)+"]\n')
     refused = gpureport(*command)
@@ -119,7 +107,6 @@ def test_without_readable_settings_no_command_begins(
 
 @pytest.mark.parametrize("name", ["secret", "Secrets", "secerts"])
 def test_a_misspelt_section_of_secrets_is_refused(gpureport: Program, tmp_path: Path, name: str) -> None:
-    """What it names would be shown."""
     (tmp_path / "gpureport.toml").write_text(f'\n[{name}]\nnames = ["vault_id"]\n')
     refused = gpureport("runs")
     assert (refused.code, refused.out) == (2, "")
@@ -129,7 +116,6 @@ def test_a_misspelt_section_of_secrets_is_refused(gpureport: Program, tmp_path: 
 def test_a_mistake_elsewhere_stops_only_who_reads_it(
     gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The secrets hold all the same; what a shell asks for on Tab reads no settings at all."""
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "gpureport.toml").write_text(f"{_SETTINGS}[[polcy]]\n")
     assert gpureport().code == 0
@@ -147,7 +133,6 @@ def test_a_mistake_elsewhere_stops_only_who_reads_it(
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no /dev/fd")
 @pytest.mark.parametrize("command", ["check", "analyze", "explain"])
 def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, command: str) -> None:
-    """`--config <(make-settings)`: the pipe is empty the second time, and a gate would lose its rules."""
     (tmp_path / "log.csv").write_text(log(60))
     shown = []
     arguments = {
@@ -170,7 +155,13 @@ def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, co
     assert "4711" not in shown[1].out
 
 
-def test_settings_of_a_call(tmp_path: Path) -> None:
+def test_settings_of_a_call_and_of_a_file_here(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(log(60))
+    (tmp_path / "gpureport.toml").write_text("not TOML")
+    (tmp_path / "own.toml").write_text(_SETTINGS)
+    for option in (["--config", "own.toml"], ["--config=own.toml"]):
+        shown = gpureport("analyze", "log.csv", "--param", "vault_id=4711", "--format", "json", *option)
+        assert (shown.code, "4711" in shown.out) == (0, False)
     (tmp_path / "log.csv").write_text(log(60))
     (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
     found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})
@@ -178,7 +169,6 @@ def test_settings_of_a_call(tmp_path: Path) -> None:
 
 
 def test_settings_of_a_call_hold_for_extra_columns(tmp_path: Path) -> None:
-    """What a log says beside the metrics is read before the settings are."""
     rows = [row(second) for second in range(60)]
     text = "\n".join([f"{HEADER}, badge", *(f"{each}, corp-4711" for each in rows), ""])
     (tmp_path / "log.csv").write_text(text)

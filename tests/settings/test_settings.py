@@ -8,9 +8,9 @@ import pytest
 
 from gpureport import testing
 from gpureport.errors import SettingsError
-from tests.cli.program import Program, program
 from tests.patience import patience
 from tests.support.logs import log, write
+from tests.support.program import Program, program
 
 REFUSED = {
     '\n[prices]\n# what we pay\ngpu_hour = "two"\n': ":4: ",
@@ -55,7 +55,6 @@ def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_refused(gpureport: Program, tmp_path: Path) -> None:
-    """A mistyped heading would otherwise be limits, or prices, that nobody misses."""
     path = tmp_path / "gpureport.toml"
     for text, where in REFUSED.items():
         path.write_text(text)
@@ -66,15 +65,7 @@ def test_what_is_refused(gpureport: Program, tmp_path: Path) -> None:
         assert "hunter2" not in done.err
 
 
-def test_mistakes_have_codes() -> None:
-    for content, code in CODES:
-        with pytest.raises(SettingsError) as refused:
-            testing.check(content)
-        assert refused.value.code == code
-
-
 def test_what_is_read(gpureport: Program, tmp_path: Path) -> None:
-    """The file of this folder counts without being named; another one is named; without one there is no price."""
     assert "EUR" not in gpureport("analyze", "gpu.csv", "--format", "json").out
     for path, words in ((tmp_path / "gpureport.toml", ()), (tmp_path / "b.toml", ("--config", "b.toml"))):
         path.write_text(
@@ -86,8 +77,12 @@ def test_what_is_read(gpureport: Program, tmp_path: Path) -> None:
     assert gpureport("analyze", "gpu.csv", "--config", "none.toml").code == 2
 
 
-def test_tables_without_end_are_read_at_once(gpureport: Program, tmp_path: Path) -> None:
-    """Each key has its line, however many tables there are: 20,000 took minutes; and a line may be long."""
+def test_mistakes_have_codes_and_many_tables_take_no_time(gpureport: Program, tmp_path: Path) -> None:
+    for content, code in CODES:
+        with pytest.raises(SettingsError) as refused:
+            testing.check(content)
+        assert refused.value.code == code
+    # Each key has its line, however many tables there are: 20,000 took minutes; and a line may be long.
     (tmp_path / "gpureport.toml").write_text('[[policy]]\nthat = "x"\n' * 20_000)
     with patience(15):
         done = gpureport("check", "gpu.csv", "--fail-on", "problem")

@@ -28,52 +28,39 @@ def checks(before: Analysis, after: Analysis) -> dict[str, dict[str, Any]]:
     return {check["check"]: check for check in document(before, after)["comparability"]}
 
 
-def test_equal_recordings_are_comparable() -> None:
+def test_what_differs_is_doubtful_and_what_is_missing_is_unknown() -> None:
+    cases: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("gpu_models", {"model": "NVIDIA L4"}, {"model": None}),
+        ("driver", {"driver": "610.1"}, {"driver": None}),
+        ("power_limit", {"power_limit_watts": 350.0}, {"power_limit_watts": None}),
+    ]
+    for check, other, silent in cases:
+        differs, missing = (checks(run("a"), run("b", replace(H100, **each)))[check] for each in (other, silent))
+        assert (differs["comparable"], differs["reason_code"]) == (False, check), check
+        assert (missing["comparable"], missing["reason_code"], missing["after"]) == (None, "not_known", None), check
+
+
+def test_power_read_in_another_way_is_doubtful() -> None:
+    cases: list[tuple[tuple[str, str], tuple[str, str], bool | None]] = [
+        (("power", "1 s"), ("power", "1 s"), True),
+        (("power", "1 s"), ("power", "instant"), False),
+        (("power", "unknown"), ("power", "1 s"), None),
+        (("power", "1 s"), ("clock", "1 s"), None),
+    ]
+    for before, after, comparable in cases:
+        sides = [
+            run(name, replace(H100, power_window=window), **{metric: 200.0})  # type: ignore[arg-type]  # a series
+            for name, (metric, window) in (("a", before), ("b", after))
+        ]
+        assert checks(*sides)["power_reading"]["comparable"] is comparable, (before, after)
+
+
+def test_recordings_that_are_equal_or_of_other_gpus_length_and_interval() -> None:
     found = checks(run("a"), run("b"))
     assert {check["reason_code"] for check in found.values()} <= {"", "not_known"}
     assert (found["gpu_models"]["before"], found["gpu_models"]["comparable"]) == ("NVIDIA H100 80GB HBM3", True)
     assert (found["sampling_interval"]["before"], found["sampling_interval"]["unit"]) == (1.0, "s")
     assert (found["power_limit"]["after"], found["driver"]["after"]) == ("700 W", "550.54")
-
-
-@pytest.mark.parametrize(
-    ("check", "other", "silent"),
-    [
-        ("gpu_models", {"model": "NVIDIA L4"}, {"model": None}),
-        ("driver", {"driver": "610.1"}, {"driver": None}),
-        ("power_limit", {"power_limit_watts": 350.0}, {"power_limit_watts": None}),
-    ],
-)
-def test_what_differs_is_doubtful_and_what_is_missing_is_unknown(
-    check: str, other: dict[str, Any], silent: dict[str, Any]
-) -> None:
-    differs, missing = (checks(run("a"), run("b", replace(H100, **each)))[check] for each in (other, silent))
-    assert (differs["comparable"], differs["reason_code"]) == (False, check)
-    assert (missing["comparable"], missing["reason_code"], missing["after"]) == (None, "not_known", None)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "comparable"),
-    [
-        (("power", "1 s"), ("power", "1 s"), True),
-        (("power", "1 s"), ("power", "instant"), False),
-        (("power", "unknown"), ("power", "1 s"), None),
-        (("power", "1 s"), ("clock", "1 s"), None),
-    ],
-)
-def test_power_read_in_another_way_is_doubtful(
-    before: tuple[str, str], after: tuple[str, str], *, comparable: bool | None
-) -> None:
-    """An average of a second is not a reading of the moment; a window nobody knows tells nothing."""
-    sides = [
-        run(name, replace(H100, power_window=window), **{metric: 200.0})  # type: ignore[arg-type]  # a series
-        for name, (metric, window) in (("a", before), ("b", after))
-    ]
-    assert checks(*sides)["power_reading"]["comparable"] is comparable
-
-
-def test_number_of_gpus_length_and_interval() -> None:
-    """Another number of GPUs, twice the length and a finer sampling are doubts; the same work in less time is none."""
     found = checks(run("a", gpus=2), run("b", gpus=4, seconds=1300, interval=5.0))
     doubted = {name for name, check in found.items() if check["comparable"] is False}
     assert {"gpu_count", "duration", "sampling_interval"} <= doubted
@@ -94,17 +81,12 @@ def test_less_than_twenty_seconds_are_too_short() -> None:
         assert {check["check"]: check["comparable"] for check in told}["observed_time"] is is_enough, lengths
 
 
-def test_work_in_other_units_and_the_same_run_are_doubtful() -> None:
-    """Steps are not tokens; a run set against itself says nothing about a change."""
+def test_work_and_zones_are_doubted_only_where_they_differ() -> None:
     steps, tokens = (run(unit, work=Work(amount=5, unit=unit)) for unit in ("steps", "tokens"))
     assert checks(steps, tokens)["work_unit"]["comparable"] is False
     assert checks(run("a"), tokens)["work_unit"]["comparable"] is False
     assert checks(run("a"), run("b"))["work_unit"]["comparable"] is None
     assert checks(run("a"), run("a"))["different_runs"]["comparable"] is False
-
-
-def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
-    """Two unknown zones are not equal ones; no figure depends on the time of day."""
     zoned = {zone: run(str(zone), info={"timezone": zone}) for zone in (None, "UTC", "Europe/Berlin")}
     for before, after, comparable in ((None, "UTC", None), (None, None, None), ("UTC", "Europe/Berlin", True)):
         other = replace(zoned[after], run=replace(zoned[after].run, id="other", name="other"))
@@ -131,7 +113,6 @@ def became(*runs: Analysis) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_new_persisting_and_resolved() -> None:
-    """A finding is told by its fingerprint; several of one are counted."""
     more = finding("idle_gap", (200, 230), lost=30.0, cause="data")
     found = became(having("a", GAP, more, HOT), having("b", GAP, LATER))
     assert {change: [(each["kind"], each["devices"]) for each in all_of] for change, all_of in found.items()} == {
@@ -158,21 +139,15 @@ def test_new_persisting_and_resolved() -> None:
     ids=["more devices", "another cause", "not judged after", "not judged before", "another device", "too short"],
 )
 def test_what_becomes_of_a_finding(before: Analysis, after: Analysis, expected: dict[str, str]) -> None:
-    """What was not judged, or for too short a time, is neither resolved nor new."""
     assert {change: found[0]["reason_code"] for change, found in became(before, after).items()} == expected
 
 
-def test_repetitions_are_counted_and_their_loss_averaged() -> None:
-    """Of two runs one has the finding: half its loss is that of a run. Those that could be judged tell."""
+def test_findings_are_counted_over_runs_and_devices() -> None:
     (stays,) = became(having("a", GAP, step="s"), having("b", step="s"), having("c", GAP))["persisting"]
     assert (stays["before"]["runs"], stays["before"]["lost_gpu_seconds"]) == (1, 10.0)
     for other in (having("d", step="s", missing=[MISSING]), having("d", step="s", seconds=50)):
         (gone,) = became(having("a", GAP), having("b", step="s"), having("c", step="s"), other)["resolved"]
         assert (gone["reason_code"], gone["judged"]) == ("", [2, 3])
-
-
-def test_what_moved_to_other_devices_is_still_there() -> None:
-    """By kind and cause, over all devices, as the table of gains says it."""
     found = document(having("a", GAP, HOT), having("b", LATER))["gains"][1]["findings"]
     kinds = {change: [each["kind"] for each in all_of] for change, all_of in found.items() if all_of}
     assert kinds == {"persisting": ["idle_gap"], "resolved": ["thermal_throttle"]}
@@ -194,7 +169,6 @@ def neptune() -> list[Analysis]:
 @pytest.mark.tracker
 @needs_trackers
 def test_twenty_seconds_are_no_step(mlflow: list[Analysis]) -> None:
-    """Whatever two of the three runs hold, neither is long enough; what is missing says so for itself."""
     for pair in permutations(mlflow, 2):
         found = compared(*pair).deltas
         assert {each.verdict for each in found} == {Verdict.NOT_ENOUGH_DATA}
@@ -208,7 +182,6 @@ def test_twenty_seconds_are_no_step(mlflow: list[Analysis]) -> None:
 @pytest.mark.tracker
 @needs_trackers
 def test_trackers_are_not_set_against_each_other(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
-    """Both values of everything that bars a figure: recorders, GPUs, limits, sampling, work."""
     failed = {name: each for name, each in checks(mlflow[1], neptune[0]).items() if each["comparable"] is False}
     said = {
         name: (failed[name]["before"], failed[name]["after"]) for name in ("source_kind", "gpu_memory", "work_unit")

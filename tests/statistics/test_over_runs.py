@@ -1,5 +1,6 @@
-"""What several runs tell together: which GPUs would hold a peak, how work scales, the largest batch, and goals."""
+"""False claims on equal steps stay rare; and what several runs say together."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ import pytest
 
 from gpureport import Analysis
 from gpureport.errors import SettingsError
-from gpureport.testing import GIB, Work, check
+from gpureport.testing import GIB, Delta, Floats, Verdict, Work, check
 from tests.statistics.learning import learning
-from tests.statistics.runs import compared, document, level, made
+from tests.statistics.processes import Process, autoregressive, processes
+from tests.statistics.runs import TRAINING_RATE, Points, compared, delta, document, level, made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,23 +49,20 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
     assert (fuller["L4"], fuller["RTX 3090"]) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("memory", "code", "fits"),
-    [
+def test_nothing_is_said_from_a_peak_that_is_no_need() -> None:
+    cases: list[tuple[Any, str, set[bool | None]]] = [
         (GROWING * 0, "unused", set()),
         (np.concatenate([np.full(10, 1.0), np.full(290, 60.0)]), "preallocated", set()),
         (np.full(300, 30.0), "perhaps_preallocated", {True, None}),
         (None, "not_recorded", set()),
-    ],
-)
-def test_nothing_is_said_from_a_peak_that_is_no_need(memory: Any, code: str, fits: set[bool | None]) -> None:
-    """Memory taken in one step and kept is what a framework takes, whatever is looked for; and no finding is made."""
-    run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
-    for one in (run, replace(run, findings=())):
-        found = fit(one)
-        assert (found["reason_code"], found["smallest"] is None or None in fits) == (code, True)
-        assert {each["fits"] for each in found["kinds"]} == fits
-    assert over("gpu_kinds", run, OTHER) == []
+    ]
+    for memory, code, fits in cases:
+        run = made("a", util=level(90, 300), **({} if memory is None else {"memory": memory}))
+        for one in (run, replace(run, findings=())):
+            found = fit(one)
+            assert (found["reason_code"], found["smallest"] is None or None in fits) == (code, True), code
+            assert {each["fits"] for each in found["kinds"]} == fits, code
+        assert over("gpu_kinds", run, OTHER) == [], code
 
 
 def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
@@ -133,7 +132,6 @@ def test_the_largest_batch_that_fits() -> None:
 
 
 def test_batches_that_tell_nothing_of_memory() -> None:
-    """Other precision, memory that does not grow, other numbers of GPUs, sizes without end, and one size."""
     for runs in (
         [*batches(("64", 10.7)), *batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})],
         [*batches(("32", 20.0)), *batches(("64", 26.0), gpus=2)],
@@ -163,7 +161,6 @@ def test_batches_that_tell_nothing_of_memory() -> None:
     ],
 )
 def test_targets(text: str, expected: tuple[str, float] | None) -> None:
-    """A name and a number; a metric whose direction no name tells needs one."""
     runs: Sequence[Analysis] = [learning(name, {"val_accuracy": ([60.0], [0.7])}) for name in "ab"]
     better = dict.fromkeys(("top-1", "a=b"), "higher")
     if expected is None:
@@ -194,7 +191,6 @@ def test_goals_that_say_nothing_are_refused() -> None:
     ],
 )
 def test_mistakes_in_settings_are_named(tmp_path: Path, text: str, code: str) -> None:
-    """With their line, where one line is wrong."""
     path = tmp_path / "gpureport.toml"
     path.write_text(f"[training]\n{text}\n", encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
@@ -204,7 +200,6 @@ def test_mistakes_in_settings_are_named(tmp_path: Path, text: str, code: str) ->
 
 
 def test_settings_say_which_way_a_metric_gets_better(tmp_path: Path) -> None:
-    """And the target; that of the call counts instead."""
     path = tmp_path / "gpureport.toml"
     rule = '[[policy]]\nlimit = "training gain best <= 0.9"\n[[policy]]\nlimit = "seconds_to_target <= 1 h"\n'
     path.write_text(f'{rule}[training]\nbetter = {{ gain = "lower" }}\ntarget = "gain=0.6"\n', encoding="utf-8")
@@ -212,3 +207,88 @@ def test_settings_say_which_way_a_metric_gets_better(tmp_path: Path) -> None:
     best, reached = check(path, run)
     assert [best.value, reached.value] == pytest.approx([0.4, 120], abs=11)
     assert check(path, run, target="gain=0.95")[1].value == pytest.approx(60, abs=11)
+
+
+SECONDS = 1800
+SEED = 20_261_121
+
+
+def share(values: Floats) -> Floats:
+    return np.asarray(np.round(np.clip(values, 0, 100)), dtype=np.float64)
+
+
+def pairs(make: Callable[[np.random.Generator], Floats], count: int, rng: np.random.Generator) -> list[Delta]:
+    return [delta(compared(*(made(name, util=share(make(rng))) for name in "ab"))) for _ in range(count)]
+
+
+def is_claimed(found: Delta) -> bool:
+    if found.verdict not in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
+        return True
+    if found.interval is None or found.difference is None:
+        return False
+    low, high = found.interval
+    return abs(found.difference) > 0.02 and not low <= 0 <= high
+
+
+def test_false_claims_on_equal_steps_stay_rare() -> None:
+    """A/A at an autocorrelation of 0.9, pairs of twenty minutes: verdicts on at most 7% of them."""
+    found = pairs(lambda rng: 80 + autoregressive(1200, 0.9, 3.0, rng), 60, np.random.default_rng(11))
+    assert sum(each.verdict is not Verdict.NO_CLEAR_CHANGE for each in found) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [30, 60, 120, 300, 450])
+@pytest.mark.parametrize("process", processes(), ids=lambda process: process.name)
+def test_two_short_runs_of_one_process_seldom_differ(process: Process, seconds: int) -> None:
+    """Whatever changes more slowly than they are long: at most 14% of 200 pairs are called different."""
+    found = pairs(lambda rng: process.make(seconds, rng), 200, np.random.default_rng([SEED, 5, seconds]))
+    assert sum(map(is_claimed, found)) <= 0.14 * 200
+
+
+@pytest.mark.slow
+def test_repetitions_of_any_length_keep_their_promise() -> None:
+    """Three runs a side that differ by two points among themselves: 95% of 80 intervals hold six points, or none."""
+    for seconds in (40, 600):
+        rng = np.random.default_rng([12, seconds])
+        for gain in (0.0, 6.0):
+            inside = claimed = 0
+            for _ in range(80):
+                runs = [
+                    made(
+                        f"{step}{k}",
+                        step=step,
+                        util=np.round(mean + rng.normal(0, 2) + autoregressive(seconds, 0.9, 3.0, rng)),
+                    )
+                    for step, mean in (("a", 70.0), ("b", 70.0 + gain))
+                    for k in range(3)
+                ]
+                found = delta(compared(*runs))
+                assert found.interval is not None
+                inside += found.interval[0] <= gain / 100 <= found.interval[1]
+                claimed += found.verdict in {Verdict.BETTER, Verdict.WORSE}
+            # three standard errors below and above what is promised
+            assert inside >= 70, (seconds, gain)
+            assert gain > 0 or claimed <= 10, seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phi", [0.5, 0.9])
+def test_intervals_of_a_pair_hold_the_ratio_of_training_rates(phi: float) -> None:
+    """Half an hour, the first half minute of it at a quarter of the rate, 300 times: a tenth more lies inside."""
+    rng = np.random.default_rng([7, round(10 * phi)])
+    inside = 0
+    for _ in range(300):
+        found = delta(compared(scattered("a", 100.0, phi, rng), scattered("b", 110.0, phi, rng)), TRAINING_RATE)
+        assert found.interval is not None
+        assert found.before is not None
+        low, high = (1 + end / found.before for end in found.interval)
+        inside += low <= 1.1 <= high
+    assert 0.92 <= inside / 300 <= 0.98
+
+
+def scattered(name: str, rate: float, phi: float, rng: np.random.Generator) -> Analysis:
+    rates = rate * (1 + autoregressive(SECONDS, phi, 0.05, rng))
+    rates[:30] /= 4
+    points: Points = [(second + 1.0, second, "samples_per_second", float(each)) for second, each in enumerate(rates)]
+    work = Work(amount=float(rates.sum()), unit="samples")
+    return made(name, util=np.full(SECONDS, 90.0), training=points, work=work)

@@ -92,7 +92,6 @@ def of_equal_time(seed: int, runs: int, points: int, worse: float = 0.0, sides: 
 @pytest.mark.parametrize("points", [12, 60])
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
 def test_runs_of_the_same_time_are_compared_at_equal_work(runs: int, verdict: str, points: int) -> None:
-    """The slower ones got less far, and trained as well; a loss that is worse there is found."""
     for seed, sides in ((0, 1), (1, -1), (2, 1)):
         equal, worse = (of_equal_time(seed, runs, points, by, sides) for by in (0.0, 1.0))
         assert (equal["verdict_code"], equal["fell"], equal["at_end"]) == ("no_clear_change", False, False)
@@ -116,9 +115,8 @@ ONE, TWO = ({"size": by, "batch_size": str(32 * by)} for by in (1, 2))
 EPOCHS, SAMPLES = (Work(amount=20, unit=unit) for unit in ("epochs", "samples"))
 
 
-@pytest.mark.parametrize(
-    ("base", "step", "expected"),
-    [
+def test_work_is_what_all_runs_count_alike() -> None:
+    cases: list[tuple[dict[str, Any], dict[str, Any], Any]] = [
         ({"count": 100}, {"count": 101}, ("steps", 99, True)),
         ({"count": 100}, {"count": 103}, ("steps", 99, False)),
         ({"count": 1}, {"count": 1}, "work_not_logged"),
@@ -139,27 +137,18 @@ EPOCHS, SAMPLES = (Work(amount=20, unit=unit) for unit in ("epochs", "samples"))
             {"count": 100, "samples_per_second_": 16.0, "epoch_": np.arange(100) / 5},
             ("epochs", 5.9, False),
         ),
-    ],
-)
-def test_work_is_what_all_runs_count_alike(base: dict[str, Any], step: dict[str, Any], expected: Any) -> None:
-    """Steps of one size, samples where sizes are known, or epochs; otherwise there is no verdict."""
-    change = changes([counted("a", **base)], [counted("b", **step)])[0]
-    found = (change["work_unit"], pytest.approx(change["work"]), change["at_end"])
-    assert (change["reason_code"] if isinstance(expected, str) else found) == expected
-    if isinstance(expected, str):
-        assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False)
-        assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None)
-
-
-def test_the_value_at_equal_work_is_a_mean_of_many_or_between_two() -> None:
-    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
-        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
-        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
+    ]
+    for base, step, expected in cases:
+        change = changes([counted("a", **base)], [counted("b", **step)])[0]
+        found = (change["work_unit"], pytest.approx(change["work"]), change["at_end"])
+        assert (change["reason_code"] if isinstance(expected, str) else found) == expected, (base, step)
+        if isinstance(expected, str):
+            assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False), (base, step)
+            assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None), (base, step)
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
 def test_a_fall_is_said_as_surely_as_runs_allow(runs: int, verdict: str) -> None:
-    """Single runs claim nothing, and are warned of all the same."""
     for change in over_seeds(runs, 0.61, 3):
         assert (change["fell"], change["verdict_code"], change["leading"]) == (True, verdict, True)
         assert change["difference"] == pytest.approx(-0.18, abs=0.05)
@@ -167,8 +156,10 @@ def test_a_fall_is_said_as_surely_as_runs_allow(runs: int, verdict: str) -> None
     assert not fallen([each for after in (0.79, 0.9) for each in over_seeds(runs, after, 3)])
 
 
-def test_a_loss_that_rises_is_worse() -> None:
-    """By its name a lower value is the better one."""
+def test_values_at_equal_work_and_losses_that_rise() -> None:
+    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
+        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
+        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
     base, step = learning_step("a", {"val_loss": [0.9, 0.5, 0.4]}), learning_step("b", {"val_loss": [2.0, 1.8]})
     change = changes(base, step)[0]
     assert (change["higher_is_better"], change["fell"], change["verdict_code"]) == (False, True, "unconfirmed")
@@ -178,8 +169,16 @@ def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[
     return list(dict.fromkeys((each["name"], each["leading"]) for each in changes(base, step, **options)))
 
 
-def test_validation_counts_before_training_and_single_batches() -> None:
-    """Those of single batches are shown only where nothing else is; what a person names counts most."""
+@pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (2, "worse")])
+def test_a_run_that_diverged_is_worse(runs: int, verdict: str) -> None:
+    good, bad = {"loss": [0.9, 0.5, 0.4]}, {"loss": [0.9, 7.0, float("nan")]}
+    alike, other = learning_step("a", *[good] * runs), learning_step("b", *[good] * (runs - 1), bad)
+    change = changes(alike, other)[0]
+    assert (change["fell"], change["verdict_code"], change["after"]["diverged"]) == (True, verdict, 1)
+    assert (change["after"]["best"], bool(changes(other, alike)[0]["fell"])) == (pytest.approx(0.4, abs=0.51), False)
+
+
+def test_which_metrics_lead_and_which_are_compared() -> None:
     values = [0.5, 0.4, 0.3]
     base, step = (
         learning_step(label, dict.fromkeys(("train_loss_step", "loss", "val_loss", "val_acc", "lr"), values))
@@ -189,27 +188,10 @@ def test_validation_counts_before_training_and_single_batches() -> None:
     assert leading(base, step, better={"lr": "higher"})[:2] == [("lr", True), ("val_acc", True)]
     base, step = (learning_step(label, {"train_loss_step": values}) for label in "ab")
     assert [name for name, _ in leading(base, step)] == ["train_loss_step"]
-
-
-def test_what_only_one_step_recorded_does_not_lead() -> None:
-    """Otherwise a new validation metric would hide that the training loss rose."""
     base = learning_step("a", {"loss": [0.2] * 5})
     found = changes(base, learning_step("b", {"loss": [0.9] * 5, "val_loss": [0.9] * 5}))
     told = {each["name"]: (each["leading"], each["verdict_code"]) for each in found}
     assert told == {"val_loss": (False, "not_enough_data"), "loss": (True, "unconfirmed")}
-
-
-@pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (2, "worse")])
-def test_a_run_that_diverged_is_worse(runs: int, verdict: str) -> None:
-    """Its end is no number that a mean could show."""
-    good, bad = {"loss": [0.9, 0.5, 0.4]}, {"loss": [0.9, 7.0, float("nan")]}
-    alike, other = learning_step("a", *[good] * runs), learning_step("b", *[good] * (runs - 1), bad)
-    change = changes(alike, other)[0]
-    assert (change["fell"], change["verdict_code"], change["after"]["diverged"]) == (True, verdict, 1)
-    assert (change["after"]["best"], bool(changes(other, alike)[0]["fell"])) == (pytest.approx(0.4, abs=0.51), False)
-
-
-def test_a_metric_of_any_name_is_compared_where_a_person_names_it() -> None:
     base, step = (
         learning_step(label, *({"gain": [end + k / 100] * 5} for k in range(3)))
         for label, end in (("a", 5.0), ("b", 1.0))
@@ -222,27 +204,19 @@ def accuracies(label: str, *ends: float) -> list[Analysis]:
     return learning_step(label, *({"val_acc": [end] * 5} for end in ends))
 
 
-def test_one_run_of_three_that_went_wrong_is_seen() -> None:
-    """It widens the interval of the mean so far that this shows no change."""
+def test_repetitions_of_an_accuracy_are_judged_together() -> None:
     base, step = accuracies("a", 0.78, 0.79, 0.80), accuracies("b", 0.79, 0.80, 0.1)
     change = changes(base, step)[0]
     assert (change["verdict_code"], change["fell"], change["failed"]) == ("no_clear_change", True, pytest.approx([0.1]))
     back = changes(step, base)[0]
     assert (back["failed"], back["fell"]) == ([], False)
-
-
-def test_an_accuracy_in_per_cent_is_judged_as_a_share() -> None:
-    """Not by a tenth of itself: 79 and 73 are as far apart as 0.79 and 0.73."""
+    change = changes(accuracies("a", 0.77, 0.79, 0.80), accuracies("b", 0.70, 0.73, 0.765))[0]
+    assert (change["interval"][1] > 0, change["verdict_code"]) == (True, "worse")
+    # Not by a tenth of itself: 79 and 73 are as far apart as 0.79 and 0.73.
     for scale in (1, 100):
         change = changes(accuracies("a", 0.79 * scale), accuracies("b", 0.73 * scale))[0]
         assert (change["fell"], change["full_scale"]) == (True, scale)
         assert change["margin"] == pytest.approx(0.0342 * scale, abs=0.0001 * scale)
-
-
-def test_repetitions_far_apart_and_separate_are_worse_though_few() -> None:
-    """Three runs tell their scatter badly: a fall of five points is seen all the same."""
-    change = changes(accuracies("a", 0.77, 0.79, 0.80), accuracies("b", 0.70, 0.73, 0.765))[0]
-    assert (change["interval"][1] > 0, change["verdict_code"]) == (True, "worse")
 
 
 def figure(values: list[float], name: str = "val_accuracy", every: float = 5.0) -> dict[str, Any]:
@@ -251,26 +225,17 @@ def figure(values: list[float], name: str = "val_accuracy", every: float = 5.0) 
     return before
 
 
-def test_the_end_of_a_metric_is_the_mean_of_its_last_tenth() -> None:
-    """One outlier among the last ten moves it by a tenth; of few values two or three of the last stand for it."""
+def test_ends_best_values_and_spread_of_a_metric() -> None:
     assert figure([0.7] * 99 + [0.2])["final"] == pytest.approx(0.65)
     for count, last in ((1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (20, 3), (100, 10)):
         values = [0.0] * (count - last) + [0.8] * last
         assert figure(values)["final"] == pytest.approx(0.8), count
         if count > last:
             assert figure([0.0] * (count - last + 1) + [0.8] * (last - 1))["final"] < 0.79, count
-
-
-def test_the_best_value_depends_on_the_direction() -> None:
-    """The first of the best values, in seconds since the start of the job."""
     values = [0.1, 0.5, 0.9, 0.9]
     highest, lowest = figure(values, every=100.0), figure(values, "val_loss", every=100.0)
     assert (highest["best"], highest["best_seconds"]) == (0.9, pytest.approx(300, abs=1))
     assert (lowest["best"], lowest["best_seconds"]) == (0.1, pytest.approx(100, abs=1))
-
-
-def test_spread_leaves_out_what_the_run_still_learns() -> None:
-    """A straight rise has none; scatter about it is found."""
     rise = np.linspace(0.2, 0.8, 100)
     assert figure(rise.tolist())["spread"] == pytest.approx(0, abs=1e-9)
     noisy = rise + np.random.default_rng(1).normal(0, 0.01, 100)
@@ -279,7 +244,6 @@ def test_spread_leaves_out_what_the_run_still_learns() -> None:
 
 
 def test_a_missing_value_was_logged_as_no_number() -> None:
-    """As trackers hold one: the run ended without a number. Curves are in the order of time, whatever the rows."""
     points = [(20.0, "val_acc", 0.5), (30.0, "loss", None), (10.0, "loss", 0.9), (10.0, "val_acc", 0.1)]
     runs = [analyze(with_training(recording(util=level(90, 100, seed)), points)) for seed in range(2)]
     found = {each["name"]: each["before"] for each in document(*runs)["quality"]}
@@ -299,7 +263,6 @@ def targets(*runs: Analysis, target: str = GOAL) -> list[dict[str, Any]]:
 
 
 def test_time_to_target_is_that_of_the_first_value_beyond_it() -> None:
-    """Within the two seconds that values are apart, with the GPU time and the cost until then."""
     for constant in (40.0, 80.0, 150.0):
         truth = -constant * log((0.8 - 0.7) / (0.8 - 0.1))
         found = targets(sooner("a", "a", constant, is_priced=True), sooner("b", "b", 40.0))[0]
@@ -310,23 +273,20 @@ def test_time_to_target_is_that_of_the_first_value_beyond_it() -> None:
     assert targets(loss, sooner("b", "b", 40.0), target="val_loss=0.5")[0]["seconds"] == pytest.approx(120, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("curves", "code"),
-    [
+def test_a_run_without_a_time_says_why() -> None:
+    """No time is never a time of 0."""
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "not_recorded"),
         ({"val_loss": ([60.0], [0.9])}, "not_recorded"),
         ({"val_accuracy": ([60.0, 90.0], [0.3, float("nan")])}, "not_reached"),
         ({"val_accuracy": ([-60.0, 90.0], [0.8, 0.9])}, "before_recording"),
-    ],
-)
-def test_a_run_without_a_time_says_why(curves: dict[str, Any], code: str) -> None:
-    """No time is never a time of 0."""
-    (found,) = targets(learning("a", curves, step="a"), sooner("b", "b", 40.0))[0]["runs"]
-    assert (found["seconds"], found["gpu_seconds"], found["reason_code"]) == (None, None, code)
+    ]
+    for curves, code in cases:
+        (found,) = targets(learning("a", curves, step="a"), sooner("b", "b", 40.0))[0]["runs"]
+        assert (found["seconds"], found["gpu_seconds"], found["reason_code"]) == (None, None, code), code
 
 
 def test_a_step_has_a_time_only_where_each_run_reached_it() -> None:
-    """Those that did must not speak for those that did not. Values without times tell no time."""
     runs, other = [sooner("a", "s", 40.0), sooner("b", "s", 90.0)], sooner("z", "z", 40.0)
     whole = targets(*runs, other)[0]
     each = [run["seconds"] for run in whole["runs"]]
@@ -338,7 +298,6 @@ def test_a_step_has_a_time_only_where_each_run_reached_it() -> None:
 
 
 def test_repetitions_show_which_step_is_sooner() -> None:
-    """As a ratio, whose interval their scatter gives; single runs claim nothing."""
     runs = [sooner(f"{s}{k}", s, by * (1 + k / 50)) for s, by in (("a", 80.0), ("b", 40.0)) for k in range(3)]
     found = delta(compared(*runs, target=GOAL), TO_TARGET)
     assert (found.verdict, found.basis, found.unit) == (Verdict.BETTER, "replicates", "s")
@@ -351,18 +310,15 @@ def test_repetitions_show_which_step_is_sooner() -> None:
     assert TO_TARGET not in {each.metric for each in compared(*runs).deltas}
 
 
-@pytest.mark.parametrize(
-    ("runs", "ends", "verdict"),
-    [
+def test_a_target_that_one_step_never_reached() -> None:
+    cases: list[tuple[int, tuple[float, float], Verdict]] = [
         (1, (0.8, 0.6), Verdict.UNCONFIRMED),
         (2, (0.8, 0.6), Verdict.WORSE),
         (2, (0.6, 0.8), Verdict.BETTER),
         (2, (0.6, 0.6), Verdict.NOT_ENOUGH_DATA),
-    ],
-)
-def test_a_target_that_one_step_never_reached(runs: int, ends: tuple[float, float], verdict: Verdict) -> None:
-    """A step that never gets there is worse, though it has no time."""
-    each = [sooner(f"{s}{k}", s, 60.0, end=end) for s, end in zip("ab", ends, strict=True) for k in range(runs)]
-    found = delta(compared(*each, target=GOAL), TO_TARGET)
-    assert (found.verdict, reason(found)) == (verdict, "target_not_reached")
-    assert (found.before is None, found.after is None) == (ends[0] < 0.7, ends[1] < 0.7)
+    ]
+    for runs, ends, verdict in cases:
+        each = [sooner(f"{s}{k}", s, 60.0, end=end) for s, end in zip("ab", ends, strict=True) for k in range(runs)]
+        found = delta(compared(*each, target=GOAL), TO_TARGET)
+        assert (found.verdict, reason(found)) == (verdict, "target_not_reached"), (runs, ends)
+        assert (found.before is None, found.after is None) == (ends[0] < 0.7, ends[1] < 0.7), (runs, ends)

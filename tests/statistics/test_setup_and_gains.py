@@ -41,29 +41,23 @@ def changes(*runs: Analysis) -> dict[str, dict[str, Any]]:
     return {change["key"]: change for change in document(*runs)["changes"]}
 
 
-def test_a_param_that_changed() -> None:
-    """Both values are told; what stayed is not, and what one step does not state is null."""
+def test_params_that_changed_between_runs() -> None:
     found = changes(
         configured("a", {"workers": "2", "lr": "0.1"}), configured("b", {"workers": "14", "lr": "0.1", "pin": "1"})
     )
     values = {key: (change["before"], change["after"]) for key, change in found.items()}
     assert values == {"workers": ("2", "14"), "pin": (None, "1")}
-
-
-def test_values_of_repetitions_stay_apart() -> None:
-    """Runs of one step that differ are counted, and a step whose mix of values changed has changed."""
     before = [configured("a", {"workers": value}, name=str(at)) for at, value in enumerate(("2", "2", "14"))]
     after = [configured("b", {"workers": value}, name=str(at)) for at, value in enumerate(("14", "14", "2"))]
-    found = changes(*before, *after)["workers"]
-    assert (found["before"], found["after"]) == ("14, 2", "14, 2")
-    assert found["values_before"] == [{"text": "2", "runs": 2}, {"text": "14", "runs": 1}]
-    assert found["values_after"] == [{"text": "14", "runs": 2}, {"text": "2", "runs": 1}]
+    workers = changes(*before, *after)["workers"]
+    assert (workers["before"], workers["after"]) == ("14, 2", "14, 2")
+    assert workers["values_before"] == [{"text": "2", "runs": 2}, {"text": "14", "runs": 1}]
+    assert workers["values_after"] == [{"text": "14", "runs": 2}, {"text": "2", "runs": 1}]
     same = [configured("b", dict(one.run.params), name=one.run.name) for one in before]
     assert changes(*before, *same) == {}
 
 
-def test_what_describes_one_run_is_no_change_of_the_setup() -> None:
-    """Ids, times, commits and users differ between any two runs; names that only resemble them are shown."""
+def test_what_describes_one_run_is_no_change() -> None:
     one_run = ("sys/id", "run_id", "runId", "created", "git.commit", "mlflow.source.git.commit", "mlflow.note.content")
     for key in (*one_run, "user", "job"):
         found = changes(configured("a", tags={key: "1"}), configured("b", tags={key: "2"}))
@@ -71,31 +65,23 @@ def test_what_describes_one_run_is_no_change_of_the_setup() -> None:
     for key in ("model.name", "data_dir", "optimizer", "user_embedding", "seed"):
         found = changes(configured("a", {key: "1"}), configured("b", {key: "2"}))
         assert [change["of_one_run"] for change in found.values()] == [False], key
-
-
-def test_seeds_that_no_two_runs_share_are_no_change() -> None:
     for seeds, is_of_one_run in ((("1", "2", "3", "4"), True), (("1", "1", "2", "2"), False)):
         runs = [configured("ab"[at // 2], {"seed": seed}, name=str(at)) for at, seed in enumerate(seeds)]
         assert changes(*runs)["seed"]["of_one_run"] == is_of_one_run, seeds
 
 
-def test_hardware() -> None:
-    """A GPU of another size is a change; totals that a tracker's shares give are of one size within 5%."""
+def test_hardware_and_params_are_changes_where_they_were_recorded() -> None:
+    # A GPU of another size is a change; totals that a tracker's shares give are of one size within 5%.
     sizes = [replace(GPU, memory_total_bytes=total) for total in (79_600_000_000, 80_400_000_000, 40_000_000_000)]
     first, second, third = (configured(label, device=gpu) for label, gpu in zip("abc", sizes, strict=True))
     assert changes(first, second) == {}
     assert [(each["kind"], each["after"]) for each in changes(second, third).values()] == [("hardware", "37 GiB")]
-
-
-def test_whether_params_were_recorded() -> None:
-    """A change shows only where both steps have params or tags; whose a run is says nothing of its setup."""
     runs = configured("a", {"x": "1"}), configured("b", tags={"y": "2"}), configured("c", tags={"user": "ada"})
     gains = document(*runs, configured("d"))["gains"]
     assert [row["params_recorded"] for row in gains[1:]] == [True, False, False]
 
 
 def test_what_bears_on_the_gpu_comes_first() -> None:
-    """Settings that advice knows, hardware, other params, tags, and the command itself."""
     first, second = (
         configured(
             label,
@@ -132,12 +118,10 @@ def test_what_bears_on_the_gpu_comes_first() -> None:
     ids=["more", "fewer", "another", "later", "no params", "a switch", "hardware"],
 )
 def test_a_change_that_a_finding_had_advised(before: Analysis, after: Analysis, expected: list[str]) -> None:
-    """The direction counts, and a step that recorded no params may have changed anything."""
     assert [each["name"] for each in document(before, after)["gains"][1]["advised"]] == expected
 
 
 def test_the_finding_that_advised_is_named() -> None:
-    """The latest step with the advice, and of two findings the one that lost most; not where repetitions differ."""
     first, second = (configured(label, {"amp": "0"}, findings=[advising("mixed_precision")]) for label in "ab")
     third = configured("c", {"amp": "True"})
     for runs, step in (((first, configured("b", {"amp": "0"}), third), "a"), ((first, second, third), "b")):
@@ -184,7 +168,6 @@ def runs_of(
 
 
 def test_ratios_to_the_step_before_and_to_the_first() -> None:
-    """Half the time is twice as fast, with the ends of the interval of the figure that was judged."""
     found = document(*runs_of("a", 400), *runs_of("b", 200), *runs_of("c", 100))
     first, second, third = found["gains"]
     assert (first["since_before"], first["since_first"]) == (None, None)
@@ -201,8 +184,7 @@ def test_ratios_to_the_step_before_and_to_the_first() -> None:
     assert speed["interval"][0] < speed["ratio"] < speed["interval"][1]
 
 
-def test_gains_are_of_the_job_and_cost_needs_a_price() -> None:
-    """Two GPUs in six tenths of the time are faster and take more GPU time; without work nothing is said of speed."""
+def test_gains_need_a_price_and_stand_with_changes_in_one_row() -> None:
     since = document(*runs_of("a", 300), *runs_of("b", 180, gpus=2))["gains"][1]["since_before"]
     assert since["whole_job"]["ratio"] == pytest.approx(300 / 180, rel=0.03)
     assert since["gpu_time"]["ratio"] == pytest.approx(2 * 180 / 300, rel=0.03)
@@ -211,10 +193,6 @@ def test_gains_are_of_the_job_and_cost_needs_a_price() -> None:
     assert priced["cost"]["ratio"] == pytest.approx(priced["gpu_time"]["ratio"])
     bare = document(configured("a"), configured("b"))["gains"][1]["since_before"]
     assert {bare[name] for name in ("whole_job", "gpu_time", "cost", "energy")} == {None}
-
-
-def test_changes_advice_and_findings_stand_in_one_row() -> None:
-    """What was changed, who advised it, and what became of the finding; ids of runs are left out."""
     before = configured("a", {"workers": "2"}, tags={"sys/id": "X-1"}, findings=[advising("loader_workers")])
     row = document(before, configured("b", {"workers": "14"}, tags={"sys/id": "X-2"}))["gains"][1]
     assert row["params_recorded"]
@@ -249,7 +227,6 @@ def test_what_the_last_step_could_gain_at_most() -> None:
 
 
 def test_a_loss_that_is_not_known_leaves_no_bound() -> None:
-    """A GPU slowed by heat lost time; where nothing says how much, more than what is known may be gained."""
     for lost, at_most, unmeasured in ((None, None, ["thermal_throttle"]), (5.0, 2.0, [])):
         slowed = configured("last", findings=[finding("thermal_throttle", (0, 10), lost=lost)])
         found = document(configured("first"), spent(slowed, idle=500.0))["potential"]
@@ -264,17 +241,13 @@ def lost(kind: str, seconds: float | None, cause: str | None = None, gpu: int = 
     return finding(kind, (0, 30), lost=seconds, cause=cause, devices=(f"gpu:{gpu}",))
 
 
-def test_findings_of_one_kind_and_cause_count_together() -> None:
-    """Two gaps of 30 s for data come before one of 50 s for a checkpoint; a mean over the runs of the step."""
+def test_the_largest_finding_left_counts_one_kind_and_cause() -> None:
+    # Two gaps of 30 s for data come before one of 50 s for a checkpoint; a mean over the runs of the step.
     gaps = [lost("idle_gap", 30.0, "data"), lost("idle_gap", 30.0, "data", 1)]
     first = configured("last", findings=[*gaps, lost("idle_gap", 50.0, "checkpoint")], name="1")
     found = remaining(first, configured("last", findings=gaps[:1], name="2"))["largest"]
     assert (found["kind"], found["cause"], found["findings"], found["runs"]) == ("idle_gap", "data", 3, 2)
     assert (found["lost_gpu_seconds"], found["devices"]) == (45.0, ["gpu:0", "gpu:1"])
-
-
-def test_the_largest_finding_left() -> None:
-    """A consequence counts with its root; what does not say what it cost is none; order changes nothing."""
     gap = lost("idle_gap", 100.0, "data")
     root = replace(lost("cpu_bound", 80.0), consequences=(gap.fingerprint,))
     assert remaining(configured("last", findings=[gap, root]))["largest"]["kind"] == "cpu_bound"
@@ -287,7 +260,6 @@ def test_the_largest_finding_left() -> None:
 
 
 def test_lost_classes_are_those_that_reports_call_lost() -> None:
-    """Of the last step, largest first; every class is lost, used, unknown or outside any job."""
     assert set(GPU_TIME_CLASSES) == LOST | {"computing", "short_pauses", "no_samples", "no_job"}
     left = remaining(spent(configured("last"), **{name: 10.0 + at for at, name in enumerate(sorted(LOST))}))
     assert left["step"] == "last"
@@ -310,7 +282,6 @@ def test_lost_classes_are_those_that_reports_call_lost() -> None:
     ids=["8 seconds", "4 samples", "nothing", "a gap", "mostly not observed", "short pauses", "pauses and a tail"],
 )
 def test_a_share_is_given_where_all_of_the_loss_is_known(series: dict[str, Any], expected: float | None) -> None:
-    """A run too short for a share, and pauses that may all have been lost, are not known; nor is a lower bound."""
     one = made("a", power=300.0, **series)
     (run,) = document(one, PLAIN)["steps"][0]["runs"]
     assert run["lost_ratio"] == (None if expected is None else pytest.approx(expected, abs=0.01))

@@ -108,8 +108,7 @@ def test_effects_and_the_best_are_those_of_another_computation() -> None:
     assert told["interval"] == pytest.approx(np.expm1([change - half, change + half]), rel=1e-6)
 
 
-def test_the_best_stands_clear_of_all_others() -> None:
-    """A fifth faster than the next, by repetitions; so much less GPU time."""
+def test_the_best_group_stands_clear_or_beside_others() -> None:
     best = study(repeated(("8", 100), ("16", 200), ("32", 240)))["best"]
     speed, cost = best["speed"], best["cost"]
     assert (speed["label"], speed["next"], speed["verdict_code"]) == ("batch=32", "batch=16", "better")
@@ -117,19 +116,12 @@ def test_the_best_stands_clear_of_all_others() -> None:
     assert speed["change"] == pytest.approx(0.2, abs=0.01)
     assert (cost["label"], cost["verdict_code"], cost["metric"]) == ("batch=32", "better", "gpu_seconds_per_1000_work")
     assert cost["change"] == pytest.approx(1 / 1.2 - 1, abs=0.01)
-
-
-def test_no_clear_best_names_the_groups_beside_it() -> None:
-    """Two groups overlap; a third of repetitions is far behind, and a single run as well, though unconfirmed."""
     close = ("16", 200.0), ("32", 202.0)
     speed = study(repeated(("8", 100), *close, between=0.03))["best"]["speed"]
     assert (speed["verdict_code"], speed["rivals"]) == ("no_clear_change", ["batch=16"])
     single = study([*repeated(*close, between=0.03), run(60, 99, batch="8")])["best"]["speed"]
     assert (set(single["rivals"]), single["unconfirmed"]) == ({"batch=16", "batch=8"}, ["batch=8"])
-
-
-def test_a_short_run_may_come_first() -> None:
-    """A group of one run of 40 s is not passed over for the next, and nothing is claimed of it."""
+    # A group of one run of 40 s is not passed over for the next, and nothing is claimed of it.
     speed = study([*repeated(("8", 100), ("16", 200)), run(240, 9, seconds=40, batch="32")])["best"]["speed"]
     assert (speed["label"], speed["unknown"], speed["verdict_code"] == "better") == ("batch=32", [], False)
 
@@ -155,7 +147,6 @@ def test_short_single_runs_tell_no_small_effect() -> None:
 
 
 def test_settings_that_changed_together_get_no_effect() -> None:
-    """The learning rate goes with the batch; each is named at the other."""
     runs = [
         run(100.0 * (1 + at) + place, 10 * at + place, batch=str(8 << at), lr=f"0.{at + 1}")
         for at, place in product((0, 1), repeat=2)
@@ -169,7 +160,6 @@ def test_settings_that_changed_together_get_no_effect() -> None:
 
 
 def test_what_else_varied_is_held_equal() -> None:
-    """Workers vary within groups: they have an effect of their own, and do not blur that of the batch."""
     rates = {("8", "2"): 100.0, ("8", "8"): 150.0, ("16", "2"): 120.0, ("16", "8"): 180.0}
     runs = [
         replace(one, run=replace(one.run, params=(*one.run.params, ("random_seed", one.run.name[-1]))))
@@ -186,16 +176,7 @@ def test_what_else_varied_is_held_equal() -> None:
     assert study(designed(rates))["effects"][0]["additive"] is False
 
 
-def test_a_name_for_every_run_is_no_setting() -> None:
-    """A folder that differs in every run is left out; a number that does, where groups are not repeated, is not."""
-    runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
-    assert [each["key"] for each in study(runs)["names"]] == ["out"]
-    single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
-    assert [setting["key"] for setting in study(single)["effects"][0]["settings"]] == ["batch", "lr"]
-
-
 def test_without_one_unit_of_work_utilisation_is_studied() -> None:
-    """No best group by cost or speed; effects are in points."""
     silent = [run(None, seed, batch=batch) for seed, batch in enumerate(("8", "8", "16", "16"))]
     mixed = [run(100.0, seed, batch="8") for seed in range(2)]
     mixed += [run(200.0, seed, unit="tokens", batch="16") for seed in (2, 3)]
@@ -221,8 +202,11 @@ def test_a_best_that_trains_worse_is_named_with_both_values() -> None:
     assert study(equal)["best"]["cost"]["lower_quality"] == []
 
 
-def test_many_settings_that_changed_together_are_told_apart_in_time() -> None:
-    """Sixty params that all go with the batch: each is named at the others."""
+def test_names_of_runs_are_no_setting_and_many_settings_take_no_time() -> None:
+    runs = [run(100.0 + seed, seed, batch=str(8 << (seed % 2)), out=f"runs/{seed}") for seed in range(4)]
+    assert [each["key"] for each in study(runs)["names"]] == ["out"]
+    single = [run(100.0 + seed, seed, batch=str(8 << seed), lr=f"{seed}.5") for seed in range(3)]
+    assert [setting["key"] for setting in study(single)["effects"][0]["settings"]] == ["batch", "lr"]
     runs = []
     for one in repeated(("8", 100.0), ("16", 200.0)):
         more = [(f"p{number:02}", f"{number} with {dict(one.run.params)['batch']}") for number in range(60)]
@@ -263,14 +247,12 @@ def claim_rate(levels: Sequence[float]) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("levels", [(0.0,) * 2, (0.0,) * 3, (0.0,) * 6, (0.0, 0.0, -1.0), (0.0, 0.0, -1.0, -1.0, -1.0)])
 def test_groups_that_are_alike_have_no_best(levels: Sequence[float]) -> None:
-    """In one study of twenty at most, also where all others are far behind."""
     assert claim_rate(levels) <= 0.06
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 6])
 def test_a_best_that_is_far_ahead_is_found(count: int) -> None:
-    """Thirty per cent, ten times the scatter between runs."""
     assert claim_rate((0.3, *(0.0,) * (count - 1))) > 0.97
 
 
@@ -278,23 +260,20 @@ def of(name: str, **params: str) -> Analysis:
     return made(name, util=level(90, 60, 1), params=params)
 
 
-@pytest.mark.parametrize(
-    ("by", "kinds"),
-    [
+def test_what_by_takes() -> None:
+    cases: list[tuple[str, list[tuple[str, str]]]] = [
         ("param:framework,param:batch", [("param", "framework"), ("param", "batch")]),
         ("gpu,param:batch", [("gpu", ""), ("param", "batch")]),
         ("param:batch,gpu", [("param", "batch"), ("gpu", "")]),
         ("param:a,b", [("param", "a,b")]),
         ("tag:mlflow.user", [("tag", "mlflow.user")]),
-    ],
-)
-def test_what_by_takes(by: str, kinds: list[tuple[str, str]]) -> None:
-    """One setting or two; a comma that no setting follows belongs to the key."""
-    runs = []
-    for name, framework in (("1", "torch"), ("2", "jax")):
-        one = of(name, framework=framework, batch=name, **{"a,b": name})
-        runs.append(replace(one, run=replace(one.run, tags=(("mlflow.user", name),))))
-    assert [(each["kind"], each["key"]) for each in study(runs, by)["by"]] == kinds
+    ]
+    for by, kinds in cases:
+        runs = []
+        for name, framework in (("1", "torch"), ("2", "jax")):
+            one = of(name, framework=framework, batch=name, **{"a,b": name})
+            runs.append(replace(one, run=replace(one.run, tags=(("mlflow.user", name),))))
+        assert [(each["kind"], each["key"]) for each in study(runs, by)["by"]] == kinds, by
 
 
 def test_what_by_refuses() -> None:
@@ -309,7 +288,6 @@ def test_what_by_refuses() -> None:
 
 
 def test_groups_stand_by_the_size_of_their_values() -> None:
-    """Numbers of one unit by size, anything else as it came; of two settings the first decides first."""
     for values, ordered in (
         (("16", "32", "8"), ["8", "16", "32"]),
         (("1e-3", "1e-4", ".5"), ["1e-4", "1e-3", ".5"]),
@@ -341,7 +319,6 @@ def folders(*runs: Analysis) -> list[tuple[str, int]]:
 
 
 def test_the_first_folder_that_differs_tells_steps_apart() -> None:
-    """A folder for each run may lie below, and relative paths beside whole ones; what all share says nothing."""
     for locators, expected in (
         (("a/1.csv", "a/2.csv", "b/1.csv"), [("a", 2), ("b", 1)]),
         (("x/a/1/smi.csv", "x/a/2/smi.csv", "x/b/1/smi.csv"), [("a", 2), ("b", 1)]),
@@ -358,7 +335,6 @@ def test_the_first_folder_that_differs_tells_steps_apart() -> None:
 
 
 def test_folders_stand_by_their_numbers_then_by_time() -> None:
-    """Where every folder has a number of its own by its size; otherwise by the start of the first run of each."""
     zones = {"timezone": "Europe/Berlin"}
 
     def ordered(

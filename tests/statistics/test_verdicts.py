@@ -21,24 +21,7 @@ def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[Ana
     ]
 
 
-def test_one_run_against_one_differs_in_this_pair_at_most() -> None:
-    found = delta(compared(made("a", util=level(60, seed=1)), made("b", util=level(90, seed=2))))
-    assert (found.verdict, found.basis, found.runs) == (Verdict.UNCONFIRMED, "within-run", (1, 1))
-    assert (found.window, found.primary) == ("steady", True)
-    assert found.interval is not None
-    assert found.interval[0] < 0.3 < found.interval[1]
-
-
-def test_a_pair_within_what_repeating_changes_is_no_difference() -> None:
-    """A point outside the interval is not two points."""
-    found = delta(compared(made("a", util=level(60, seed=1)), made("b", util=level(61, seed=2))))
-    assert found.interval is not None
-    assert found.interval[0] > 0
-    assert (found.verdict, reason(found)) == (Verdict.NO_CLEAR_CHANGE, "within_usual_noise")
-
-
-def test_three_runs_a_side_are_better_or_worse() -> None:
-    """The run is the unit: two minutes each will do. Power is neither good nor bad by itself."""
+def test_repetitions_are_better_or_worse_and_narrow_enough() -> None:
     comparison = compared(*three("old", 60), *three("new", 80))
     found = delta(comparison)
     assert (found.verdict, found.basis, found.runs) == (Verdict.BETTER, "replicates", (3, 3))
@@ -46,9 +29,6 @@ def test_three_runs_a_side_are_better_or_worse() -> None:
     assert delta(compared(*three("old", 80), *three("new", 60))).verdict is Verdict.WORSE
     assert found.needed is not None
     assert (found.needed.seconds, found.needed.runs) == (None, 4)
-
-
-def test_an_interval_that_is_narrow_already_takes_nothing_more() -> None:
     near = [
         made(f"{step}{k}", step=step, util=level(mean, 300, k, 0.5))
         for step, mean in (("old", 60), ("new", 80))
@@ -60,7 +40,16 @@ def test_an_interval_that_is_narrow_already_takes_nothing_more() -> None:
     assert found.needed is None
 
 
-def test_one_run_against_several_is_not_confirmed() -> None:
+def test_single_runs_differ_in_this_pair_at_most() -> None:
+    found = delta(compared(made("a", util=level(60, seed=1)), made("b", util=level(90, seed=2))))
+    assert (found.verdict, found.basis, found.runs) == (Verdict.UNCONFIRMED, "within-run", (1, 1))
+    assert (found.window, found.primary) == ("steady", True)
+    assert found.interval is not None
+    assert found.interval[0] < 0.3 < found.interval[1]
+    found = delta(compared(made("a", util=level(60, seed=1)), made("b", util=level(61, seed=2))))
+    assert found.interval is not None
+    assert found.interval[0] > 0
+    assert (found.verdict, reason(found)) == (Verdict.NO_CLEAR_CHANGE, "within_usual_noise")
     found = delta(compared(three("old", 60)[0], *three("new", 80)))
     assert (found.verdict, found.basis, found.runs) == (Verdict.UNCONFIRMED, "replicates", (1, 3))
 
@@ -167,16 +156,7 @@ def test_a_run_that_stopped_early_does_not_silence_its_step() -> None:
     assert (fast.left_out, fast.runs) == ((), (3, 3))
 
 
-def test_start_up_is_left_out_and_shown_beside() -> None:
-    late = np.concatenate([np.zeros(300), level(90, 1200, 1)])
-    found = delta(compared(made("a", util=level(90, 1500, 2)), made("b", util=late)))
-    assert found.after == pytest.approx(0.9, abs=0.005)
-    assert found.verdict is Verdict.NO_CLEAR_CHANGE
-    assert found.whole.difference == pytest.approx(-0.18, abs=0.01)
-
-
 def test_what_is_not_of_the_job_is_not_steady() -> None:
-    """A short idle end may be a pause of the job, unless the log shows that the job had ended."""
     util = np.concatenate([np.zeros(3), np.full(30, 97.0), np.zeros(3)])
     for is_seen in (True, False):
         job = np.full(36, 0.5)
@@ -194,8 +174,12 @@ def test_what_is_not_of_the_job_is_not_steady() -> None:
             assert found.before == 0, (before, jitter)
 
 
-def test_a_run_without_gaps_says_how_rare_they_may_be() -> None:
-    """A third of twenty minutes; with gaps on both sides there is nothing to say."""
+def test_start_up_and_gaps_are_shown_beside() -> None:
+    late = np.concatenate([np.zeros(300), level(90, 1200, 1)])
+    found = delta(compared(made("a", util=level(90, 1500, 2)), made("b", util=late)))
+    assert found.after == pytest.approx(0.9, abs=0.005)
+    assert found.verdict is Verdict.NO_CLEAR_CHANGE
+    assert found.whole.difference == pytest.approx(-0.18, abs=0.01)
     gaps = level(90, 1200, 1)
     gaps[300:320] = gaps[700:720] = 0
     quiet = compared(made("a", util=level(90, 1200, 1)), made("b", util=gaps))
@@ -205,7 +189,6 @@ def test_a_run_without_gaps_says_how_rare_they_may_be() -> None:
 
 
 def test_a_run_against_itself() -> None:
-    """No clear change in anything that was recorded, and an interval around zero; unless it is too short to compare."""
     run = made("a", util=level(60), power=300.0, clock=1400.0, memory=40.0)
     comparison = compared(run, run)
     recorded = [each for each in comparison.deltas if each.difference is not None]
@@ -226,13 +209,11 @@ _OLD, _NEW = three("old", 60, seed=3), three("new", 64, seed=9)
 @settings(max_examples=12, deadline=None)
 @given(st.permutations(range(3)), st.permutations(range(3)))
 def test_the_order_of_repetitions_changes_nothing(before: list[int], after: list[int]) -> None:
-    """Every figure, interval and verdict is the same to the bit."""
     shuffled = compared(*(_OLD[place] for place in before), *(_NEW[place] for place in after))
     assert shuffled.deltas == compared(*_OLD, *_NEW).deltas
 
 
 def test_holm_allows_for_the_number_of_steps() -> None:
-    """A difference that holds alone need not hold among six comparisons; each row is held against the first as well."""
     first, second = three("a", 60, seed=1), three("b", 63.6, seed=4)
     assert delta(compared(*first, *second)).verdict is Verdict.BETTER
     chain = compared(*first, *second, *(run for name in "cd" for run in three(name, 63.0, seed=20 + ord(name))))
@@ -258,7 +239,6 @@ def test_a_gate_bars_what_it_touches_only() -> None:
 
 
 def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
-    """Work per GPU-hour is what moving to another GPU is for."""
     runs = [
         made(
             f"{model}{k}",
@@ -277,7 +257,6 @@ def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
 
 
 def test_a_finer_log_is_thinned_to_the_coarser() -> None:
-    """Every fifth second of the finer one: a pause of two seconds in five is seen as often as it is there."""
     fine = np.tile([90.0, 90.0, 90.0, 0.0, 0.0], 1000)
     coarse = fine[::1][np.arange(1000) * 5 + np.random.default_rng(1).integers(0, 5, 1000)]
     thinned = delta(compared(made("a", util=fine), made("b", util=coarse, every=5.0)), IDLE)
@@ -286,24 +265,13 @@ def test_a_finer_log_is_thinned_to_the_coarser() -> None:
     assert native.before == pytest.approx(0.4, abs=0.002)
 
 
-def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
-    """It has no scatter within a run, so there is no interval; ten per cent are beyond the margin."""
-    full = 90.0 + np.zeros(120)
-    found = delta(compared(made("a", util=full, memory=40.0), made("b", util=full, memory=44.0)), MEMORY)
-    assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
-
-
-def test_one_figure_a_run_is_a_mean_over_runs_and_a_total_is_of_one_unit() -> None:
+def test_figures_of_a_step_are_means_over_runs_and_time() -> None:
     full = 90.0 + np.zeros(120)
     runs = [made(f"{held}", step="a" if held < 43 else "b", util=full, memory=float(held)) for held in (40, 42, 44, 46)]
     found = delta(compared(*runs), MEMORY)
     assert (found.before, found.after) == (41 * 2**30, 45 * 2**30)
     steps, samples = (made(unit, util=full, work=Work(amount=9.0, unit=unit)) for unit in ("steps", "samples"))
     assert reason(delta(compared(steps, samples), "gpu_seconds")) == "unknown_work"
-
-
-def test_figures_of_a_step_are_weighted_with_time() -> None:
-    """Shares are over all GPUs and repetitions by their time; GPU time is a mean over the runs."""
     half = np.concatenate([np.full(150, 90.0), np.zeros(150)])
     runs = [made("a", step="s", util=np.full(900, 90.0), memory=20.0), made("b", step="s", util=half, memory=40.0)]
     step = compared(*runs, made("c", util=np.full(600, 90.0))).steps[0]
@@ -324,7 +292,10 @@ def test_a_label_makes_a_step_and_a_run_without_one_is_its_own() -> None:
     assert list(pairs) == [("x", "b"), ("b", "b (2)"), ("b (2)", "z"), ("x", "b (2)"), ("x", "z")]
 
 
-def test_what_one_side_did_not_record_has_no_difference() -> None:
+def test_peaks_of_memory_and_what_one_side_lacks() -> None:
+    full = 90.0 + np.zeros(120)
+    found = delta(compared(made("a", util=full, memory=40.0), made("b", util=full, memory=44.0)), MEMORY)
+    assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
     found = delta(compared(made("a", util=level(60), power=300.0), made("b", util=level(60))), POWER)
     assert (found.after, found.difference, found.verdict) == (None, None, Verdict.NOT_ENOUGH_DATA)
     assert reason(found) == "not_recorded"

@@ -23,7 +23,6 @@ from tests.statistics.runs import (
     reason,
 )
 
-Params = Mapping[str, str]
 START_UP, TRAINED = 60, 240
 SERIES = {"basis": "series", "names": ["images_per_second"]}
 PHASE = {"basis": "steady_phase", "names": []}
@@ -43,7 +42,6 @@ def units(*runs: Analysis) -> list[str | None]:
 
 
 def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
-    """Of a rate or of the time for each; images stay images, and are one unit with samples beside those."""
     names = {
         "samples_per_second": "samples",
         "train/images/sec": "images",
@@ -70,14 +68,7 @@ def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
     assert units(images, samples) == ["samples"] * 2
 
 
-def test_a_time_in_milliseconds_is_one() -> None:
-    seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
-    found = delta(compared(seconds, thousandths), TRAINING_RATE)
-    assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
-
-
 def test_throughput_tells_both_rates() -> None:
-    """A tenth more samples a second are a tenth fewer GPU-seconds for each; that of training alone has an interval."""
     comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
     found = delta(comparison, PER_WORK)
     assert comparison.primary == PER_WORK
@@ -93,7 +84,6 @@ def test_throughput_tells_both_rates() -> None:
 
 
 def test_repetitions_by_throughput_are_better() -> None:
-    """Ratios of runs on the logarithmic scale."""
     old, new = (
         [run(f"{s}{k}", rates(r + k, seed=k), step=s) for k in range(3)] for s, r in (("old", 100.0), ("new", 150.0))
     )
@@ -102,14 +92,16 @@ def test_repetitions_by_throughput_are_better() -> None:
     assert found.difference == pytest.approx(10 / 1.5 - 10, rel=0.05)
 
 
-def test_the_step_counter_tells_when_nothing_else_does() -> None:
-    found = compared(run("a", counted(2.0)), run("b", counted(2.0)))
-    assert found.steps[0].work_unit == "steps"
-    assert delta(found, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
+def test_milliseconds_and_step_counters_are_rates() -> None:
+    seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
+    found = delta(compared(seconds, thousandths), TRAINING_RATE)
+    assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)
+    stepped = compared(run("a", counted(2.0)), run("b", counted(2.0)))
+    assert stepped.steps[0].work_unit == "steps"
+    assert delta(stepped, WORK_RATE).before == pytest.approx(2.0, rel=0.01)
 
 
 def test_steps_of_another_batch_are_counted_in_samples() -> None:
-    """Half as many steps of twice the size are the same work, whatever the size of a batch is called."""
     names = {
         "batch_size": True,
         "per_device_train_batch_size": True,
@@ -132,15 +124,11 @@ def test_steps_of_another_batch_are_counted_in_samples() -> None:
             assert delta(found, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
 
 
-def test_other_units_of_work_are_not_compared() -> None:
+def test_gpu_time_per_work_needs_the_same_unit_of_every_run() -> None:
     found = delta(compared(run("a", rates(100.0)), run("b", rates(100.0, name="tokens_per_second"))), PER_WORK)
     assert (found.verdict, reason(found), found.primary) == (Verdict.NOT_ENOUGH_DATA, "other_work_unit", False)
     tokens = compared(*(made(u, util=level(80, 300), work=Work(amount=10, unit=u)) for u in ("steps", "tokens")))
     assert delta(tokens, PER_WORK).difference is None
-
-
-def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
-    """The geometric mean of runs, by which verdicts compare them; none where a run is silent."""
     first, second = (
         made(name, step="s", util=np.full(601, 90.0), work=Work(amount=amount, unit="steps"))
         for name, amount in (("a", 1000), ("b", 3000))
@@ -151,7 +139,6 @@ def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
 
 
 def test_totals_need_the_same_work() -> None:
-    """GPU-hours of runs that did who knows what say nothing."""
     cases = {"unknown_work": (None, None), "unequal_work": (5.0, 6.0), "within_usual_noise": (5.0, 5.0)}
     found = {}
     for name, amounts in cases.items():
@@ -165,17 +152,7 @@ def test_totals_need_the_same_work() -> None:
     assert unequal.amount == pytest.approx(0.2)
 
 
-def test_a_run_that_cost_nothing_makes_no_ratio() -> None:
-    work = Work(amount=100.0, unit="steps")
-    prices = (("a1", 0.0), ("a2", 2.0), ("b1", 2.0))
-    runs = [made(name, step=name[0], work=work, util=level(90), price=price) for name, price in prices]
-    found = delta(compared(*runs), COST_PER_WORK)
-    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
-
-
 def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
-    """Runs that agree are known to a sample; of those that scatter more their scatter tells. Unknown is a second."""
-
     def group(lengths: tuple[int, ...], interval: float | None) -> Mapping[str, dict[str, object]]:
         runs = [
             made(
@@ -217,7 +194,6 @@ def sources(*runs: Analysis) -> list[object]:
 
 
 def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
-    """Four minutes of five trained; the slow first batch belongs to training."""
     runs = slow_start("a", 100.0), slow_start("b", 100.0)
     (step, _) = compared(*runs).steps
     work = step.runs[0].analysis.run.work
@@ -229,7 +205,6 @@ def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
 
 
 def test_all_steps_take_the_training_rate_from_one_source() -> None:
-    """Rates of two definitions are not set against each other; a step that tells neither is left out."""
     stated = Work(amount=20_000, unit="images")
     runs = slow_start("a", 100.0, work=stated), slow_start("b", 100.0, logged=False, work=stated)
     assert sources(*runs) == [PHASE] * 2
@@ -244,16 +219,20 @@ def test_all_steps_take_the_training_rate_from_one_source() -> None:
     assert (last.verdict, reason(last)) == (Verdict.NOT_ENOUGH_DATA, "not_recorded")
 
 
-def test_stated_images_are_the_samples_that_another_step_logged() -> None:
+def test_work_that_cost_nothing_or_was_stated() -> None:
+    work = Work(amount=100.0, unit="steps")
+    prices = (("a1", 0.0), ("a2", 2.0), ("b1", 2.0))
+    runs = [made(name, step=name[0], work=work, util=level(90), price=price) for name, price in prices]
+    found = delta(compared(*runs), COST_PER_WORK)
+    assert (found.verdict, reason(found)) == (Verdict.NOT_ENOUGH_DATA, "zero")
     for unit in ("images", "samples"):
-        runs = slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit=unit))
+        runs = [slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit=unit))]
         assert (units(*runs), sources(*runs)) == ([unit] * 2, [SERIES] * 2)
     tokens = compared(slow_start("a", 100.0), slow_start("b", 100.0, work=Work(amount=22_000, unit="tokens")))
     assert delta(tokens, TRAINING_RATE).difference is None
 
 
 def test_each_rate_is_a_family_of_its_own() -> None:
-    """Three steps make three comparisons of each, and only these verdicts allow for others."""
     steps = (("a", 100.0), ("b", 150.0), ("c", 151.0))
     found = compared(*(slow_start(f"{s}{k}", rate + k, step=s) for s, rate in steps for k in range(3)))
     assert (found.tested, found.training_tested) == (3, 3)
@@ -275,18 +254,19 @@ def test_phases_of_equal_length_scatter_as_finely_as_they_were_sampled() -> None
     assert (found.verdict, found.reason) == (Verdict.NO_CLEAR_CHANGE, None)
 
 
-def test_cost_is_gpu_time_at_its_price() -> None:
-    """At 100 a second 1000 samples take 10 s, a cent at 3.60 an hour; at twice the price and half the speed four."""
+def test_cost_counts_gpus_power_and_price() -> None:
+    # At 100 a second 1000 samples take 10 s, a cent at 3.60 an hour; at twice the price and half the speed four.
     comparison = compared(run("a", rates(100.0, seed=1), price=3.6), run("b", rates(50.0, seed=2), price=7.2))
     found = delta(comparison, COST_PER_WORK)
     assert (found.before, found.after) == pytest.approx((0.01, 0.04), rel=0.01)
     assert (found.unit, found.verdict, found.interval) == ("currency", Verdict.UNCONFIRMED, None)
     unpriced = delta(compared(run("a", rates(100.0), price=3.6), run("b", rates(100.0))), COST_PER_WORK)
     assert (unpriced.difference, unpriced.verdict, reason(unpriced)) == (None, Verdict.NOT_ENOUGH_DATA, "no_price")
-
-
-def test_repetitions_make_a_cheaper_step_better() -> None:
-    """As fast, at half the price; what GPU time does is not shown to differ."""
+    one = run("one", rates(100.0, seed=1))
+    four = run("four", rates(100.0, seed=2), util=np.stack([level(90, 1200, k) for k in range(4)]))
+    assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
+    saving = delta(compared(one, run("low", rates(100.0, seed=3), power=150.0)), ENERGY_PER_WORK)
+    assert saving.difference == pytest.approx(-1500, rel=0.02)
     prices = {"old": 4.0, "new": 2.0}
     comparison = compared(
         *(run(f"{s}{k}", rates(100.0 + k, seed=k), step=s, price=p) for s, p in prices.items() for k in range(3))
@@ -295,17 +275,7 @@ def test_repetitions_make_a_cheaper_step_better() -> None:
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
 
 
-def test_gpus_and_power_count() -> None:
-    """Four GPUs that are as fast take four times the GPU time; at half the power half the energy."""
-    one = run("one", rates(100.0, seed=1))
-    four = run("four", rates(100.0, seed=2), util=np.stack([level(90, 1200, k) for k in range(4)]))
-    assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
-    saving = delta(compared(one, run("low", rates(100.0, seed=3), power=150.0)), ENERGY_PER_WORK)
-    assert saving.difference == pytest.approx(-1500, rel=0.02)
-
-
 def test_groups_tell_cost_with_its_interval() -> None:
-    """By kind of GPU: three runs show how they vary, one does not; without a price there is no cost."""
     devices = {name: Device(id="gpu:0", index=0, model=name) for name in ("L4", "H100")}
     l4 = [run(f"l4-{k}", rates(20.0 + k / 10, seed=k), price=0.72, step="L4", device=devices["L4"]) for k in range(3)]
     h100 = run("h100", rates(100.0, seed=9), price=3.6, step="H100", device=devices["H100"])
@@ -319,7 +289,6 @@ def test_groups_tell_cost_with_its_interval() -> None:
 
 
 def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() -> None:
-    """Two hundred orders of magnitude apart; a brief run beside a long one leaves one, which has no scatter."""
     runs = [
         made(f"{k}", step="s", util=level(90, 120, k), work=Work(amount=amount, unit="steps"), price=1.0)
         for k, amount in enumerate((1e-100, 1e100))

@@ -77,7 +77,6 @@ class Forks:
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def result(self) -> list[Ended]:
-        """Wait for all and return how they ended."""
         assert self._process.stdout is not None
         return [Ended(**entry) for entry in json.loads(self._process.stdout.readline())]
 

@@ -179,7 +179,6 @@ class StoreCommands(RuleBasedStateMachine):
     ("examples", "steps"), [(3, 8), pytest.param(40 * SCALE, 25, marks=pytest.mark.stress)], ids=["short", "long"]
 )
 def test_the_store_is_as_the_model(examples: int, steps: int) -> None:
-    """After each command: runs, labels, baselines and nights; a command on a run that is gone changes nothing."""
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,

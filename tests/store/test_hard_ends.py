@@ -107,7 +107,6 @@ def refused(ended: Ended, store: Path, held: dict[str, bytes]) -> bool:
 @pytest.mark.stress
 @pytest.mark.parametrize("log", ["new", "old"])
 def test_a_file_that_may_not_grow(before: Known, forks: Forks, tmp_path: Path, log: str) -> None:
-    """Where no file may exceed a size, the series or run.json fail; the store stays as it was."""
     for limit in (1, 300, 4_096, 10_000, 25_000, 50_000):
         store = before.copy(tmp_path / str(limit))
         arguments = before.ingest(log, store, *LONG, *(["--force"] if log == "old" else []))
@@ -115,7 +114,6 @@ def test_a_file_that_may_not_grow(before: Known, forks: Forks, tmp_path: Path, l
 
 
 def test_labels_and_a_store_that_do_not_fit(before: Known, store: Path, forks: Forks, tmp_path: Path) -> None:
-    """Labels for which there is no room leave those there were; a new store can be used later."""
     held = contents(store)
     assert refused(forks.run(Order(arguments=before.ingest("old", store, *LONG), file_size=10_000)), store, held)
     arguments = before.ingest("new", tmp_path / "none")
@@ -141,7 +139,6 @@ def disk(folder: Path, options: str) -> Iterator[None]:
 @pytest.mark.parametrize("log", ["new", "old"])
 @pytest.mark.parametrize("options", ["size={kib}k", "size=4m,nr_inodes={inodes}"])
 def test_a_small_disk(before: Known, forks: Forks, tmp_path: Path, options: str, log: str) -> None:
-    """On disks of many sizes, by bytes and by files, an ingest fails until there is room, each time cleanly."""
     used = sum(-(-len(content) // 4096) * 4 for content in contents(before.folder).values())
     failed = []
     for more in range(12):
@@ -179,7 +176,6 @@ def beside_a_reader(forks: Forks, store: Path, given: Sequence[Order], rows: int
 @pytest.mark.stress
 @pytest.mark.parametrize("logs", [1, WRITERS])
 def test_ingests_at_once(forks: Forks, tmp_path: Path, logs: int) -> None:
-    """Of one log or many; every second one reads again what is there. The store is what one after another makes."""
     for number in range(logs):
         (tmp_path / f"{number}.csv").write_text(noisy(number, rows=400))
     serial, parallel = tmp_path / "serial", tmp_path / "parallel"
@@ -213,7 +209,6 @@ def give_orders(place: Path, turn: int) -> Iterator[Sequence[str]]:
 
 @pytest.mark.stress
 def test_writers_of_every_kind_at_once(forks: Forks, tmp_path: Path) -> None:
-    """All succeed in silence, no reader ever fails, and every run and baseline that is to be there is whole."""
     store = tmp_path / "store"
     names = ["shared", *(f"{kind}{n}" for kind in ("own", "gone", "again") for n in range(EACH))]
     for number, name in enumerate(names):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.patience import patience
 from tests.store.runs import Known, unsign
+from tests.support.program import Program
 
 HOUR = 3_600_000_000
 START = 1_792_821_600_000_000
@@ -52,7 +52,6 @@ def listed(gpureport: Program, store: Path) -> Callable[..., list[dict[str, Any]
 
 
 def test_comparisons_select_runs(before: Known, store: Path, listed: Callable[..., Any]) -> None:
-    """Texts, numbers, durations and dates in the zone of the run are compared; what is missing never matches."""
     path = store / "runs" / before.old_id / "run.json"
     devices = [
         {**device, "model": model, "uuid": uuid, "node": "node_1"}
@@ -75,7 +74,6 @@ def test_comparisons_select_runs(before: Known, store: Path, listed: Callable[..
 
 
 def test_since_counts_from_the_end(before: Known, store: Path, listed: Callable[..., Any]) -> None:
-    """Dates are in the zone of the run; a run without time stamps never matches."""
     path = store / "runs" / before.old_id / "run.json"
     ranges = (
         ("2026-10-24", 1),
@@ -115,7 +113,6 @@ def truth(store: Path) -> list[tuple[str, str]]:
 
 
 def test_a_list_says_what_the_runs_say(before: Known, store: Path, listed: Callable[..., Any]) -> None:
-    """Whatever becomes of the runs, whatever else lies there, and whatever an index of an earlier version says."""
     template, index = store / "runs" / before.old_id / "run.json", store / "index.parquet"
     for number in range(20):
         put(store, template, number, "ann")

@@ -16,9 +16,9 @@ from pyarrow import compute as pc
 from pyarrow import parquet
 
 import gpureport as api
-from tests.cli.program import Outcome, Program
 from tests.store.runs import SCALE, Known, contents, leftovers, noisy, read_store, unsign
 from tests.support.logs import HEADER, log, row, write
+from tests.support.program import Outcome, Program
 
 EARLIER = sorted(Path(__file__).with_name("earlier").iterdir())
 """Stores as versions wrote them: before `run.json` had a checksum; with one, every metric in the Parquet file; with row
@@ -40,7 +40,6 @@ def analysis(gpureport: Program, *words: str) -> Any:
 
 
 def test_what_went_in_comes_out(gpureport: Program, tmp_path: Path) -> None:
-    """A run from the store is that of its log: its rows, labels, quality and all that is found in it."""
     write(tmp_path, gpu=log(20, gpus=3), host=HOST)
     words = ("gpu.csv", "--host", "host.csv", *LABELS)
     ok(gpureport("ingest", *words))
@@ -58,7 +57,6 @@ def test_what_went_in_comes_out(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_long_and_short_devices_are_read_as_they_were(gpureport: Program, tmp_path: Path) -> None:
-    """Long ones have row groups of their own, short ones share them, and neither shows."""
     ticks = [n / 100 for n in range(200_000)]
     stamps = [f"2026/03/14 {9 + int(at) // 3600:02}:{int(at) // 60 % 60:02}:{at % 60:06.3f}" for at in ticks]
     lines = [f"{stamp}, 0, {n % 101} %" for n, stamp in enumerate(stamps)]
@@ -80,7 +78,6 @@ def test_long_and_short_devices_are_read_as_they_were(gpureport: Program, tmp_pa
 
 
 def test_a_column_named_late_is_kept(gpureport: Program, tmp_path: Path) -> None:
-    """An unknown column that a header in the middle of a log names is in the file, null before."""
     write(tmp_path, gpu=log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(s)}, odd" for s in range(40, 60)), ""]))
     ok(gpureport("ingest", "gpu.csv"))
     (stored,) = read_store(tmp_path / ".gpureport").values()
@@ -88,7 +85,6 @@ def test_a_column_named_late_is_kept(gpureport: Program, tmp_path: Path) -> None
 
 
 def test_other_tools_read_runs_of_every_version(gpureport: Program, tmp_path: Path) -> None:
-    """DuckDB, polars and pandas read a fleet as one table, whatever columns each has."""
     write(tmp_path, a=noisy(0, 30), b="timestamp, temperature.gpu\n2026/03/14 09:00:05.000, 40\n")
     ok(gpureport("ingest", "a.csv"))
     ok(gpureport("ingest", "b.csv"))
@@ -106,7 +102,6 @@ def test_other_tools_read_runs_of_every_version(gpureport: Program, tmp_path: Pa
 
 @pytest.mark.parametrize("earlier", EARLIER, ids=lambda path: path.name)
 def test_a_store_of_an_earlier_version(gpureport: Program, tmp_path: Path, earlier: Path) -> None:
-    """Every value, gap, device and label is what was logged; it takes labels and new runs, and has checksums then."""
     shutil.copytree(earlier, tmp_path / ".gpureport")
     said = analysis(gpureport, "run")
     assert (said["run"]["name"], said["run"]["step"], said["run"]["tags"]) == ("run", "a", {"by": "hand"})
@@ -131,7 +126,6 @@ def test_a_store_of_an_earlier_version(gpureport: Program, tmp_path: Path, earli
 
 
 def test_the_same_bytes_are_the_same_run(gpureport: Program, tmp_path: Path) -> None:
-    """Identity is content and placement, not the path; other placement is another run; a run is found from below."""
     for place in ("a", "b"):
         write(tmp_path / place, gpu=log(30))
         ok(gpureport("ingest", f"{place}/gpu.csv"))
@@ -150,7 +144,6 @@ def test_a_failed_read_leaves_nothing(gpureport: Program, tmp_path: Path) -> Non
 
 
 def test_old_leftovers_are_swept(before: Known, store: Path, gpureport: Program, tmp_path: Path) -> None:
-    """What a killed writer left a day ago goes with the next write; what another writer or a person has stays."""
     for name in ("run-1-0123abcd", "0123456789abcdef-old", "new-1-0123abcd", "mine"):
         (store / "runs" / f".tmp-{name}").mkdir()
         if not name.startswith("new"):
@@ -165,7 +158,6 @@ def test_old_leftovers_are_swept(before: Known, store: Path, gpureport: Program,
 
 
 def test_a_run_that_is_a_link(before: Known, store: Path, gpureport: Program, tmp_path: Path) -> None:
-    """It is replaced or removed, and what it leads to stays."""
     folder, elsewhere = store / "runs" / before.old_id, tmp_path / "elsewhere"
     for command in (before.ingest("old", store, "--force"), ("runs", "rm", "old", "--store", str(store))):
         shutil.rmtree(elsewhere, ignore_errors=True)
@@ -210,7 +202,6 @@ def test_a_store_of_another_format_is_refused(store: Path, gpureport: Program, t
 def test_a_damaged_run_does_not_hide_the_others(
     before: Known, store: Path, gpureport: Program, key: str, value: object
 ) -> None:
-    """A `run.json` without a checksum, as the first version wrote it, may say anything; it is named, and mended."""
     ok(gpureport(*before.ingest("new", store, "--name", "new")))
     unsign(store / "runs" / before.old_id / "run.json", **{key: value})
     listed = gpureport("runs", "list", "--format", "json", "--store", str(store))
@@ -223,7 +214,6 @@ def test_a_damaged_run_does_not_hide_the_others(
 
 @pytest.mark.parametrize("name", ["run.json", "hardware.parquet"])
 def test_reading_the_log_again_mends_a_run(before: Known, store: Path, gpureport: Program, name: str) -> None:
-    """Without being told to; what is damaged is not exported before."""
     path = store / "runs" / before.old_id / name
     path.write_bytes(path.read_bytes()[:-30])
     assert gpureport("runs", "export", before.old_id, "-o", "out.parquet", "--store", str(store)).code == 3
@@ -240,7 +230,6 @@ def test_series_beyond_the_limit_are_not_read(before: Known, store: Path, gpurep
 
 
 def test_secrets_are_none_in_a_store(gpureport: Program, tmp_path: Path) -> None:
-    """Names of metrics that differ stay so; a person's own secrets have the names of the log's columns."""
     (tmp_path / "gpureport.toml").write_text('[secrets]\nnames = ["badge"]\n')
     lines = [f"{HEADER}, badge, lane", *(f"{row(second)}, 4711, {second % 2}" for second in range(20)), ""]
     names = ("b:s3cr3t@node", "loss", "a:s3cr3t@node")
@@ -297,7 +286,6 @@ def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Pr
 
 @pytest.mark.stress
 def test_a_flip_in_the_series_of_an_old_run_is_no_other_value(before: Known, store: Path, gpureport: Program) -> None:
-    """Without a checksum of the file, those of the pages turn nearly all flips into errors; none is a wrong value."""
     folder = store / "runs" / before.old_id
     unsign(folder / "run.json")
     expected, found = analysis(gpureport, "old", "--store", str(store))["statistics"], 0
@@ -323,7 +311,6 @@ def test_a_flip_elsewhere_is_an_error_or_does_not_matter(
 
 
 def test_training_metrics_are_kept_and_checked(gpureport: Program, tmp_path: Path) -> None:
-    """A log that is read again with them takes them; a flip in them is found."""
     write(tmp_path, gpu=log(20))
     (tmp_path / "metrics.csv").write_text("epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,,2.1\n1,30,nan,\n")
     said = [ok(gpureport("ingest", "gpu.csv", *more)) for more in ([], ["--training", "metrics.csv"], [])]

@@ -15,6 +15,8 @@ import pyarrow as pa
 import gpureport
 from gpureport.testing import Recording
 
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+SAMPLE = SAMPLES / "mem_pressure" / "nvidia-smi.csv.gz"
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 EPOCH = START.timestamp()
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
@@ -36,8 +38,20 @@ def row(second: float, gpu: int = 0, *, util: int = 90, power: str = "250.00 W")
 
 
 def log(rows: int = 20, gpus: int = 1) -> str:
-    lines = [HEADER, *(row(second, gpu) for second in range(rows) for gpu in range(gpus))]
-    return "\n".join(lines) + "\n"
+    return table(*(row(second, gpu) for second in range(rows) for gpu in range(gpus)))
+
+
+def table(*rows: str) -> str:
+    return "\n".join([HEADER, *rows, ""])
+
+
+def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
+    middle = range(seconds // 2 - 15, seconds // 2 + 15)
+    return table(*(row(second, util=0 if second in middle else 95, power=power) for second in range(seconds)))
+
+
+def wavering(util: int = 90, rows: int = 900, start: int = 0) -> str:
+    return table(*(row(second, util=util + (second * 7 + start) % 5 - 2) for second in range(rows)))
 
 
 def write_recording(folder: Path, content: str, *, name: str = "gpu.csv", zone: str = "", **fields: Any) -> Path:
@@ -184,7 +198,6 @@ def prometheus_answer(**series: list[str]) -> str:
 
 
 def long_csv(moments: int = 6) -> str:
-    """Return a table of DCGM's fields with one reading a line."""
     lines = ["GPUId,TimeStampUs,Field,Values"]
     for moment in range(moments):
         micros = round((EPOCH + moment) * 1e6)
@@ -193,7 +206,6 @@ def long_csv(moments: int = 6) -> str:
 
 
 def wide_csv(rows: int = 6) -> str:
-    """Return a table of DCGM's fields with one GPU a line."""
     lines = ["timestamp,Hostname,gpu,DCGM_FI_DEV_GPU_UTIL,DCGM_FI_DEV_POWER_USAGE,DCGM_FI_DEV_PCIE_REPLAY_COUNTER"]
     lines += [f"{iso_stamp(row)},node1,{gpu},{row % 100},70.5,0" for row in range(rows) for gpu in range(2)]
     return "\n".join(lines) + "\n"
@@ -206,7 +218,6 @@ def wandb_csv(rows: int = 6) -> str:
 
 
 def wrapper_csv(rows: int = 6) -> str:
-    """Return a table that only MAP tells how to read."""
     lines = ["when,GPU0 power,GPU1 power,RAM"]
     lines += [f"{EPOCH + row},{70 + row}.5 W,{80 + row}.5W,2117MB" for row in range(rows)]
     return "\n".join(lines) + "\n"

@@ -62,7 +62,6 @@ def info(path: Path) -> dict[str, str]:
 
 
 def metadata(path: Path) -> str:
-    """Return the metadata stream, in which standards are claimed."""
     return _said("pdfinfo", "-meta", path)
 
 

@@ -1,18 +1,57 @@
-"""The program run in this process and any folder, where no fixture can be asked for."""
+"""The program run as a person runs it, in this process and any folder."""
 
 import io
+import sys
+from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
+
+import pytest
 
 from gpureport.cli.main import main
-from tests.cli.program import Outcome
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The code of the error, which --debug prints."""
+        return next((line[6:] for line in self.err.splitlines() if line.startswith("code: ")), "")
+
+
+Program = Callable[..., Outcome]
+
+
+def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Program:
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["gpureport", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        captured = capsys.readouterr()
+        return Outcome(int(left.value.code or 0), captured.out, captured.err)
+
+    return run
 
 
 def run_program(folder: Path, *arguments: str) -> Outcome:
+    """Run the program where no fixture can be asked for."""
     out, err, code = io.StringIO(), io.StringIO(), 0
-    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+    with (
+        chdir(folder),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.object(sys, "argv", ["gpureport", *arguments]),
+    ):
         try:
-            main([*arguments])
+            main()
         except SystemExit as left:
             code = int(left.code or 0)
     return Outcome(code, out.getvalue(), err.getvalue())

@@ -1,19 +1,20 @@
 """Runs that tests of pages look at: sample logs as a person would read them, and runs made by hand."""
 
 import json
+import math
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import gpureport
 from gpureport import testing
 from gpureport.testing import LogEvent, Quality, Recording, Source, Work, build_page
+from tests.support.logs import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
 CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))
 STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
 TRAINING_STEPS = SAMPLES / "recorded/training_steps"
@@ -22,6 +23,9 @@ UNLIKE = {"recorded", "input_starved", "mapped"}
 
 FOLDERS = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name not in UNLIKE))
 GAP = "\N{NO-BREAK SPACE}"
+AMOUNT = re.compile(r"(<)?([-−]?[\d,]+(?:\.\d+)?)(?: ?(%|°C|[mkM]?Wh|[MG]iB|MHz|W|GPU-(?:h|min|s|ms)))?")
+SCALES = {"%": 0.01, "MHz": 1e6, "GiB": 2.0**30, "MiB": 2.0**20, "GPU-h": 3600.0, "GPU-min": 60.0, "GPU-ms": 1e-3}
+SCALES |= {"mWh": 3.6, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}
 
 
 @cache
@@ -89,6 +93,20 @@ def step(
     return made
 
 
+def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:
+    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
+    return [testing.with_training(one, points) for one in step(label, work, runs=count)]
+
+
+def groups(*works: float, count: int = 3, by: str = "param:batch", **params: list[str]) -> gpureport.Comparison:
+    made = []
+    for place, work in enumerate(works):
+        stated = {"batch": str(place), **{key: values[place] for key, values in params.items()}}
+        several = step(f"{place}", work, runs=count)
+        made += [testing.with_params(with_run(one, step=None), **stated) for one in several]
+    return gpureport.compare(made, by=by)
+
+
 def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(build_page(results, "json"))
     return found
@@ -107,8 +125,19 @@ def strings(content: object) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return text with single plain spaces, as a reader sees it."""
     return unicodedata.normalize("NFC", " ".join(text.replace(GAP, " ").split()))
+
+
+def off(text: str, value: float) -> float:
+    """Return by how many units of its last digit the first number of a text differs from a value; 0.5 is rounding."""
+    found = AMOUNT.match(plain(text))
+    assert found, text
+    less, digits, unit = found.groups()
+    scale = SCALES.get(unit or "", 1.0)
+    shown = float(digits.replace(",", "").replace("−", "-")) * scale
+    if less:
+        return 0.0 if 0 < value < shown else math.inf
+    return abs(shown - value) / (10.0 ** -len(digits.partition(".")[2]) * scale)
 
 
 class ReadPage(HTMLParser):

@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.truth.physics import POWER_CAP, STEP, SW_THERMAL, Course
-from tests.truth.readings import holes_of, parts_of
-from tests.truth.script import Part, Script
-from tests.truth.timeline import TICK, Floats, blocks
-from tests.truth.writing import BEGUN, COLUMN_SETS
+from tests.truth.readings import BEGUN, COLUMN_SETS, holes_of, parts_of
+from tests.truth.script import TICK, Floats, Part, Script, blocks
 
 HOST_KINDS = ("cpu_bound", "cpu_bound_single", "io_bound", "underutilised")
 """Kinds of the whole job, which only a host log tells."""

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tests.truth.physics import STEP
-from tests.truth.script import Script
-from tests.truth.timeline import Floats
+from tests.truth.script import Floats, Script
 
 _CONTEXT = 0.006
 _BARE_MIB = 4.0

@@ -1,12 +1,11 @@
-"""What a card makes of its kernels: power that lags, heat that creeps, and clocks that follow both."""
+"""A card that is played: its kernels, its heat and its clock."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tests.truth.script import Parts, Script
-from tests.truth.timeline import TICK, Floats, blocks, spread_over
+from tests.truth.script import TICK, Floats, Parts, Script, blocks, spread_over
 
 STEP = 0.1
 """Seconds of one step of this model."""
@@ -102,7 +101,6 @@ def _wander(count: int, rng: np.random.Generator) -> Floats:
 
 
 def _smooth(values: Floats, seconds: float) -> Floats:
-    """Return values that follow others with a lag."""
     weights = np.exp(-np.arange(round(6 * seconds / STEP) + 1) * STEP / seconds)
     padded = np.concatenate([np.full(len(weights) - 1, values[0]), values])
     return np.convolve(padded, weights / weights.sum(), mode="valid")

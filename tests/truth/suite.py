@@ -10,28 +10,21 @@ from zlib import crc32
 
 import numpy as np
 
-from tests.truth import faulty, healthy, labels, lossy, memory, readings, writing
-from tests.truth.cards import A100, CARDS, H100, V100
+from tests.truth import labels, memory, readings, scenarios
 from tests.truth.physics import STEP, course
-from tests.truth.reading import found
-from tests.truth.scoring import Scores
-from tests.truth.script import Script
-from tests.truth.setting import Setting
-from tests.truth.timeline import TICK, blocks, busy
+from tests.truth.scoring import Scores, found
+from tests.truth.script import A100, CARDS, H100, TICK, V100, Script, Setting, blocks, busy
 
 Scenario = Callable[[Setting], Script]
 SCENARIOS: dict[str, Scenario] = {
     name: each
-    for module in (healthy, lossy, faulty)
-    for name, each in vars(module).items()
-    if isinstance(each, FunctionType) and each.__module__ == module.__name__
+    for name, each in vars(scenarios).items()
+    if isinstance(each, FunctionType) and each.__module__ == scenarios.__name__
 }
-"""Every function of these modules, in their order."""
 _DATA_CENTRE = ("launch_bound", "hanging_collective", "straggler", "full_memory")
 
 
 def small() -> list[tuple[str, float]]:
-    """Return those of a suite that takes seconds."""
     names = "steady requests longest_batch starved_by_cpu checkpoints irregular_pauses failing_fan power_brake "
     names += "hanging_collective unused leak torn_log starved_by_storage one_rank_waits full_memory preallocated "
     names += "stale_process narrow_link memory_errors slow_card unsaid_slowdown"
@@ -85,5 +78,5 @@ def log(folder: Path, script: Script, rng: np.random.Generator) -> dict[str, Any
         readings.gpu(script, gpu, played=courses[gpu], used=used[gpu], times=times, rng=rng)
         for gpu in range(script.gpus)
     ]
-    writing.write(folder, script, rows, readings.host(script, rng) if script.host else None)
+    readings.write(folder, script, rows, readings.host(script, rng) if script.host else None)
     return labels.truth(script, courses, used)

@@ -9,8 +9,7 @@ import pytest
 
 from gpureport.testing import Severity
 from tests.truth import suite
-from tests.truth.reading import Found, found
-from tests.truth.scoring import SPANS, WHOLE, Scores
+from tests.truth.scoring import SPANS, WHOLE, Found, Scores, found
 
 _TIME_AND_EVENTS = {
     "idle_gap": (0.95, 0.95),
@@ -31,7 +30,6 @@ _NEVER_WRONG = ("mem_leak", "mem_pressure", "mem_prealloc", "pcie_degraded", "ec
 
 
 def test_findings_agree_with_the_labels(tmp_path: Path) -> None:
-    """They are where they were made to happen, and nowhere else; nothing is a problem where nobody has to act."""
     scores = suite.scored(tmp_path, suite.small(), 11)
     for name, (time, events) in _TIME_AND_EVENTS.items():
         tally = scores.spans[name]
@@ -49,7 +47,6 @@ def test_findings_agree_with_the_labels(tmp_path: Path) -> None:
 
 
 def test_a_seed_gives_the_same_files(tmp_path: Path) -> None:
-    """Labels and logs are the same to the byte, and others with another seed."""
     first, again, other = (tmp_path / name for name in ("first", "again", "other"))
     for folder, seed in ((first, 5), (again, 5), (other, 6)):
         folder.mkdir()
@@ -59,7 +56,6 @@ def test_a_seed_gives_the_same_files(tmp_path: Path) -> None:
 
 
 def test_labels_agree_with_themselves(tmp_path: Path) -> None:
-    """A reader that says what the labels say has full marks, one that says nothing has none."""
     truths = suite.write(tmp_path, [("irregular_pauses", 1.0), ("hanging_collective", 5.0)], 3)
     perfect, silent = Scores(), Scores()
     for truth in truths:
@@ -72,7 +68,6 @@ def test_labels_agree_with_themselves(tmp_path: Path) -> None:
 
 
 def test_what_is_invented_costs(tmp_path: Path) -> None:
-    """A pause that is said of work in order counts as an event too many, and a fact of another run as well."""
     (truth,) = suite.write(tmp_path, [("steady", 1.0)], 3)
     invented = _found("idle_gap", 0, truth["t0"] + 300, truth["t0"] + 340)
     scores = Scores()
@@ -84,7 +79,6 @@ def test_what_is_invented_costs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_scenario_is_written_with_its_labels(tmp_path: Path) -> None:
-    """Of every kind the scorer knows; logged coarsely, none of them has a problem where nobody has to act."""
     truths = suite.write(tmp_path, [(name, 5.0) for name in suite.SCENARIOS], 1)
     assert json.loads((tmp_path / "truth.json").read_text()) == truths
     kinds = {each["kind"] for truth in truths for each in (*truth["events"], *truth["run_level"])}

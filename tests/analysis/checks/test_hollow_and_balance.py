@@ -17,7 +17,6 @@ MIDDLE = steps((0, 300), (1, 300), (0, 300))
 
 
 def hollow(**series: Any) -> Any:
-    """Return a busy GPU at low power."""
     return rec(**({"util": BUSY, "power": HUNG} | BOARD | series))
 
 
@@ -91,7 +90,6 @@ def test_hollow_gpus() -> None:
 
 
 def test_the_cause_of_hollow_work() -> None:
-    """A spinning rank keeps a core full and moves no data; small kernels move some, copies from the host much."""
     some = steps((330, 300), (150, 300), (330, 300))
     quiet = {"memory_controller": 1}
     table: dict[str, tuple[dict[str, Any], str | None]] = {
@@ -182,14 +180,11 @@ def test_uneven_gpus() -> None:
     assert [each for each in analyze(rec(util=WORK)).not_judged if each.kind == "imbalance"] == []
 
 
-def test_waits_seen_by_point_samples_differ_by_chance() -> None:
-    """Two GPUs that each work four tenths of the time, seen every 5 s: no stretch of any of ten hours counts."""
+def test_samples_of_two_gpus_differ_by_chance_and_what_one_lacks_is_low_use() -> None:
+    # Two GPUs that each work four tenths of the time, seen every 5 s: no stretch of any of ten hours counts.
     for seed in range(10):
         util = [np.where(np.random.default_rng(2 * seed + gpu).random(720) < 0.4, 97.0, 0.0) for gpu in (0, 1)]
         assert findings_of(analyze(rec(util=util, every=5.0)), "imbalance") == [], seed
-
-
-def test_what_a_gpu_was_short_of_its_peers_is_low_use() -> None:
     for busy in (1, 3):
         analysis = analyze(rec(util=[WORK] * busy + [LESS] * (4 - busy)))
         (one,) = findings_of(analysis, "imbalance")
@@ -203,7 +198,6 @@ def test_what_a_gpu_was_short_of_its_peers_is_low_use() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([40.0, 65.0, 80.0, 97.0]), min_size=3, max_size=6))
 def test_each_gpu_is_set_against_the_median_of_the_others(levels: list[float]) -> None:
-    """A GPU of a steady job is named where it is far from the median of others that agree."""
     util = [steps((level, 600)) for level in levels]
     named = {device for one in findings_of(analyze(rec(util=util)), "imbalance") for device in one.devices}
     expected = set()

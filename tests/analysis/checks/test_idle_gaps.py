@@ -1,10 +1,10 @@
-"""Stretches in which a GPU did nothing while the job was running."""
+"""Stretches in which a GPU did nothing while the job was running, and those that recur."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from gpureport.testing import Floats, Recording, analyze, findings_of, steps, with_host, with_training
+from gpureport.testing import Floats, Recording, Stage, analyze, at, findings_of, steps, with_host, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 WORK = 97
@@ -34,10 +34,6 @@ def bursts() -> Floats:
     chance = rng(2)
     parts = [(level, int(chance.integers(1, 4))) for _ in range(60) for level in (95.0, 0.0)]
     return job(*parts, (95, 3), (0, 9), (95, 3), *parts)
-
-
-def burst_power() -> Floats:
-    return np.where(bursts() > 0, 70.0, 27.0)
 
 
 def rest_in_power(*high: int) -> Recording:
@@ -144,14 +140,6 @@ def test_what_is_not_a_gap() -> None:
     check("idle_gap", table)
 
 
-def test_power_at_rest_confirms_a_gap() -> None:
-    table: Table = {
-        "between bursts": want(rec(util=bursts(), power=burst_power()), length=9),
-        "within a wait": want(starved(), spans=[(905, 945)], within=5, cause="data"),
-    }
-    check("idle_gap", table)
-
-
 def test_the_cause_of_a_gap() -> None:
     util = [steps((97, 100), (0, 20), (0, 30)), steps((97, 150))]
     back = [steps((97, 100), (0, 20), (97, 30)), steps((97, 150))]
@@ -210,12 +198,9 @@ def test_gaps_weigh_by_their_share_and_by_what_the_job_is() -> None:
             {"requests or input"},
         ),
     }
-    wrong = {}
     for name, (log, severities, causes) in cases.items():
         gaps = findings_of(analyze(log), "idle_gap")
-        if {str(gap.severity) for gap in gaps} != severities or not {gap.cause for gap in gaps} <= causes:
-            wrong[name] = {(str(gap.severity), gap.cause) for gap in gaps}
-    assert wrong == {}
+        assert ({str(gap.severity) for gap in gaps}, {gap.cause for gap in gaps} - causes) == (severities, set()), name
     assert findings_of(analyze(cases["at one pace, at rest most of the time"][0]), "periodic_stall") == []
     cpu = np.where(np.arange(len(fed)) < len(fed) - 300, 95.0, 20.0)
     told = {gap.cause for gap in findings_of(analyze(rec(util=fed, cpu=cpu)), "idle_gap")}
@@ -234,16 +219,112 @@ def test_little_work_between_gaps_gets_no_advice_on_training() -> None:
     assert training.isdisjoint(step.name for step in rare.steps)
 
 
-def test_a_gap_loses_what_the_class_of_gpu_time_holds() -> None:
-    analysis = analyze(rec(util=job((0, 10), (np.nan, 5), (0, 10))))
-    (gap,) = findings_of(analysis, "idle_gap")
-    assert abs((gap.lost_gpu_seconds or 0) - dict(analysis.gpu_time[0].seconds)["idle"]) < 0.5
-
-
-def test_gaps_that_are_not_assessed() -> None:
-    table: Table = {"no utilisation": (rec(power=steps((100, 60))), "not_recorded", "gpu_utilization_ratio")}
-    check("idle_gap", table)
+def test_gaps_that_are_not_assessed_and_what_power_confirms() -> None:
     split = analyze(rec(util=[job((0, 20)), np.full(140, np.nan)]))
     assert [(entry.device, entry.code) for entry in split.not_judged if entry.kind == "idle_gap"] == [
         ("gpu:1", "not_recorded")
     ]
+    table: Table = {
+        "no utilisation": (rec(power=steps((100, 60))), "not_recorded", "gpu_utilization_ratio"),
+        "between bursts": want(rec(util=bursts(), power=np.where(bursts() > 0, 70.0, 27.0)), length=9),
+        "within a wait": want(starved(), spans=[(905, 945)], within=5, cause="data"),
+    }
+    check("idle_gap", table)
+
+
+EVERY, PAUSE = 120, 12
+STARTS = [30 + EVERY - PAUSE + EVERY * place for place in range(8)]
+
+
+def stalling(times: int, every: int = EVERY, pause: int = PAUSE) -> Floats:
+    parts = [part for _ in range(times) for part in ((97.0, every - pause), (0.0, pause))]
+    return steps((97, 30), *parts, (97, every))
+
+
+def apart(distances: tuple[int, ...], times: int) -> Recording:
+    """Return a job whose gaps of 10 s begin at these distances, all of them `times` times."""
+    parts = [part for every in distances for part in ((0.0, 10), (97.0, every - 10))]
+    return rec(util=steps((97, 60), *parts * times, (0, 10), (97, 60)))
+
+
+RUN = rec(util=stalling(8))
+
+
+def test_stalls() -> None:
+    missed, other = stalling(8), stalling(12)
+    missed[STARTS[4] : STARTS[4] + PAUSE] = 97
+    other[400:410] = 0
+    few, more = (120, 120, 120, 171), (120, 120, 171, 120, 120, 95, 120, 120)
+    starved = np.concatenate([steps((97, 300)), np.tile(steps((95, 10), (0, 10)), 20), steps((97, 300))])
+    irregular = [part for n in (40, 150, 65, 300, 90, 220, 55) for part in ((97.0, n), (0.0, 10))]
+    table: Table = {
+        "eight": want(
+            RUN, period=120, lost=96, near=5, severity="warning", cause=None, confidence="medium", length=96, within=5
+        ),
+        "of two GPUs": want(
+            rec(util=[stalling(6)] * 2), gpus="0,1", lost=144, near=7, evidence={"idle time": [12.0, 0.083]}
+        ),
+        "one missed": want(rec(util=missed), period=120),
+        "another gap between": want(rec(util=other), period=120),
+        "three distances of four, ten gaps": want(apart(few, 3), period=120),
+        "six distances of eight, ten gaps": want(apart(more, 3), period=120),
+        "a third of the job": want(rec(util=stalling(8, every=60, pause=20)), severity="problem"),
+        "a minute between samples": want(
+            rec(util=np.append(np.tile(steps((97, 20), (0, 10)), 8), steps((97, 20))), every=60.0),
+            confidence="low",
+            period=1800,
+        ),
+        "pauses of 7 s": want(rec(util=np.tile(steps((97, 10), (0, 7)), 30))),
+        "three": rec(util=stalling(3)),
+        "irregular": rec(util=steps(*irregular, (97.0, 100))),
+        "none": rec(util=steps((97, 1200))),
+        "2 s": rec(util=np.tile(steps((97, 118), (0, 2)), 10)),
+        "three distances of four, five gaps": apart(few, 1),
+        "six distances of eight, nine gaps": apart(more, 1),
+        "waits of a starved job": rec(util=starved, cpu=steps((20, 300), (95, 400), (20, 300))),
+    }
+    check("periodic_stall", table)
+
+
+def test_a_gap_loses_what_its_class_holds_and_follows_from_a_stall() -> None:
+    analysis = analyze(rec(util=job((0, 10), (np.nan, 5), (0, 10))))
+    (gap,) = findings_of(analysis, "idle_gap")
+    assert abs((gap.lost_gpu_seconds or 0) - dict(analysis.gpu_time[0].seconds)["idle"]) < 0.5
+    analysis = analyze(RUN)
+    (stall,), gaps = findings_of(analysis, "periodic_stall"), findings_of(analysis, "idle_gap")
+    assert stall.consequences == (gaps[0].fingerprint,)
+    assert ({gap.cause for gap in gaps}, len(stall.intervals)) == ({"periodic"}, 8)
+
+
+def named(name: str) -> Recording:
+    return with_training(RUN, [(start + PAUSE - 1.0, name, float(place)) for place, start in enumerate(STARTS)])
+
+
+def hosted(metric: str, inside: float, outside: float) -> Recording:
+    moments = np.arange(1000)
+    paused = np.isin(moments, [start + step for start in STARTS for step in range(1, PAUSE + 1)])
+    return with_host(RUN, moments, **{metric: np.where(paused, inside, outside)})
+
+
+def test_the_cause_of_a_stall() -> None:
+    written = "host_disk_write_bytes_per_second"
+    always = with_training(RUN, [(float(second), "val_loss", 1.0) for second in range(5, 1000, 5)])
+    stages = tuple(Stage(name="save_checkpoint", start=at(start), end=at(start + PAUSE)) for start in STARTS)
+    runs = {
+        "checkpoint_seconds": (named("checkpoint_seconds"), "checkpoint"),
+        "epoch": (named("epoch"), "epoch"),
+        "epoch_time": (named("time/epoch_time"), "epoch"),
+        "val_loss": (named("val_loss"), "epoch"),
+        "train_loss": (named("train_loss"), "periodic"),
+        "val_loss all the time": (always, "periodic"),
+        "stages": (replace(RUN, run=replace(RUN.run, stages=stages)), "checkpoint"),
+        "writes": (hosted(written, 9e8, 1e6), "checkpoint"),
+        "writes all the time": (hosted(written, 9e8, 8e8), "periodic"),
+        "writes little": (hosted(written, 2e6, 0.0), "periodic"),
+    }
+    for name, (run, cause) in runs.items():
+        analysis = analyze(run)
+        # the first value of a count begins an epoch, it ends none
+        gaps = {gap.cause for gap in findings_of(analysis, "idle_gap") if len(gap.intervals) > 1}
+        (stall,) = findings_of(analysis, "periodic_stall")
+        assert (gaps, stall.cause) == ({cause}, None if cause == "periodic" else cause), name

@@ -1,14 +1,14 @@
-"""GPUs that work only part of the time: beside a machine that is not full, for an unknown reason, or never."""
+"""GPUs that work only part of the time, never, not yet or no longer."""
 
 from typing import Any
 
 import numpy as np
+import pytest
 
-from gpureport.testing import Floats, Recording, analyze, findings_of, steps
+from gpureport.testing import Floats, Recording, analyze, findings_of, steps, unjudged, with_training
 from tests.analysis.tables import Table, check, rec, want
 
 PHASES, CALM = steps((97, 300), (42, 300), (97, 300)), steps((9, 900))
-WATCHED = {"core": steps((45, 900)), "iowait": steps((1, 900))}
 
 
 def badly_fed(
@@ -23,7 +23,6 @@ def badly_fed(
 
 
 def watched(util: Any, cpu: Any = None, core: float = 45.0) -> Recording:
-    """Return a run beside a machine that is calm in every respect."""
     rows = np.shape(util)[-1]
     host = {"core": np.full(rows, core), "iowait": np.full(rows, 1.0)}
     return rec(util=util, cpu=np.full(rows, 9.0) if cpu is None else cpu, host=host)
@@ -51,16 +50,6 @@ def test_low_use_beside_a_calm_machine() -> None:
         "no CPU": (rec(util=PHASES), "not_recorded", "cpu_utilization_ratio"),
     }
     check("underutilised", table)
-
-
-def test_phases_of_low_use_that_recur() -> None:
-    four = np.tile(steps((95, 280), (20, 120)), 4)
-    uneven = steps(*[step for low in (60, 140, 200, 300) for step in ((95, 400 - low), (20, low))])
-    table: Table = {
-        "alike": want(rec(util=four), cause="regular phases", length=480, within=12, lost=384, near=16, steps=[]),
-        "of unlike lengths": want(rec(util=uneven), cause=None),
-    }
-    check("low_util_cause_unknown", table)
 
 
 def test_low_use_of_unknown_cause() -> None:
@@ -91,8 +80,14 @@ def test_low_use_of_unknown_cause() -> None:
     check("low_util_cause_unknown", table)
 
 
-def test_low_use_is_claimed_by_one_kind() -> None:
-    """Wherever the CPU series begins, low use is either watched or of unknown cause, never both."""
+def test_low_use_is_claimed_by_one_kind_and_recurs_in_phases() -> None:
+    four = np.tile(steps((95, 280), (20, 120)), 4)
+    uneven = steps(*[step for low in (60, 140, 200, 300) for step in ((95, 400 - low), (20, low))])
+    table: Table = {
+        "alike": want(rec(util=four), cause="regular phases", length=480, within=12, lost=384, near=16, steps=[]),
+        "of unlike lengths": want(rec(util=uneven), cause=None),
+    }
+    check("low_util_cause_unknown", table)
     for begin in (0, 250, 400, 700):
         run = rec(util=PHASES, cpu=np.where(np.arange(900) < begin, np.nan, 9))
         kinds = [one.kind for one in analyze(run).findings if one.kind in {"underutilised", "low_util_cause_unknown"}]
@@ -100,8 +95,6 @@ def test_low_use_is_claimed_by_one_kind() -> None:
 
 
 def test_a_badly_fed_loop_is_the_same_finding_at_any_length() -> None:
-    """Three in five seconds lost to pauses of a second: with and without a start-up, less sure where it is short."""
-    wrong = []
     for seconds in (35, 60, 97, 121, 130, 150, 300):
         for begun in (0, 17):
             util = np.concatenate([np.zeros(begun), badly_fed(seconds)])
@@ -110,23 +103,10 @@ def test_a_badly_fed_loop_is_the_same_finding_at_any_length() -> None:
                 analysis = analyze(run)
                 (one,) = findings_of(analysis, kind)
                 below = next(each.observed for each in one.evidence if each.statistic == "share of that time below 50%")
-                is_right = (
-                    abs((one.lost_gpu_seconds or 0) - float((100 - util[begun:]).sum()) / 100) < 3,
-                    (str(one.confidence) == "low") == (seconds < 120),
-                    abs(below - float((util[begun:] < 50).mean())) < 0.04,
-                    dict(analysis.gpu_time[0].seconds)["short_pauses"] < 3,
-                )
-                wrong += [] if all(is_right) else [(kind, seconds, begun, is_right)]
-    assert wrong == []
-
-
-def test_point_samples_of_a_job_that_is_used_well_are_not_low() -> None:
-    """At 30 s a job that is busy for three quarters of the time looks low for a quarter of an hour by chance."""
-    for seed in range(10):
-        util = np.where(np.random.default_rng(seed).random(2000) < 0.8, 95, 0)
-        seen = analyze(rec(util=util, every=30, cpu=np.full(2000, 9), cpu_every=30))
-        blind = analyze(rec(util=util, every=30))
-        assert findings_of(seen, "underutilised") + findings_of(blind, "low_util_cause_unknown") == [], seed
+                assert abs((one.lost_gpu_seconds or 0) - float((100 - util[begun:]).sum()) / 100) < 3, (kind, seconds)
+                assert (str(one.confidence) == "low") == (seconds < 120), (kind, seconds, begun)
+                assert abs(below - float((util[begun:] < 50).mean())) < 0.04, (kind, seconds, begun)
+                assert dict(analysis.gpu_time[0].seconds)["short_pauses"] < 3, (kind, seconds, begun)
 
 
 BUSY, NEVER, HELD = steps((0, 20), (97, 280)), np.zeros(300), np.full(300, 40.0)
@@ -190,16 +170,160 @@ def test_unused_gpus() -> None:
     check("unused_gpu", table)
 
 
-def test_gaps_of_an_unused_gpu_are_as_severe_as_itself() -> None:
+def test_what_an_unused_gpu_makes_of_gaps_and_of_samples_far_apart() -> None:
     analysis = analyze(rec(util=[BUSY, NEVER], memory=[HELD, NEVER]))
     (gap,) = [one for one in findings_of(analysis, "idle_gap") if one.cause == "unused"]
     assert (gap.root, str(gap.severity)) == (findings_of(analysis, "unused_gpu")[0].fingerprint, "warning")
-
-
-def test_samples_far_apart_show_no_short_pauses() -> None:
-    """A quarter of an hour apart, beside gaps: all an unused GPU's samples own is unused, of others low use."""
     times = np.array([0, 1, 2, 9, 10, 11, 12, 40]) * 900.0
     run = rec(util=[np.full(8, 60.0), np.zeros(8)], memory=[np.full(8, 40.0)] * 2, times=times, every=900)
     works, unused = (dict(each.seconds) for each in analyze(run).gpu_time)
     assert (works["short_pauses"], unused["short_pauses"], works["low_use"] > 0) == (0, 0, True)
     assert abs(unused["unused"] + unused["no_samples"] - 36000) <= 1
+
+
+def bursty() -> Recording:
+    """Return a job at 2 s whose work comes in single samples all along, with four in a row three times."""
+    burst = np.tile(steps((0, 6), (90, 1)), 60)
+    work = np.tile(np.concatenate([burst[:140], steps((0, 6), (90, 4))]), 3)
+    return rec(util=np.concatenate([np.zeros(30), burst, work, burst, np.zeros(30)]), every=2.0)
+
+
+SERVES = rec(util=steps((0, 15), (60, 8), (0, 10), (70, 12), (0, 20)), memory=np.full(65, 20))
+TWO = rec(util=[steps((0, 40), (97, 2000), (0, 30))] * 2)
+
+
+def test_start_up() -> None:
+    half = np.tile(steps((95, 1), (0, 1)), 60)
+    tuned = np.concatenate([np.tile(steps((0, 12), (90, 1)), 4), np.zeros(20), np.full(400, 97.0)])
+    table: Table = {
+        "of the job, not of a GPU": want(TWO, gpus="", spans=[(0, 39)], lost=78, severity="info"),
+        "over 5% of the run": want(rec(util=steps((0, 300), (97, 700))), severity="warning"),
+        "never works": want(rec(util=np.zeros(100)), severity="warning", cause="no work", gpus=""),
+        "light work at first": want(rec(util=steps((8, 100), (0, 100))), cause="no work"),
+        "a little all along": want(rec(util=steps((0, 15), (8, 85))), cause="little work"),
+        "a little beside nothing": want(rec(util=[np.full(100, 8.0), np.zeros(100)]), cause="no work"),
+        "ten minutes between samples": want(
+            rec(util=steps((0, 3), (97, 20)), every=600.0), confidence="low", length=1499.5
+        ),
+        **{
+            f"{readings} readings {every:g} s apart": (
+                rec(util=steps((0, readings), (97, 300)), every=every),
+                [want(confidence=sure)],
+            )
+            for every, readings, sure in ((1, 40, "high"), (5, 10, "high"), (20, 3, "medium"), (60, 30, "low"))
+        },
+        "eight GPUs are no more readings": want(
+            rec(util=[steps((0, 3), (97, 100))] * 8, every=20.0), confidence="medium"
+        ),
+        "bursts with memory in use": want(
+            rec(util=np.tile(steps((0, 28), (35, 2)), 20), memory=np.full(600, 20)),
+            cause="little work",
+            evidence={"usual distance": 30},
+        ),
+        "never works, six readings": want(rec(util=steps((0, 6)), every=600.0), confidence="low"),
+        "bursts are work": want(bursty(), length=72, within=8),
+        "autotuning is not": want(rec(util=tuned), length=71, within=3),
+        "power of work between the samples": want(
+            rec(util=np.r_[np.zeros(23), half], power=steps((60, 20), (300, 123)), every=10.0),
+            spans=[(0, 195)],
+            within=5,
+        ),
+        "light work before full work": want(
+            rec(util=steps((0, 10), (20, 60), (97, 100)), power=steps((60, 10), (65, 60), (300, 100)), every=10.0),
+            spans=[(0, 95)],
+            within=11,
+        ),
+    }
+    check("startup_idle", table)
+
+
+def test_tails() -> None:
+    light = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
+    table: Table = {
+        "of the job": want(TWO, gpus="", spans=[(2039, 2069)]),
+        "with two seconds of work in it": want(rec(util=steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))), lost=40),
+        "an interval late": want(rec(util=steps((97, 200), (0, 9)), every=1.2), length=10.4, evidence={"duration": 11}),
+        "ten minutes between samples": want(
+            rec(util=steps((97, 20), (0, 3)), every=600.0), confidence="low", length=1500.5
+        ),
+        "two samples an hour apart": rec(util=steps((97, 2)), every=3600.0),
+        "bursts are work": want(bursty(), length=60, within=8),
+        "light work after it": want(rec(util=light), confidence="low", length=120, within=3),
+        "6 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
+        "a model that serves": SERVES,
+    }
+    check("tail_idle", table)
+
+
+def trained(util: Floats, first: int, last: int, every: int = 5) -> Recording:
+    return with_training(rec(util=util), [(float(second), "loss", 1.0) for second in range(first, last, every)])
+
+
+def test_steps_of_the_training_disprove_rest() -> None:
+    idle, late, early = steps((0, 300)), steps((1, 300), (97, 600)), steps((97, 600), (1, 300))
+    evidence = {"steps of the training": 55}
+    start: Table = {
+        "in the whole log": want(trained(idle, 20, 300), cause="little work", evidence=evidence),
+        "before the work": want(trained(late, 20, 900), cause="steps", evidence=evidence),
+        "from the work on": want(trained(late, 290, 900), cause=None),
+        "in less than half of it": want(trained(late, 160, 900), cause=None),
+    }
+    check("startup_idle", start)
+    check("tail_idle", {"after it": want(trained(early, 0, 900), cause="steps")})
+    (found_one,) = findings_of(analyze(trained(idle, 20, 300)), "startup_idle")
+    assert found_one.summary.startswith("Training took 55 steps in 4 min 59 s in which no GPU did lasting work")
+
+
+def test_chance_is_no_low_use_and_losses_are_those_of_the_classes() -> None:
+    # At 30 s a job that is busy for three quarters of the time looks low for a quarter of an hour by chance.
+    for seed in range(10):
+        util = np.where(np.random.default_rng(seed).random(2000) < 0.8, 95, 0)
+        seen = analyze(rec(util=util, every=30, cpu=np.full(2000, 9), cpu_every=30))
+        blind = analyze(rec(util=util, every=30))
+        assert findings_of(seen, "underutilised") + findings_of(blind, "low_util_cause_unknown") == [], seed
+    tail = analyze(rec(util=steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))))
+    assert findings_of(tail, "tail_idle")[0].lost_gpu_seconds == pytest.approx(dict(tail.gpu_time[0].seconds)["tail"])
+    light = analyze(rec(util=steps((8, 100), (0, 100))))
+    classes = dict(light.gpu_time[0].seconds)
+    assert (classes["startup"], classes["idle"], classes["computing"]) == pytest.approx((0, 100, 8), abs=1)
+    assert findings_of(light, "startup_idle")[0].lost_gpu_seconds == pytest.approx(
+        classes["idle"] + classes["low_use"], abs=1
+    )
+
+
+def test_what_is_not_assessed() -> None:
+    absent = rec(power=steps((100, 60)))
+    for kind in ("startup_idle", "tail_idle"):
+        check(
+            kind,
+            {
+                "no utilisation": (absent, "not_recorded", "gpu_utilization_ratio"),
+                **{
+                    f"one reading at the edge, {every:g} s": (
+                        rec(util=steps((0, 1), (97, 20), (0, 1)), every=every),
+                        "single_reading",
+                    )
+                    for every in (30.0, 60.0, 1000.0)
+                },
+            },
+        )
+    times = [0.0, 0.2, 0.4, 0.6, 0.8, 15.0, 15.2, 15.4, 15.6]
+    table: Table = {"two moments": (rec(util=steps((8, 9)), times=times, every=0.2), "too_short")}
+    check("startup_idle", table)
+
+
+def test_starts_that_are_none_and_few_readings() -> None:
+    table: Table = {
+        "8 s": rec(util=steps((0, 8), (97, 200), (0, 6))),
+        "a late rank": rec(util=[steps((97, 300)), steps((0, 20), (97, 280))]),
+        "a model that serves": SERVES,
+        "three samples": rec(util=steps((50, 3))),
+        "three samples of one moment": rec(util=steps((50, 3)), every=0.0),
+    }
+    check("startup_idle", table)
+    for samples, every in ((2, 14.0), (2, 600.0), (4, 60.0)):
+        analysis = analyze(rec(util=steps((0, samples)), every=every))
+        assert analysis.findings == (), (samples, every)
+        assert [entry.code for entry in unjudged(analysis, "startup_idle")] == ["too_few_samples"], (samples, every)
+        asked = {str(each.outcome) for each in analysis.answers if each.kind in {"idle_gap", "hollow_util"}}
+        assert asked == {"cannot judge"}, (samples, every)

@@ -13,7 +13,6 @@ FELL = steps((1410, 900), (1100, 900))
 
 
 def noisy(values: Floats, part: float, seed: int = 1) -> Floats:
-    """Return values that scatter by a part of each."""
     return values * (1 + part * np.random.default_rng(seed).standard_normal(len(values)))
 
 
@@ -34,7 +33,6 @@ GPU: dict[str, Any] = {"util": np.full(2020, 97.0)}
 
 
 def test_rate_falls() -> None:
-    """At once or steadily, however it is logged; with what changes beside it as the cause."""
     table: Table = {
         "a step": want(
             rated(STEP),
@@ -86,19 +84,16 @@ def steps_alone() -> Recording:
 
 
 def four(odd: Floats, usual: float = 1410, **series: Any) -> Recording:
-    """Return four GPUs of which the third has another clock."""
     clocks = [noisy(np.full(len(odd), usual), 0.003, seed) for seed in (1, 2)]
     return rec(**({"util": 97} | series), clock=[clocks[0], clocks[1], noisy(odd, 0.003), clocks[0]])
 
 
 def other_model(run: Recording) -> Recording:
-    """Return the same with another model for the third GPU."""
     devices = tuple(replace(one, model="NVIDIA L40S") if one.id == "gpu:2" else one for one in run.run.devices)
     return replace(run, run=replace(run.run, devices=devices))
 
 
 def test_slow_gpu() -> None:
-    """As busy as its peers, and slower for most of the work."""
     half = np.full(900, 700.0)
     hot = [np.full(900, each) for each in (60.0, 62.0, 88.0, 61.0)]
     table: Table = {
@@ -144,7 +139,6 @@ def test_slow_gpu() -> None:
 
 
 def test_unexplained_change() -> None:
-    """A level that changes for long while busy, and equal GPUs that stay apart, unless a finding explains it."""
     cap = {"power": steps((250, 900), (399, 900)), "power_limit": 400, "sw_power_cap": steps((0, 900), (1, 900))}
     hot = {"temperature": steps((60, 900), (86, 900)), "sw_thermal_slowdown": steps((0, 900), (1, 900))}
     uneven = [noisy(np.full(900, used), 0.05, seed) for seed, used in enumerate((90, 90, 54, 54, 90, 90))]
@@ -217,7 +211,6 @@ def test_unexplained_change() -> None:
 
 
 def test_what_the_job_names_is_no_change() -> None:
-    """Evaluation, a stage, and another job after one that has released its memory."""
     run = rec(util=97, power=steps((300, 1500), (220, 300)))
     points = [(5.0 * place, "samples_per_second", 500.0) for place in range(300)]
     assert len(findings_of(analyze(with_training(run, points)), "unexplained_change")) == 1

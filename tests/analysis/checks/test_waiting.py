@@ -32,7 +32,6 @@ def beside(*, util: Any = UTIL, **host: Any) -> Recording:
 
 
 def single(core: Floats = PEGGED, **host: Any) -> Recording:
-    """Return a run at 38% beside a core."""
     return beside(**({"util": phase(97, 38, 97), "cpu": CALM, "core": core} | host))
 
 
@@ -95,7 +94,6 @@ def test_waiting_for_the_cpu() -> None:
 
 
 def test_low_use_beside_other_programs() -> None:
-    """A job that hardly uses the CPU may wait for storage: what fills the CPU is evidence, not the cause."""
     for cores in (16.0, None):
         counted = {} if cores is None else {"cores": cores}
         analysis = analyze(beside(cpu=FULL, memory=20, job=0.02, **counted))
@@ -117,7 +115,6 @@ def test_low_use_beside_other_programs() -> None:
 
 
 def test_how_much_of_the_cpu_a_job_uses() -> None:
-    """Half a core and half of the load, which is at least that of one core; where it is not known it is not little."""
     table = {
         "hardly": (0.02, 95, 16.0, True),
         "more than half a core": (0.6, 95, 16.0, False),
@@ -277,7 +274,6 @@ def test_waiting_for_copies() -> None:
 
 
 def test_another_order_in_time_explains_nothing() -> None:
-    """The same values of the machine, permuted in time, are no finding, however many of them are high."""
     for seed in range(10):
         order = np.random.default_rng(seed).permutation(900)
         for share in (0.35, 0.5):
@@ -294,8 +290,8 @@ def test_another_order_in_time_explains_nothing() -> None:
         assert findings_of(analyze(linked(received=(COPIES + 8)[order])), "transfer_bound") == [], seed
 
 
-def test_point_samples_of_a_job_that_is_used_well_are_no_wait() -> None:
-    """At 10 s, 80% of samples at 95% dip below 64% by chance for minutes; a real wait does not depend on it."""
+def test_chance_is_no_wait_and_gaps_follow_from_one() -> None:
+    # At 10 s, 80% of samples at 95% dip below 64% by chance for minutes; a real wait does not depend on it.
     wait = np.where(np.arange(2000) % 400 < 200, 40, 1)
     for seed in range(5):
         chance = np.random.default_rng(seed)
@@ -303,9 +299,6 @@ def test_point_samples_of_a_job_that_is_used_well_are_no_wait() -> None:
         for util, expected in ((fine, 0), (np.where(wait > 1, low, fine), 1)):
             run = rec(util=util, every=10, cpu=np.full(2000, 10), cpu_every=10, host={"iowait": wait})
             assert len(findings_of(analyze(run), "io_bound")) == expected, seed
-
-
-def test_gaps_within_a_wait_follow_from_it() -> None:
     runs = {"cpu_bound": rec(util=BURSTS, cpu=FULL), "io_bound": stored(BURSTS, IOWAIT)}
     for kind, run in runs.items():
         analysis = analyze(run)
@@ -349,7 +342,6 @@ def test_host_memory_beside_a_wait() -> None:
 
 
 def test_cores_are_evidence_of_waits() -> None:
-    """For each GPU, without a limit; params come before what a log counts."""
     util, cpu = steps((97, 60), (30, 300)), steps((40, 60), (82, 300))
     host = {"memory": np.full(360, 20.0), "cores": np.full(360, 8.0)}
     two = beside(util=[util, util], cpu=cpu, **host)

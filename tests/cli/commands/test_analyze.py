@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import gpureport as api
-from tests.cli.logs import gapped, log, stamp
-from tests.cli.program import Program
+from tests.support.logs import gapped, log, stamp
+from tests.support.program import Program
 
 
 @pytest.fixture(autouse=True)
@@ -89,8 +89,6 @@ def test_a_price_gives_a_cost_and_names_its_currency(gpureport: Program, tmp_pat
 
 
 def test_a_gpu_without_a_name_gets_the_model_that_is_given(gpureport: Program, tmp_path: Path) -> None:
-    """Also of a stored run, with its price; a name in the log wins, and the difference is noted."""
-
     def write(name: str = "") -> None:
         cell, column = (f"{name}, ", "name, ") if name else ("", "")
         rows = [f"{stamp(second)}, 0, {cell}90 %" for second in range(40)]
@@ -144,7 +142,6 @@ def test_text_is_one_screen_and_plain_when_piped(gpureport: Program) -> None:
 
 
 def test_several_files_from_one_analysis(gpureport: Program, tmp_path: Path) -> None:
-    """Each -o writes one file by its extension, folders included; the same input gives the same bytes."""
     (tmp_path / "b.csv").write_text(log(300))
     names = ("r.html", "r.json", "r.txt")
     for folder in ("one", "two"):
@@ -172,7 +169,6 @@ def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_log_and_of_a_stored_run_are_judged_alike(gpureport: Program) -> None:
-    """--from and --to leave out the idle half minute, whether the log is read or was stored."""
     gpureport("ingest", "gpu.csv", "--name", "whole")
     for source in ("gpu.csv", "whole"):
         run = analyze(gpureport, source, "--from", "170s")
@@ -182,7 +178,6 @@ def test_a_part_of_a_log_and_of_a_stored_run_are_judged_alike(gpureport: Program
 
 
 def test_several_runs_say_more_together(gpureport: Program, tmp_path: Path) -> None:
-    """Findings over several runs stand beside those of each; a single run has none."""
     fields = ("timestamp", "index", "name", "utilization.gpu [%]", "memory.used [MiB]", "memory.total [MiB]")
     for size, peak in ((8, 9), (16, 12), (32, 18)):
         held = [min(second, 100) * peak * 10 for second in range(300)]

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.logs import HEADER, row, table, wavering
-from tests.cli.program import Outcome, Program
+from tests.support.logs import HEADER, row, table, wavering
+from tests.support.program import Outcome, Program
 
 CHANGE = "change gpu_utilization_ratio >= -4 points"
 IDLE = "idle_ratio <= 5%"
@@ -36,7 +36,6 @@ def outcomes(gpureport: Program, *words: str) -> dict[str, str]:
 
 
 def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
-    """The night that is as ever passes, the slow one breaks the limit, and without a baseline nothing passes."""
     gpureport("ingest", "base.csv")
     assert gpureport("check", "same.csv", "--baseline", "base").code == 0
     # the checked run itself is no baseline
@@ -59,7 +58,6 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
 
 @pytest.mark.usefixtures("logs")
 def test_hidden_names_change_no_verdict(gpureport: Program, tmp_path: Path) -> None:
-    """Repetitions are told by their steps and params, and nodes by their names, whatever is shown of these."""
     labels = ["--step", "nightly on clara01", "--param", "data=/scratch/anna/x", "--tag", "host=clara01"]
     for name in ("base", "same"):
         gpureport("ingest", f"{name}.csv", *labels)
@@ -78,7 +76,6 @@ def test_hidden_names_change_no_verdict(gpureport: Program, tmp_path: Path) -> N
 
 
 def test_what_cannot_be_read_is_not_green(gpureport: Program, logs: Path) -> None:
-    """Neither a damaged baseline or repetition nor a source that is missing or no log; a broken limit still wins."""
     for name in ("base", "same"):
         gpureport("ingest", f"{name}.csv", "--step", "nightly")
     gpureport("baseline", "set", "main", "base")
@@ -104,7 +101,6 @@ def test_what_cannot_be_read_is_not_green(gpureport: Program, logs: Path) -> Non
 
 @pytest.mark.usefixtures("logs")
 def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """JUnit, summary and export are written, whole also when the gate is red; a job's summary is added to."""
     job = tmp_path / "job.md"
     job.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
@@ -123,7 +119,6 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
 def test_acknowledged_by_the_date_that_is_stated(
     gpureport: Program, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SOURCE_DATE_EPOCH says which day it is."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
     limit = "gpu_utilization_ratio >= 95%"
     for until, code in (("2026-10-31", 0), ("2026-09-30", 1)):
@@ -148,7 +143,6 @@ def test_other_commands_fail_on_a_limit(gpureport: Program) -> None:
 
 
 def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
-    """Every format shows each limit of the settings with what became of it, and a broken one fails nothing there."""
     (logs / "gpureport.toml").write_text(policy("gpu_utilization_ratio >= 95%"))
     formats = ("html", "md", "json", "txt")
     outputs = [word for form in formats for word in ("-o", f"r.{form}")]
@@ -179,7 +173,6 @@ def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path
 
 @pytest.mark.usefixtures("logs")
 def test_compare_and_report_know_baselines_by_name(gpureport: Program, tmp_path: Path) -> None:
-    """A file is ingested as a baseline; its name is its step; a stored run of the same name wins and is named."""
     assert gpureport("baseline", "set", "main", "base.csv", "--work", "100:steps").code == 0
     document = json.loads(gpureport("compare", "main", "slow.csv", "--format", "json").out)
     assert [step["label"] for step in document["steps"]] == ["main", "slow"]
@@ -198,7 +191,6 @@ def test_compare_and_report_know_baselines_by_name(gpureport: Program, tmp_path:
 
 
 def test_a_baseline_that_git_ignores_is_said(gpureport: Program, logs: Path) -> None:
-    """A line for recordings, `runs/`, takes half of a baseline with it; outside a work tree nothing is said."""
     git = ("git", "-C", str(logs))
     assert "git" not in gpureport("baseline", "set", "main", "base.csv").err.replace(str(logs), "")
     subprocess.run([*git, "init", "-q"], check=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.logs import SAMPLES, gapped, log, record, row, table
-from tests.cli.program import Program
+from tests.support.logs import SAMPLES, gapped, log, row, table, write_recording
+from tests.support.program import Program
 
 UTILISATION = "gpu_utilization_ratio"
 DELTA = {
@@ -24,7 +24,6 @@ _NINE = 1_773_478_800
 
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
-    """Lay out a log with a gap, and one without."""
     (tmp_path / "before.csv").write_text(gapped())
     (tmp_path / "after.csv").write_text(log(300))
     return tmp_path
@@ -56,7 +55,6 @@ def works(document: Any) -> list[list[float]]:
 
 
 def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, tmp_path: Path) -> None:
-    """By the folder above, in every command and in the store; a name that was given is as it was."""
     logs = [f"{chain}/{step}/gpu.csv" for chain in ("c1", "c2") for step in ("slow", "fast")]
     for place, each in enumerate(logs):
         (tmp_path / each).parent.mkdir(parents=True)
@@ -79,7 +77,6 @@ def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, tmp_path:
 
 @pytest.mark.usefixtures("two")
 def test_json_follows_its_schema(gpureport: Program) -> None:
-    """The document holds what the contract names; five minutes of one run have a wide interval."""
     document = compare(gpureport, "before.csv", "after.csv")
     assert document["schema"] == "gpureport.comparison/1"
     assert {"steps", "comparability", "deltas", "findings", "across_runs", "changes"} <= set(document)
@@ -113,7 +110,6 @@ def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, tw
 
 
 def test_a_run_against_itself_changes_nothing(gpureport: Program, two: Path) -> None:
-    """Every interval lies around zero, no finding is new or gone, and it is said that both sides are one recording."""
     (two / "one.csv").write_text(long(60))
     document = compare(gpureport, "one.csv", "one.csv")
     recorded = [each for each in document["deltas"] if each["difference"] is not None]
@@ -126,7 +122,6 @@ def test_a_run_against_itself_changes_nothing(gpureport: Program, two: Path) -> 
 
 
 def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
-    """A file says which runs make which step; logs beside it are found wherever the program runs."""
     (two / "more").mkdir()
     for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
         (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
@@ -149,7 +144,6 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
 
 
 def test_each_run_did_its_own_work(gpureport: Program, two: Path) -> None:
-    """One amount for all runs of a step, or one for each; --work speaks for the steps that state none."""
     for name in ("a1", "a2", "b1", "b2", "c1"):
         (two / f"{name}.csv").write_text(long(60, 120))
     (two / "steps.toml").write_text(
@@ -163,7 +157,6 @@ def test_each_run_did_its_own_work(gpureport: Program, two: Path) -> None:
 
 
 def test_stored_runs_are_steps_by_label_param_and_tag(gpureport: Program, two: Path) -> None:
-    """What changed between them is listed; what is the same is not."""
     (two / "again.csv").write_text(gapped(320))
     for name, step, workers in (("before", "slow", 2), ("again", "slow", 2), ("after", "fast", 8)):
         labels = ("--step", step, "--param", f"workers={workers}", "--param", "lr=1", "--tag", "node=x")
@@ -178,7 +171,6 @@ def test_stored_runs_are_steps_by_label_param_and_tag(gpureport: Program, two: P
 
 
 def test_steps_by_folder_stand_by_the_time_they_were_recorded(gpureport: Program, two: Path) -> None:
-    """A name says nothing of the order, which is said; a log in no folder of its own is refused."""
     for name, first in (("base/1", 0), ("base/2", 350), ("8-workers", 700)):
         (two / "runs" / name).mkdir(parents=True)
         (two / "runs" / name / "gpu.csv").write_text(table(*(row(second) for second in range(first, first + 300))))
@@ -190,8 +182,6 @@ def test_steps_by_folder_stand_by_the_time_they_were_recorded(gpureport: Program
 
 @pytest.mark.usefixtures("two")
 def test_fates_of_findings(gpureport: Program) -> None:
-    """The gap of the first log is gone in the second, and new the other way round."""
-
     def kinds(*sources: str) -> dict[str, list[str]]:
         found = compare(gpureport, *sources)["findings"]
         return {fate: [entry["kind"] for entry in entries] for fate, entries in found.items()}
@@ -203,7 +193,6 @@ def test_fates_of_findings(gpureport: Program) -> None:
 
 
 def test_roots_and_steps_of_findings(gpureport: Program) -> None:
-    """What a finding follows from and what to do about it, as the report of the same runs has them."""
     runs = [str(SAMPLES / "input_starved" / name) for name in ("3-mixed-precision", "1-baseline")]
     document = compare(gpureport, *runs)
     new = {entry["kind"]: entry for entry in document["findings"]["new"]}
@@ -236,7 +225,6 @@ def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Pat
 
 
 def test_the_order_of_repetitions_and_of_files_changes_nothing(gpureport: Program, two: Path) -> None:
-    """Three and three logs, named in every other order: all but the list of runs is the same to the byte."""
     for name, level in (("a1", 60), ("a2", 62), ("a3", 61), ("b1", 80), ("b2", 83), ("b3", 81)):
         (two / f"{name}.csv").write_text(long(level, 200, power=level))
     documents = []
@@ -267,7 +255,6 @@ def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Progra
 
 
 def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path) -> None:
-    """Their work is counted in samples, by which the runs are still those that were read, in the order of steps."""
     for place, (name, batch, count) in enumerate((("small", 64, 512), ("large", 256, 128))):
         (tmp_path / f"{name}.csv").write_text(log(300 + place))
         labels = ("--param", f"batch_size={batch}", "--work", f"{count}:steps", "--step", name)
@@ -289,17 +276,12 @@ def warnings_everywhere(gpureport: Program, *asked: str) -> list[str]:
     return warnings
 
 
-def test_an_unfinished_recording_is_said_in_every_format(gpureport: Program, two: Path) -> None:
-    """It counts, and one line says that it may be a part of its job; a finished one is said nothing of."""
+def test_doubts_on_a_recording_and_its_work_are_said_in_every_format(gpureport: Program, two: Path) -> None:
     for name, ended in (("base", 300_000_000), ("workers", None)):
-        record(two / name, log(300), ended=ended)
+        write_recording(two / name, log(300), ended=ended)
     (warning,) = warnings_everywhere(gpureport, "base", "workers")
     assert warning.startswith("workers ")
     assert warnings_everywhere(gpureport, "base", "before.csv") == []
-
-
-def test_work_that_the_training_log_contradicts_is_said_in_every_format(gpureport: Program, two: Path) -> None:
-    """As that of the whole job, stated of short runs; work that the log counts is believed."""
     rows = [f"{_NINE + second},{second},100.0" for second in range(5, 300, 5)]
     (two / "metrics.csv").write_text("\n".join(["time,step,images_per_s", *rows, ""]))
     runs = ("before.csv", "after.csv", "--tz", "UTC", *("--training", "metrics.csv") * 2)

@@ -9,18 +9,13 @@ from pathlib import Path
 
 from pyarrow import parquet
 
-from tests.cli.logs import HEADER, log, row, table
-from tests.cli.program import Program
-
-
-def dirty() -> str:
-    """Return a log with one of everything that is no row."""
-    return table(row(0), HEADER, row(1, power="[N/A]"), "torn", "----", "No devices were found", row(2))
+from tests.support.logs import HEADER, log, row, table
+from tests.support.program import Program
 
 
 def test_every_line_is_accounted_for_and_the_source_not_touched(gpureport: Program, tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
-    path.write_text(dirty())
+    path.write_text(table(row(0), HEADER, row(1, power="[N/A]"), "torn", "----", "No devices were found", row(2)))
     before = (path.read_bytes(), path.stat().st_mtime_ns)
     strict = gpureport("ingest", "gpu.csv", "--strict")
     assert (strict.code, strict.out, strict.err.count("\n")) == (3, "", 1)
@@ -47,7 +42,6 @@ def test_every_line_is_accounted_for_and_the_source_not_touched(gpureport: Progr
 
 
 def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
-    """A second ingest says the run is there; other labels are taken over without reading it again."""
     (tmp_path / "gpu.csv").write_text(log())
     gpureport("ingest", "gpu.csv", "--name", "g", "--step", "a", "--param", "lr=1")
     series = next((tmp_path / ".gpureport").rglob("hardware.parquet"))
@@ -81,8 +75,6 @@ def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_pa
 
 
 def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
-    """It takes labels for one report, but no placement: a zone does not fit what was already placed."""
-
     def read(*words: str) -> dict[str, object]:
         found: dict[str, object] = json.loads(gpureport("analyze", *words, "--format", "json").out)["runs"][0]
         return found
@@ -96,7 +88,6 @@ def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: Path) -> None:
-    """Of a folder every log that can be read is stored; the other is named, and so is what is no log."""
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.csv").write_text("timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
     (tmp_path / "logs" / "b.csv").write_text(log(5))
@@ -122,11 +113,6 @@ def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: P
     assert max(len(line) for text in texts for line in text.splitlines()) < 250
 
 
-def test_strict_does_not_mind_gpus_left_out(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "gpu.csv").write_text(log(5, gpus=2))
-    assert gpureport("ingest", "gpu.csv", "--strict", "--gpus", "0").code == 0
-
-
 def test_standard_input_and_pipes_are_read_like_a_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gpureport", "analyze", "-", "--format", "json"]
     done = subprocess.run(command, input=log(60), cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -141,7 +127,6 @@ def test_standard_input_and_pipes_are_read_like_a_file(tmp_path: Path) -> None:
 
 
 def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
-    """For every command that reads logs; a stored run is no part of one."""
     lines = log(40, gpus=2).splitlines(keepends=True)
     (tmp_path / "gpu.csv.1").write_text("".join(lines[:41]))
     (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))
@@ -154,7 +139,9 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     assert gpureport("analyze", "both", "--as-one-run").code == 3
 
 
-def test_a_compressed_log_that_is_cut_is_read_as_far_as_it_goes(gpureport: Program, tmp_path: Path) -> None:
+def test_cut_logs_and_selected_gpus_are_no_faults(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log(5, gpus=2))
+    assert gpureport("ingest", "gpu.csv", "--strict", "--gpus", "0").code == 0
     content = gzip.compress(log(4000).encode())
     (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
     done = gpureport("ingest", "a.csv.gz")

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from pyarrow import parquet
 
-from tests.cli.logs import HEADER, log, row, table, wavering
-from tests.cli.program import Outcome, Program
+from tests.support.logs import HEADER, log, row, table, wavering
+from tests.support.program import Outcome, Program
 
 UTILISATION = "gpu_utilization_ratio"
 OPEN = ("--fail-on", f"{UTILISATION} >= 100%")
@@ -37,7 +37,6 @@ def recorded(folder: Path) -> list[dict[str, Any]]:
 
 
 def shown(folder: Path) -> dict[str, tuple[str | None, int, int]]:
-    """Return the label, the runs and the gaps of each night."""
     nights: dict[str, list[dict[str, Any]]] = {}
     for each in recorded(folder):
         nights.setdefault(str(each["night"]), []).append(each)
@@ -56,7 +55,6 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_two_nights(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """Each night is recorded with its label, has its report, and the run is in the store; pages are made again."""
     assert nightly("0.csv", "--date", "2026-03-01", "--label", "abc", "--work", "500:steps").code == 0
     before = files(tmp_path / "site")
     # a retry of the same night adds nothing
@@ -75,7 +73,6 @@ def test_two_nights(nightly: Program, gpureport: Program, tmp_path: Path) -> Non
 
 
 def test_a_missing_log_is_a_night_without_its_data(nightly: Program, tmp_path: Path) -> None:
-    """It is said everywhere by the source as it was typed; once the log is there, a retry takes the gap's place."""
     written = ("--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 5%")
     done = nightly("nights/gone.csv", "1.csv", "--date", "2026-03-01", "--step", "a", "--step", "b", *written)
     assert (done.code, shown(tmp_path)) == (4, {"2026-03-01": (None, 1, 1)})
@@ -96,7 +93,6 @@ def test_a_missing_log_is_a_night_without_its_data(nightly: Program, tmp_path: P
 
 
 def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: Path) -> None:
-    """The log of one node tells nothing of that of another of the same name: its gap is shown until it is there."""
     for number in range(3):
         (tmp_path / f"node{number}").mkdir()
     (tmp_path / "node0" / "gpu.csv").write_text(log(120))
@@ -111,7 +107,6 @@ def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: P
 
 
 def test_the_headline_is_of_this_call(nightly: Program, tmp_path: Path) -> None:
-    """Neither a later night nor another call of the same night speaks in it: summary and verdict agree."""
     assert nightly("0.csv", "--date", "2026-03-09", *OPEN).code == 1
     for date, headline in (("2026-03-08", "8 Mar: "), ("2026-03-09", "9 Mar: ")):
         done = nightly("1.csv", "--date", date, *KEPT, "--summary", "summary.md")
@@ -123,7 +118,6 @@ def test_the_headline_is_of_this_call(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_what_a_night_takes(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """A run of the store by its name, and rotated logs as one run; where one of these is missing, there are no data."""
     gpureport("ingest", "0.csv", "--name", "bert")
     assert nightly("bert", "--date", "2026-03-01").code == 0
     lines = (tmp_path / "1.csv").read_text().splitlines(keepends=True)
@@ -137,7 +131,6 @@ def test_what_a_night_takes(nightly: Program, gpureport: Program, tmp_path: Path
 
 @pytest.mark.slow
 def test_a_change_breaks_the_gate_once(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """Worse than it was for long, on the third night, which shows it; better breaks none, and a figure gone is said."""
     for night in range(1, 13):
         (tmp_path / "n.csv").write_text(wavering(60, 120 + night, night))
         done = nightly("n.csv", "--date", f"2026-03-{night:02}", "--fail-on-change")
@@ -163,7 +156,6 @@ def test_a_change_breaks_the_gate_once(nightly: Program, gpureport: Program, tmp
 def test_a_change_for_the_worse_stands_until_it_is_accepted(
     nightly: Program, gpureport: Program, tmp_path: Path
 ) -> None:
-    """The nights after it still say so, and since when; a baseline of them ends that."""
     for night in range(1, 17):
         (tmp_path / "n.csv").write_text(wavering(60 if night < 13 else 20, 120 + night, night))
         gate = ("--fail-on-standing-change",) if night > 11 else ()
@@ -201,7 +193,6 @@ def test_a_damaged_history_stops_it(nightly: Program, tmp_path: Path) -> None:
 
 
 def test_rules_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
     (tmp_path / "gpureport.toml").write_text(f'[[policy]]\nlimit = "{UTILISATION} mean >= 10%"\n')
     assert nightly("0.csv", "--date", "2026-03-01").code == 0
     assert nightly("1.csv", "--date", "2026-03-02", *OPEN).code == 1
@@ -223,7 +214,6 @@ def test_rules_hold_each_night(nightly: Program, gpureport: Program, tmp_path: P
 
 
 def test_rules_on_changes_hold_against_a_baseline(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
-    """They are assessed as `check` does; without a baseline they are not, and that is said everywhere."""
     for number, util in enumerate((90, 90, 70)):
         (tmp_path / f"{number}.csv").write_text(wavering(util, 600, number))
     gpureport("ingest", "0.csv", "--name", "good")

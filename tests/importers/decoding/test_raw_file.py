@@ -16,14 +16,12 @@ def hashed(content: bytes) -> str:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file of a thousand bytes."""
     path = tmp_path / "log"
     path.write_bytes(bytes(range(250)) * 4)
     return path
 
 
 def test_the_hash_is_that_of_the_bytes(path: Path) -> None:
-    """Asked for before, in the middle or after the read, the hash is the same, and so is what is read."""
     whole = path.read_bytes()
     for asked in (0, 1, 5, 99):
         file, got = RawFile(path), b""
@@ -38,7 +36,6 @@ def test_the_hash_is_that_of_the_bytes(path: Path) -> None:
 
 
 def test_a_log_that_grows_is_read_as_it_was(path: Path) -> None:
-    """What is written after the first look belongs to the next read, for the rows and for the hash."""
     before = path.read_bytes()
     for early in (False, True):
         file = RawFile(path)
@@ -54,17 +51,7 @@ def test_a_log_that_grows_is_read_as_it_was(path: Path) -> None:
         path.write_bytes(before)
 
 
-def test_a_log_that_shrinks_is_hashed_as_read(path: Path) -> None:
-    file = RawFile(path)
-    blocks = file.blocks(300)
-    got = next(blocks)
-    os.truncate(path, 400)
-    got += b"".join(blocks)
-    assert (len(got), file.sha256(), file.hashed) == (400, hashed(got), 400)
-
-
 def test_a_log_that_changes_after_it_was_hashed_is_refused(path: Path) -> None:
-    """Rows of other bytes than those of the run's id are not taken."""
     file = RawFile(path)
     blocks = file.blocks(300)
     next(blocks)
@@ -75,9 +62,14 @@ def test_a_log_that_changes_after_it_was_hashed_is_refused(path: Path) -> None:
         file.settle()
 
 
-def test_progress_is_told(path: Path) -> None:
-    """Every byte that is read to be parsed is told once."""
+def test_a_log_that_shrinks_is_hashed_as_read_and_bytes_are_told(path: Path) -> None:
     file, told = RawFile(path), list[int]()
     file.watch = told.append
     list(file.blocks(300))
     assert told == [300, 300, 300, 100]
+    file = RawFile(path)
+    blocks = file.blocks(300)
+    got = next(blocks)
+    os.truncate(path, 400)
+    got += b"".join(blocks)
+    assert (len(got), file.sha256(), file.hashed) == (400, hashed(got), 400)

@@ -49,7 +49,6 @@ def beside(folder: Path, files: dict[str, Any], **labels: Any) -> Run:
 
 @pytest.mark.parametrize("name", ["labels.json", "gpu.json", "gpu.csv.json"])
 def test_labels_of_a_log(tmp_path: Path, name: str) -> None:
-    """They are its own or those of its folder; what a person says wins; the id is that of the log."""
     plain = beside(tmp_path, {})
     run = beside(tmp_path, {name: LABELS}, tags={"user": "bob"}, step="1")
     assert (run.name, run.step, dict(run.params)) == ("base", "1", {"lr": "0.1", "amp": "true"})
@@ -58,13 +57,11 @@ def test_labels_of_a_log(tmp_path: Path, name: str) -> None:
 
 
 def test_the_nearer_file_wins(tmp_path: Path) -> None:
-    """A folder speaks for its logs, and a log for itself."""
     files = {"labels.json": {"tags": {"user": "ada", "project": "x"}}, "gpu.csv.json": {"tags": {"user": "bob"}}}
     assert dict(beside(tmp_path, files).tags) == {"user": "bob", "project": "x"}
 
 
 def test_other_json_is_no_file_of_labels(tmp_path: Path) -> None:
-    """It is left alone, and noted where its name says that it was meant."""
     for place, content in enumerate(OTHER_JSON):
         for name, notes in (("gpu.json", 0), ("labels.json", 1)):
             run = beside(tmp_path / f"{place}-{name}", {name: content})
@@ -119,16 +116,10 @@ def labelled(  # noqa: PLR0913 - each argument is something a test varies
     ids=str,
 )
 def test_the_row_of_a_run(tmp_path: Path, given: dict[str, Any], expected: str | None) -> None:
-    """Numbers are whole and must not contradict time and machine; what fits two rows gets none."""
     assert labelled(tmp_path, **given).get("job") == expected
 
 
-def test_a_job_that_is_stated_and_not_there_is_no_other_job_of_the_machine(tmp_path: Path) -> None:
-    assert labelled(tmp_path, tags={"job": "9999", "host": "gpu03"}) == {"job": "9999", "host": "gpu03"}
-
-
 def test_columns_are_tags(tmp_path: Path) -> None:
-    """Those of sacct under the names of labels, of the machines only the run's; steps are no rows; a quote is text."""
     assert labelled(tmp_path, tags={"node": "gpu01"}) == {
         "job": "4411",
         "job_name": "resnet",
@@ -143,7 +134,6 @@ def test_columns_are_tags(tmp_path: Path) -> None:
 
 
 def test_another_table(tmp_path: Path) -> None:
-    """A row names a run, by its name, its file or its folder; unknown columns are tags of their own names."""
     text = "run;Cost Center;owner;AllocTRES\nbase;cc7;ada;gres/gpu=4\nnight/gpu.csv;cc8;bob;\nnight;cc9;eve\n"
     for path, tags in (
         ("base.csv", {"cost_center": "cc7", "user": "ada", "alloc_tres": "gres/gpu=4"}),
@@ -154,31 +144,26 @@ def test_another_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", ["1", "./runs/w8/1/", "{}/runs/w8/1", "w8/1/gpu.csv"])
 def test_a_folder_is_named_as_it_is_typed(tmp_path: Path, named: str) -> None:
-    """By any end of its path, with a slash or without; the folders above it are those of other runs too."""
     text = f"run,user\n{named.format(tmp_path)},ada\nw8,eve\n.,eve\n"
     assert labelled(tmp_path, "runs/w8/1/gpu.csv", text=text) == {"user": "ada"}
 
 
-@pytest.mark.parametrize(
-    ("zone", "start", "end", "expected"),
-    [
+def test_times_are_compared_in_one_base(tmp_path: Path) -> None:
+    cases: list[tuple[str | None, str, str, str | None]] = [
         (None, "2026-10-03T09:00:00", "2026-10-03T10:00:00", "7"),
         (None, "2026-10-03T09:00:00+0200", "2026-10-03T10:00:00+0200", None),
         ("UTC", "2026-10-03T09:00:00", "2026-10-03T10:00:00", None),
         ("UTC", "2026-10-03T11:00:00+0200", "2026-10-03T12:00:00+0200", "7"),
         ("UTC", "1791018000", "1791021600", "7"),
         ("Europe/Berlin", "2026-10-03T11:00:00", "2026-10-03T12:00:00", "7"),
-    ],
-)
-def test_times_are_compared_in_one_base(
-    tmp_path: Path, zone: str | None, start: str, end: str, expected: str | None
-) -> None:
-    """Local times with local times, stamps with a zone with those in UTC; nothing else is assumed."""
-    text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
-    assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected
+    ]
+    for zone, start, end, expected in cases:
+        text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
+        assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected, start
 
 
-def test_a_job_that_was_started_twice_is_told_by_time(tmp_path: Path) -> None:
+def test_jobs_are_told_by_number_and_time(tmp_path: Path) -> None:
+    assert labelled(tmp_path, tags={"job": "9999", "host": "gpu03"}) == {"job": "9999", "host": "gpu03"}
     text = "job,user,node,start,end\n" + "".join(
         f'81,{user},"n[1-2]",2026-10-03 {start}:00:00,2026-10-03 {start + 1}:00:00\n'
         for user, start in (("ada", 9), ("bob", 12))
@@ -196,14 +181,12 @@ def test_a_job_that_was_started_twice_is_told_by_time(tmp_path: Path) -> None:
     ids=["ranges", "two ranges"],
 )
 def test_node_lists(tmp_path: Path, nodes: str, named: tuple[str, ...], others: tuple[str, ...]) -> None:
-    """Ranges keep their zeros."""
     text = f"JobID|NodeList|Start|End\n7|{nodes}|2026-10-03T09:00:00|2026-10-03T10:00:00\n"
     for host in (*named, *others):
         assert labelled(tmp_path, text=text, tags={"host": host}).get("job") == ("7" if host in named else None), host
 
 
 def test_a_table_of_nothing_is_refused(tmp_path: Path) -> None:
-    """Without a key no row can be a run's; nor can a table be read that is missing, cut, or larger than the world."""
     many = "JobID|NodeList\n" + "".join(f"{job}|m{job}[0-99998]\n" for job in range(30))
     write(tmp_path, gpu=log())
     for text in ("", "a,b\n1,2\n", "4411|resnet|ada\n", many, gzip.compress(SACCT.encode())[:-20]):

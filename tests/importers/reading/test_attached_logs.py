@@ -9,10 +9,10 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.testing import Recording
-from tests.cli.program import Program
 from tests.importers.accounts import column, seconds
 from tests.importers.trackers.mlflow.stores import START, Made, folder, run_id
 from tests.support.logs import read
+from tests.support.program import Program
 
 EVERY, LASTS = 10, 1200
 POINTS = LASTS // EVERY - 1
@@ -57,7 +57,6 @@ def reading(path: Path, **options: object) -> Recording:
 
 @pytest.mark.parametrize("hours", [0, 1, -8, 5.75, 14])
 def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -> None:
-    """Its stamps are placed by the time it shares with the run; every point and line is accounted for."""
     recording = reading(store(tmp_path, {"gpu.csv": log(hours)}))
     assert seconds(recording, start=BEGAN) == list(range(LASTS))
     assert column(recording, "gpu_temperature_celsius") == [61.0] * LASTS
@@ -69,8 +68,7 @@ def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -
     assert (run.quality.accounted, {POINTS} <= {each.rows for each in run.quality.rejected}) == (True, True)
 
 
-def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> None:
-    """A log of two hours covers a run of twenty minutes at many offsets."""
+def test_a_zone_is_found_where_one_fits_or_named(tmp_path: Path) -> None:
     path = store(tmp_path, {"gpu.csv": log(1, over=range(-3000, 4000, 5))})
     recording = reading(path)
     assert len(recording.rows_of("gpu:0")) == POINTS
@@ -78,10 +76,6 @@ def test_a_log_that_fits_in_several_zones_needs_one_named(tmp_path: Path) -> Non
     assert len(reading(path, tz="Etc/GMT-1").rows_of("gpu:0")) > POINTS
     # measured is the first part of a long run, and the log covers that
     assert seconds(reading(store(tmp_path / "long", {"gpu.csv": log(0.25)}, lasts=7200)), start=BEGAN)[0] == 0
-
-
-def test_a_zone_that_a_person_names_is_the_zone(tmp_path: Path) -> None:
-    """With --tz nothing is inferred: a log that then shares no time with the run is noted and not used."""
     path = store(tmp_path, {"gpu.csv": log(1)})
     assert len(reading(path, tz="Europe/Paris").rows_of("gpu:0")) == LASTS
     assert len(reading(path, tz="Asia/Tokyo").rows_of("gpu:0")) == POINTS
@@ -96,29 +90,20 @@ def test_a_file_that_covers_little_or_is_no_log_is_noted_and_not_used(tmp_path: 
     assert any("gpureport/gpu.csv" in note for note in recording.run.quality.notes)
 
 
-def test_a_log_of_one_of_several_nodes_is_not_used(tmp_path: Path) -> None:
-    """Nobody can say which node's gpu:0 it speaks of."""
+def test_what_only_an_attached_log_knows_is_read(tmp_path: Path) -> None:
+    moments = (datetime.fromtimestamp(START / 1e3 + second, UTC) for second in range(LASTS))
+    rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
+    recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
+    assert column(recording, "cpu_busiest_core_ratio", "host") == [1.0] * LASTS
+    recording = reading(store(tmp_path, {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
+    assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
+    # Nobody can say which node's gpu:0 it speaks of.
     recording = reading(store(tmp_path, {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
     assert [device.id for device in recording.run.devices] == ["a/gpu:0", "a/host"]
     assert any("gpureport/gpu.csv" in note for note in recording.run.quality.notes)
 
 
-def test_a_host_log_is_read_as_well(tmp_path: Path) -> None:
-    """It holds what no tracker records, such as the busiest core."""
-    moments = (datetime.fromtimestamp(START / 1e3 + second, UTC) for second in range(LASTS))
-    rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
-    recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
-    assert column(recording, "cpu_busiest_core_ratio", "host") == [1.0] * LASTS
-
-
-def test_gpus_that_only_the_log_knows_are_read(tmp_path: Path) -> None:
-    """Where nvidia-ml-py was missing, MLflow holds the machine alone."""
-    recording = reading(store(tmp_path, {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
-    assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
-
-
 def test_a_run_of_a_tracker_has_one_id_however_much_it_holds(tmp_path: Path, gpureport: Program) -> None:
-    """Reading it again replaces it; labels of a person win; only what was asked for is strict."""
     path, grown = store(tmp_path / "a", {}), store(tmp_path / "b", {}, lasts=LASTS - 300)
     one, other = reading(path).run, reading(grown).run
     assert one.sources != other.sources
@@ -129,7 +114,6 @@ def test_a_run_of_a_tracker_has_one_id_however_much_it_holds(tmp_path: Path, gpu
 
 
 def test_a_run_without_hardware_comes_back_from_the_store(tmp_path: Path, gpureport: Program) -> None:
-    """It has no rows, and its training metrics."""
     points = [(START + 1000 * at, 1.0 / (1 + at), at) for at in range(0, LASTS, EVERY)]
     path = folder(tmp_path / "mlruns", [Made(id=run_id(1), series={"loss": points})])
     with pytest.raises(SourceError):

@@ -10,8 +10,8 @@ import pytest
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.testing import Run
-from tests.cli.program import Program
 from tests.support.logs import HEADER, read, row, write_recording
+from tests.support.program import Program
 
 SAID: dict[str, Any] = {
     "command": ["python", "train.py", "--token", "***"],
@@ -27,7 +27,6 @@ DAY, HOUR = 86_400_000_000, 3_600_000_000
 
 
 def record(folder: Path, *, gpu: int = 0, name: str = "gpu.csv", util: int = 90, **changes: object) -> Path:
-    """Write a folder as the recorder does; return it."""
     content = "\n".join([HEADER, *(row(second, gpu, util=util) for second in range(20)), ""])
     return write_recording(folder, content, name=name, **SAID | changes)
 
@@ -38,7 +37,6 @@ def joined(folder: Path) -> Run:
 
 @pytest.mark.parametrize("named", ["", "gpu.csv"])
 def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
-    """They are those of the recording, whether its folder is named or its log."""
     run = read(record(tmp_path / "night-7") / named).run
     assert run.name == "night-7"
     assert dict(run.params) == SAID["params"]
@@ -49,17 +47,12 @@ def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
     assert run.quality.notes == ()
 
 
-def test_whose_job_it_was(tmp_path: Path) -> None:
-    """The recorder writes it down; older recordings hold it as variables of Slurm. A file of labels wins."""
+def test_whose_job_it_was_and_what_a_person_says(tmp_path: Path) -> None:
     folder = record(tmp_path / "rec", params={"SLURM_JOB_ID": "4411"}, tags={"user": "ada"})
     tags = dict(read(folder).run.tags)
     assert (tags["job"], tags["user"]) == ("4411", "ada")
     (folder / "labels.json").write_text('{"tags": {"user": "bob"}}')
     assert dict(read(folder).run.tags) == tags | {"user": "bob"}
-
-
-def test_a_person_wins(tmp_path: Path) -> None:
-    """What they say of a param or the zone is taken, the rest stays."""
     labels = {"params": {"batch_size": "32"}, "tags": {"host": "mine"}}
     run = read(record(tmp_path / "rec"), tz="Asia/Tokyo", labels=labels).run
     assert dict(run.params) == {"batch_size": "32", "RANK": "0"}
@@ -67,7 +60,6 @@ def test_a_person_wins(tmp_path: Path) -> None:
 
 
 def test_the_id_is_that_of_the_log_and_its_zone(tmp_path: Path) -> None:
-    """What else is in the file changes no id, and a log of another name was not written by the recorder."""
     first, other = read(record(tmp_path / "rec")).run, record(tmp_path / "plain", name="smi.csv")
     assert first.id == read(other, tz="Europe/Berlin").run.id
     plain = read(other).run
@@ -80,7 +72,6 @@ def test_the_id_is_that_of_the_log_and_its_zone(tmp_path: Path) -> None:
     "text", [b"", b"{", b'{"schema": "gpureport.record/1"}', b"[]", b'{"schema": "other/1"}', b"\xe9"]
 )
 def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
-    """The logs are read all the same."""
     folder = record(tmp_path / "rec")
     (folder / "run.json").write_bytes(text)
     run = read(folder).run
@@ -88,9 +79,8 @@ def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
     assert "run.json" in run.quality.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("zone", "expected", "note"),
-    [
+def test_zones(tmp_path: Path) -> None:
+    cases: list[tuple[str, str | None, str]] = [
         ("UTC", "UTC", ""),
         ("+00:00", "UTC", ""),
         ("+02:00", "Etc/GMT-2", ""),
@@ -98,19 +88,16 @@ def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
         ("+05:30", None, "--tz"),
         ("../etc", None, "--tz"),
         ("", None, ""),
-    ],
-)
-def test_zones(tmp_path: Path, zone: str, expected: str | None, note: str) -> None:
-    """An offset is a zone, with its sign, and one that is not known is left out with a note."""
-    run = read(record(tmp_path / "rec", timezone=zone)).run
-    assert run.timezone == expected
-    assert (note in "".join(run.quality.notes), bool(run.quality.notes)) == (True, bool(note))
-    hour = {"Etc/GMT-2": 7, "Etc/GMT+5": 14}.get(run.timezone or "", 9)
-    assert run.started % DAY == hour * HOUR
+    ]
+    for zone, expected, note in cases:
+        run = read(record(tmp_path / "rec", timezone=zone)).run
+        assert run.timezone == expected, zone
+        assert (note in "".join(run.quality.notes), bool(run.quality.notes)) == (True, bool(note)), zone
+        hour = {"Etc/GMT-2": 7, "Etc/GMT+5": 14}.get(run.timezone or "", 9)
+        assert run.started % DAY == hour * HOUR, zone
 
 
 def test_notes_and_the_end(tmp_path: Path) -> None:
-    """What could not be recorded, and how it ended, is told."""
     noted = read(record(tmp_path / "rec", notes=["dmon.log is missing: no dmon."], exit_code=137)).run.quality
     assert noted.notes[0] == "dmon.log is missing: no dmon."
     assert (len(noted.notes), "137" in noted.notes[1], noted.unfinished) == (2, True, False)
@@ -120,7 +107,6 @@ def test_notes_and_the_end(tmp_path: Path) -> None:
 
 
 def test_several_folders_are_one_run(tmp_path: Path) -> None:
-    """What they say alike is said once, what they say differently is listed; a log of another origin has no zone."""
     record(tmp_path / "a")
     record(tmp_path / "b", gpu=1, host="node-8", params={"batch_size": "64", "RANK": "1"})
     run = joined(tmp_path)
@@ -135,33 +121,18 @@ def test_several_folders_are_one_run(tmp_path: Path) -> None:
     assert joined(tmp_path).timezone is None
 
 
-def test_nodes_are_called_as_their_machines(tmp_path: Path) -> None:
-    """Folders of several machines, whatever they are called; two of one machine go by their folders."""
+def test_nodes_are_called_as_their_machines_and_counted_once(tmp_path: Path) -> None:
     for host, nodes in (("node-8.example", ["node-7", "node-8.example"]), ("node-7", ["a", "b"])):
         record(tmp_path / "a")
         record(tmp_path / "b", host=host, util=40)
         assert [device.node for device in joined(tmp_path).devices] == nodes
-
-
-def test_a_machine_that_was_recorded_twice_counts_once(tmp_path: Path) -> None:
-    """Two recorders side by side: the rows of the second are counted, those of the GPU and those of the machine."""
     for name in ("one", "two"):
         (record(tmp_path / "runs" / name) / "host.csv").write_text(HOST)
     run = joined(tmp_path / "runs")
     assert [each.rows for each in run.quality.rejected] == [20, 20]
 
 
-def test_folders_that_are_links_are_read(tmp_path: Path) -> None:
-    """A folder of links to runs holds these runs, each once, even where a link leads back."""
-    record(tmp_path / "kept" / "night-7")
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "a").symlink_to(tmp_path / "kept" / "night-7")
-    (tmp_path / "runs" / "b").symlink_to(tmp_path / "runs")
-    assert [each.run.name for each in gpureport.read(tmp_path / "runs")] == ["night-7"]
-
-
 def test_a_recording_of_the_machine(tmp_path: Path) -> None:
-    """Its log is in the zone of the recording; without GPUs it is a run, and one that was not recorded so is none."""
     folder = record(tmp_path / "rec")
     (folder / "host.csv").write_text(HOST)
     assert "cpu_utilization_ratio" in read(folder).rows_of("host").column_names
@@ -192,8 +163,12 @@ def test_recorded_then_read(gpureport: Program, stand_in_driver: Path) -> None:
     assert each["run"]["timezone"] is not None
 
 
-def test_logs_that_were_compressed_since_are_one_recording() -> None:
-    """With the host beside the GPUs, and what the run file says."""
+def test_links_and_compressed_logs_are_recordings(tmp_path: Path) -> None:
+    record(tmp_path / "kept" / "night-7")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a").symlink_to(tmp_path / "kept" / "night-7")
+    (tmp_path / "runs" / "b").symlink_to(tmp_path / "runs")
+    assert [each.run.name for each in gpureport.read(tmp_path / "runs")] == ["night-7"]
     found = read(Path("sample_logs/recorded/causes/checkpoints"))
     assert [Path(source.locator).name for source in found.run.sources] == ["gpu.csv.gz", "host.csv.gz", "dmon.log.gz"]
     assert dict(found.run.params)["kind"] == "checkpoints"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.testing import Recording
-from tests.cli.program import Program
 from tests.support.logs import log, read, stamp, write
+from tests.support.program import Program
 
 PHASES = Path("sample_logs/recorded/phases").resolve()
 COMPANIONS = ("dmon", "dmon-gpm", "pmon", "table", "compute-apps", "gpustat", "q", "nvitop")
@@ -28,7 +28,6 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
 
 
 def query(seconds: Iterable[float], gpu: int = 0, uuid: str = "GPU-a") -> str:
-    """Return a log of one GPU that is busy every other ten seconds."""
     rows = (
         f"{stamp(at)}, {gpu}, {uuid}, {90 if at // 10 % 2 else 10} %, {1000 + gpu} MiB, {200 + at % 7:.2f} W"
         for at in seconds
@@ -46,7 +45,6 @@ def host(seconds: Iterable[int]) -> str:
 
 
 def runs(source: Path, **options: object) -> list[list[str]]:
-    """Return the files of each run that a folder holds."""
     found = gpureport.read(source, **options)  # type: ignore[arg-type] # any option
     return sorted(sorted(Path(each.locator).stem for each in own.run.sources) for own in found)
 
@@ -59,31 +57,24 @@ def copy(folder: Path, *names: str) -> Path:
 
 
 def figures(recording: Recording, like: Recording) -> object:
-    """Return the metrics of the GPU that another recording holds."""
     return recording.rows_of("gpu:0").select(like.series.column_names).to_pylist()
 
 
 @pytest.mark.parametrize("companion", COMPANIONS)
 def test_each_recorder_of_a_job_joins_its_query(tmp_path: Path, companion: str) -> None:
-    """One GPU stays one GPU, and every line of both logs is accounted for."""
     recording = read(copy(tmp_path, "query", companion), tz="UTC")
     assert [device.id for device in recording.run.gpus] == ["gpu:0"]
     assert Path(recording.run.sources[0].locator).name == "query.csv.gz"
     assert (len(recording.run.sources), recording.run.quality.accounted) == (2, True)
 
 
-def test_what_the_main_log_says_stays_as_it_is_alone(tmp_path: Path) -> None:
-    """Companions add metrics to its rows; its own figures, interval and gaps are those of the log alone."""
+def test_recorders_of_a_job_join_and_leave_the_main_log_as_it_is(tmp_path: Path) -> None:
     joined, alone = read(copy(tmp_path, "query", "dmon", "pmon", "host")), read(PHASES / "query.csv.gz")
     assert figures(joined, alone) == figures(alone, alone)
     for name in ("interval", "started", "ended", "name", "gpus"):
         assert getattr(joined.run, name) == getattr(alone.run, name)
     assert joined.run.quality.gaps == alone.run.quality.gaps
     assert joined.series.column(RATE).null_count < len(joined.series) / 2 + 20
-
-
-def test_all_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
-    """A folder with all of them holds one run of one GPU; of two host logs with the same metric one is left out."""
     recording = read(copy(tmp_path, "query", "host", *COMPANIONS), tz="UTC")
     assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
     assert recording.run.interval == pytest.approx(1.007)
@@ -119,7 +110,6 @@ def test_all_recorders_of_a_job_are_one_run(tmp_path: Path) -> None:
     ids=["jobs", "nodes", "GPUs", "recorders", "goes on", "end", "ranks", "late", "late node", "day", "hosts of nodes"],
 )
 def test_logs_of_a_folder(tmp_path: Path, logs: dict[str, str], expected: list[list[str]]) -> None:
-    """Logs of one machine and the same minutes are one run, and so is a log a node; a log of a day joins each job."""
     write(tmp_path, ".log", **logs)
     assert runs(tmp_path) == expected
 
@@ -135,7 +125,6 @@ def node(seed: int, seconds: Iterable[int] = range(60), extra: str = "") -> str:
 
 
 def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) -> None:
-    """Its GPUs are called by their nodes, every row is kept, and the order of the files says nothing."""
     write(tmp_path / "logs", **{f"node{seed}": node(seed) for seed in (2, 1, 3)})
     run = read(tmp_path / "logs").run
     assert [device.id for device in run.gpus] == [f"node{seed}/gpu:{gpu}" for seed in (1, 2, 3) for gpu in (0, 1)]
@@ -146,7 +135,6 @@ def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("model", "count"), [("NVIDIA A100-SXM4-40GB", 1), ("A100-SXM4-40GB", 1), ("NVIDIA L4", 2)])
 def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
-    """Tools shorten its name."""
     names = {"a": (1, "NVIDIA A100-SXM4-40GB"), "b": (2, model)}
     texts = {name: node(seed, extra="name").replace(", 50\n", f", {own}\n") for name, (seed, own) in names.items()}
     write(tmp_path / "logs", **texts)
@@ -162,60 +150,38 @@ def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
     ids=["later", "longer", "coarser", "other columns", "seconds later"],
 )
 def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
-    """A log of another time, interval or command is a run of its own."""
     write(tmp_path / "logs", a=node(1), b=other)
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
 
 
-def test_logs_that_are_labelled_one_by_one_are_runs(tmp_path: Path) -> None:
-    """Jobs of a cluster may begin in the same second."""
+def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
     write(tmp_path / "logs", a=node(1), b=node(2))
     (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
     assert runs(tmp_path / "logs") == [["a"], ["b"]]
+    write(tmp_path / "copies", a=node(1), b=node(1, range(55)))
+    assert [device.id for device in read(tmp_path / "copies").run.gpus] == ["gpu:0", "gpu:1"]
 
 
-def test_a_copy_of_a_part_is_no_second_node(tmp_path: Path) -> None:
-    write(tmp_path / "logs", a=node(1), b=node(1, range(55)))
-    assert [device.id for device in read(tmp_path / "logs").run.gpus] == ["gpu:0", "gpu:1"]
-
-
-def test_nodes_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
-    """They are one run where a person says so."""
-    write(tmp_path, n1=node(1), n2=node(2))
-    for more, count in (((), 2), (("--as-one-run",), 1)):
-        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
-        assert len(json.loads(done.out)["runs"]) == count
-    assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
-
-
-def test_what_may_add_to_any_of_several_nodes_adds_to_none(tmp_path: Path) -> None:
-    """Copies over PCIe without a uuid are those of either node, and a run of their own."""
+def test_what_adds_to_any_node_or_has_no_zone_is_a_run_of_its_own(tmp_path: Path) -> None:
     write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
     assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
-
-
-def test_a_log_without_a_zone_beside_one_in_utc(tmp_path: Path) -> None:
-    """They are one run where a person names the zone."""
     write(tmp_path, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
     assert runs(tmp_path) == [["a"], ["b"]]
     assert runs(tmp_path, tz="UTC") == [["a", "b"]]
 
 
-def test_the_finer_of_two_recorders_of_one_gpu_is_the_main_one(tmp_path: Path) -> None:
-    write(tmp_path, ".log", slow=query(range(0, 60, 5)), fine=query(range(60)))
-    recording = read(tmp_path)
-    assert (Path(recording.run.sources[0].locator).stem, recording.run.interval) == ("fine", 1.0)
-
-
-def test_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
-    """Logs of one run of a folder are steps where a comparison names each."""
+def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
+    write(tmp_path, n1=node(1), n2=node(2))
+    for more, count in (((), 2), (("--as-one-run",), 1)):
+        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
+        assert len(json.loads(done.out)["runs"]) == count
+    assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
     write(tmp_path, ".log", gpu0=query(range(60)), gpu1=query(range(60), 1, "GPU-b"))
     compared = json.loads(gpureport("compare", "gpu0.log", "gpu1.log", "--format", "json").out)
     assert [step["label"] for step in compared["steps"]] == ["gpu0", "gpu1"]
 
 
 def test_a_companion_named_as_host_log(tmp_path: Path) -> None:
-    """It joins the run; one of another time, or without times, is refused."""
     logs = {"gpu": query(range(60)), "copies": dmon(range(60)), "late": dmon(range(600, 700))}
     gpu, copies, late = write(tmp_path, ".log", **logs)
     joined = read(gpu, host=copies)
@@ -229,8 +195,10 @@ def test_a_companion_named_as_host_log(tmp_path: Path) -> None:
     assert refused.value.code == "joins_no_run"
 
 
-def test_a_finer_companion_gives_means_and_a_coarser_one_its_nearest_reading(tmp_path: Path) -> None:
-    """Rates are averaged over the main log's interval; a reading holds for one interval of its own at most."""
+def test_finer_and_coarser_companions(tmp_path: Path) -> None:
+    write(tmp_path, ".log", slow=query(range(0, 60, 5)), fine=query(range(60)))
+    recording = read(tmp_path)
+    assert (Path(recording.run.sources[0].locator).stem, recording.run.interval) == ("fine", 1.0)
     gpu, copies = write(tmp_path, ".log", gpu=query(range(0, 60, 10)), copies=dmon(range(60)))
     rates = read(gpu, host=copies).series.column(RATE).to_numpy()
     assert rates[1:-1] / rates[1] == pytest.approx([1, 2, 3, 4], rel=0.1)
@@ -241,7 +209,6 @@ def test_a_finer_companion_gives_means_and_a_coarser_one_its_nearest_reading(tmp
 
 
 def test_recordings_of_nodes_are_one_run_on_demand(tmp_path: Path) -> None:
-    """Each node's copies join the GPUs of that node."""
     for node in ("n1", "n2"):
         write(tmp_path / node, ".log", gpu=query(range(60), uuid=f"GPU-{node}"), dmon=dmon(range(60)))
     assert [run.run.name for run in gpureport.read(tmp_path)] == ["n1", "n2"]
@@ -262,7 +229,6 @@ def test_the_names_of_logs_never_matter(tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.parametrize(("day", "zone", "sizes"), [(14, None, [1, 1]), (14, "UTC", [1, 2]), (15, "UTC", [1, 1])])
 def test_a_log_of_the_machine_that_names_a_zone(tmp_path: Path, day: int, zone: str | None, sizes: list[int]) -> None:
-    """It joins only where its times can be compared and are those of the run; otherwise the program says why not."""
     write(tmp_path, a=query(range(60)), b=query(range(1800, 1860)))
     rows = (f" 5 0 0 21292 112652 3277128 0 0 29 75 77 55 43 4 53 0 0 2026-03-{day} 09:00:{s:02d}" for s in range(60))
     (tmp_path / "host.txt").write_text(VMSTAT + "\n".join(rows) + "\n")
@@ -282,7 +248,6 @@ NAMES = {
 
 
 def test_a_run_is_called_after_its_log_or_its_folder(tmp_path: Path, gpureport: Program) -> None:
-    """Its folder where the log is called what such logs are called; of a numbered one with the folder above."""
     for path, name in NAMES.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(log())

@@ -57,20 +57,16 @@ def refused(source: object, **options: object) -> SourceError:
 
 
 def names(source: Path) -> list[list[str]]:
-    """Return the logs of each run of a folder, below it."""
     paths = ([Path(each.locator) for each in found.run.sources] for found in gpureport.read(source))
     return sorted([path.relative_to(source).as_posix() for path in own] for own in paths)
 
 
-def test_what_is_no_log_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_what_is_no_log_or_cannot_be_read_is_one_line_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
     for text, what in REFUSED.items():
         path.write_text(text)
         error = refused(path)
         assert (error.where, what in str(error)) == (str(path), True), (text, str(error))
-
-
-def test_what_cannot_be_read_is_one_short_line(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
     for name, content in UNREADABLE.items():
         path.write_bytes(content)
@@ -114,7 +110,6 @@ def test_a_log_below_the_output_of_a_job(tmp_path: Path, repeats: int) -> None:
 
 @pytest.mark.parametrize("name", ["logs.tar", "logs.tar.gz", "logs.zip"])
 def test_an_archive_is_none_of_its_logs(tmp_path: Path, name: str) -> None:
-    """What is not compressed in it may look like a log; the files in it are to be given."""
     path = tmp_path / name
     if name == "logs.zip":
         with zipfile.ZipFile(path, "w") as packed:
@@ -142,7 +137,6 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
 
 
 def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
-    """Each folder below is a run of its own; between two logs of a folder nobody can say whose it is."""
     write(tmp_path / "a", gpu=log(), host=HOST)
     write(tmp_path / "b", gpu=log())
     assert names(tmp_path) == [["a/gpu.csv", "a/host.csv"], ["b/gpu.csv"]]
@@ -152,7 +146,6 @@ def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["timestamp,name,value", "timestamp,index,loss", "timestamp,index,name,serial"])
 def test_a_table_of_something_else_beside_a_log(tmp_path: Path, header: str) -> None:
-    """A CSV with columns that any table may have is no log, and does not keep the host CSV from joining."""
     write(tmp_path, gpu=log(), host=HOST, train=f"{header}\n2026/03/14 09:00:00.000,0,1\n")
     assert [own[:2] for own in names(tmp_path)] == [["gpu.csv", "host.csv"]]
 
@@ -163,7 +156,6 @@ def attach(root: Path) -> Path:
 
 
 def test_a_folder_with_a_store_of_a_tracker_names_it(tmp_path: Path) -> None:
-    """What its runs keep as artifacts is no run of the folder."""
     store = folder(tmp_path / "copy/mlruns", [RUN])
     attach(next(store.iterdir()))
     assert str(store) in refused(tmp_path / "copy").hint
@@ -173,16 +165,12 @@ def test_a_folder_with_a_store_of_a_tracker_names_it(tmp_path: Path) -> None:
     assert str(tmp_path / "neptune/.neptune") in refused(tmp_path / "neptune").hint
 
 
-def test_the_artifacts_of_a_database_are_no_logs(tmp_path: Path) -> None:
-    """Unless the folder of one run, or its file, is named."""
+def test_logs_beside_and_in_a_store_of_a_tracker(tmp_path: Path) -> None:
     kept = attach(tmp_path / "mlruns/1")
     assert "mlflow:STORE" in refused(tmp_path / "mlruns").hint
     assert refused(tmp_path / "mlruns/1").where == str(tmp_path / "mlruns/1")
     for named in (kept, kept.parent, kept.parents[1]):
         assert read(named).run.sources[0].locator == str(kept)
-
-
-def test_logs_beside_a_store_are_read(tmp_path: Path) -> None:
     attach(next(folder(tmp_path / "mlruns", [RUN]).iterdir()))
     write(tmp_path, gpu=log())
     write(tmp_path / "logs", gpu=log(30))

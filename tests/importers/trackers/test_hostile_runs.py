@@ -1,5 +1,6 @@
 """A run that somebody broke, or made to break the reader: it is named, and the others of its store are read."""
 
+import json
 import os
 import re
 import shutil
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+import gpureport
 from gpureport.errors import SourceError
+from gpureport.testing import Run
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.importers.trackers.tracked import readable, refused
+from tests.support.logs import gpustat_log, log, read
 
 RUNS = [Made(id=run_id(n), name=f"run{n}", series=monitored(range(0, 30_000, 1000))) for n in (1, 2)]
 USED = "metrics/system/gpu_0_utilization_percentage"
@@ -234,3 +238,30 @@ def test_a_flipped_bit_of_an_export_ends_no_process(tmp_path: Path) -> None:
     path = dumps.write(tmp_path, dumps.run(SCHEDULE))
     ended = subprocess.run([sys.executable, "-c", _FLIP, str(path)], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr
+
+
+HALF = r"\ud800"
+
+
+def reported(source: Path, training: Path | None = None) -> Run:
+    recording = read(source, training=training or ())
+    for form in ("json", "md", "html"):
+        gpureport.report(recording, format=form).encode()
+    assert training is None or "� loss" in recording.training.column("name").to_pylist()
+    return recording.run
+
+
+def test_half_characters_in_every_json(tmp_path: Path) -> None:
+    (tmp_path / "gpustat.json").write_text(gpustat_log(30).replace("NVIDIA", HALF))
+    assert all((device.model or "").startswith("�") for device in reported(tmp_path / "gpustat.json").gpus)
+    (tmp_path / "gpu.csv").write_text(log(30))
+    (tmp_path / "gpu.csv.json").write_text(f'{{"name": "{HALF}", "params": {{"a{HALF}": 1}}}}')
+    (tmp_path / "train.jsonl").write_text(
+        "".join(f'{{"step": {step}, "loss": 2.5, "{HALF} loss": 1}}\n' for step in range(3))
+    )
+    run = reported(tmp_path / "gpu.csv", tmp_path / "train.jsonl")
+    assert (run.name, run.params) == ("�", (("a�", "1"),))
+    operations = folders.operations(Schedule(utilization=[[90.0] * 20]), name="HALF")
+    path = folders.write(tmp_path / ".neptune", operations) / "data-1.log"
+    path.write_text(path.read_text().replace(json.dumps("HALF"), f'"{HALF}"'))
+    assert reported(tmp_path / ".neptune").name == "�"

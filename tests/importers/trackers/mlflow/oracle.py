@@ -25,13 +25,15 @@ def main() -> None:
             "deleted": run.info.lifecycle_stage == "deleted",
             "params": sorted(run.data.params.items()),
             "tags": sorted(run.data.tags.items()),
-            "metrics": {key: _points(client, run.info.run_id, key) for key in keys},
+            "metrics": {
+                key: sorted(
+                    (each.timestamp, each.step, repr(each.value))
+                    for each in client.get_metric_history(run.info.run_id, key)
+                )
+                for key in keys
+            },
         }
     json.dump(found, sys.stdout)
-
-
-def _points(client: MlflowClient, run_id: str, key: str) -> list[tuple[int, int, str]]:
-    return sorted((each.timestamp, each.step, repr(each.value)) for each in client.get_metric_history(run_id, key))
 
 
 main()

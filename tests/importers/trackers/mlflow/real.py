@@ -114,7 +114,14 @@ def expected(known: dict[str, Any]) -> dict[str, Any]:
         metrics = {}
         for key, points in sorted(run["metrics"].items()):
             if not key.startswith("system/"):
-                metrics[key] = sorted([time, step, _with_infinity(value)] for time, step, value in points)
+                metrics[key] = sorted(
+                    [
+                        time,
+                        step,
+                        (repr(float(np.copysign(np.inf, float(value)))) if abs(float(value)) >= _LARGEST else value),
+                    ]
+                    for time, step, value in points
+                )
             elif key.endswith("_utilization_percentage") and "gpu" in key:
                 metrics[key] = sorted([time, round(float(value), 4)] for time, _, value in points)
         found[run_id] = {
@@ -130,10 +137,6 @@ def expected(known: dict[str, Any]) -> dict[str, Any]:
 
 def _milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
-
-
-def _with_infinity(value: str) -> str:
-    return repr(float(np.copysign(np.inf, float(value)))) if abs(float(value)) >= _LARGEST else value
 
 
 def copied(database: Path, folder: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +20,8 @@ USED = "system/gpu_0_utilization_percentage"
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return lambda **made: request.param(tmp_path / "mlflow.db", [Made(**{"id": ID, "series": monitored(TICKS)} | made)])
+    plain: dict[str, Any] = {"id": ID, "series": monitored(TICKS)}
+    return lambda **made: request.param(Path(mkdtemp(dir=tmp_path)) / "mlflow.db", [Made(**plain | made)])
 
 
 def seconds(found: Recording, device: str) -> list[float]:
@@ -48,14 +51,6 @@ def test_values_stand_where_they_were_read_or_where_they_were_logged(store: Stor
     assert seconds(raw, "gpu:0") == [tick / 1000 for tick in TICKS]
     assert raw.run.id != found.run.id
     assert "stamped_late" in codes(found) & codes(raw)
-
-
-def test_a_pause_and_a_late_monitor_are_no_time_of_a_value(store: Store) -> None:
-    values = {"gpu_0_utilization_percentage": 5.0}
-    found = recording(
-        store(series=monitored([100_000, 110_000, 120_000, 180_000, 190_000], values), end=START + 200_000)
-    )
-    assert seconds(found, "gpu:0") == [90, 100, 110, 170, 180]
 
 
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -122,7 +117,12 @@ def test_nodes_have_devices_of_their_own(store: Store) -> None:
     assert column(found, "rack/b/host", "extra_fan") == ["3"] * 9
 
 
-def test_the_limit_of_an_amd_gpu_is_not_derived(store: Store) -> None:
+def test_a_pause_and_an_amd_gpu(store: Store) -> None:
+    values = {"gpu_0_utilization_percentage": 5.0}
+    found = recording(
+        store(series=monitored([100_000, 110_000, 120_000, 180_000, 190_000], values), end=START + 200_000)
+    )
+    assert seconds(found, "gpu:0") == [90, 100, 110, 170, 180]
     values = {
         "gpu_0_memory_usage_gigabytes": 12.5,
         "gpu_0_utilization_percentage": 50.0,
@@ -136,14 +136,11 @@ def test_the_limit_of_an_amd_gpu_is_not_derived(store: Store) -> None:
     assert column(found, "gpu:0", "extra_power_usage_percentage")[0] == "50"
 
 
-def test_what_has_no_place_of_its_own_is_kept(store: Store) -> None:
+def test_what_has_no_place_is_kept_and_gpus_are_chosen(store: Store) -> None:
     values = {"gpu_0_utilization_percentage": 5.0, "gpu_0_temperature_celsius": 61.5, "fan": 3.0, "net/eth0": 1.0}
     found = recording(store(series=monitored(TICKS, values)))
     assert column(found, "gpu:0", "extra_temperature_celsius") == ["61.5"] * 9
     assert column(found, "host", "extra_fan") == ["3"] * 9
-
-
-def test_gpus_are_chosen(store: Store) -> None:
     values = {f"gpu_{index}_utilization_percentage": 50.0 * (index != 1) for index in range(3)}
     found = recording(store(series=monitored(TICKS, values)), gpus=(0, 2))
     assert [device.index for device in found.run.gpus] == [0, 2]
@@ -187,11 +184,8 @@ def test_params_and_tags_are_kept_without_those_of_mlflow(store: Store) -> None:
     assert dict(run.tags) == kept | {"user": "ada"}
 
 
-def test_a_run_without_an_end_ends_with_its_last_sample(store: Store) -> None:
+def test_runs_without_an_end_or_system_metrics(store: Store) -> None:
     found = recording(store(status="RUNNING", end=None), runs=ID)
     assert (found.run.ended, "no_end" in codes(found)) == ((START + TICKS[-2]) * 1000, True)
-
-
-def test_a_run_without_system_metrics_says_how_to_record_them(store: Store) -> None:
     found = recording(store(series={"loss": [(START, 1.0, 0)]}), runs=ID)
     assert (len(found.series), len(found.training), "no_system_metrics" in codes(found)) == (0, 1, True)

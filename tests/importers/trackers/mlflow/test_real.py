@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.program import Program
 from tests.genuine import TRACKERS, needs_trackers
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
 from tests.importers.trackers.tracked import codes, column, recording, recordings, refused, state, times
+from tests.support.program import Program
 
 pytestmark = pytest.mark.tracker
 _CYCLE = 80_000_000_000

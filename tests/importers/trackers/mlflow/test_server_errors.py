@@ -61,14 +61,11 @@ def _files(folder: Path) -> Iterator[str]:
     thread.join()
 
 
-def test_a_server_of_files_is_not_one_of_mlflow(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_server_of_files_and_answers_that_are_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with _files(tmp_path) as url:
         error = asked(url)
     assert (error.code, "501" in error.what, "<" in error.what) == ("not_an_mlflow_server", True, False)
     capfd.readouterr()
-
-
-def test_an_answer_that_is_none_is_said() -> None:
     for reply, code in (
         (Reply(404, "<html>gone</html>"), "not_an_mlflow_server"),
         (Reply(200, "<html>hello</html>"), "not_an_mlflow_server"),
@@ -127,13 +124,6 @@ def test_credentials_go_out_as_mlflow_sends_them(monkeypatch: pytest.MonkeyPatch
     assert list(sent) == [("Bearer abc", "lab"), ("Basic bWU6cCUldw==", "lab"), ("Basic YTpiQGM=", "lab")]
 
 
-def test_a_time_limit_that_is_not_a_number_is_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value in ("soon", "-1", "nan"):
-        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
-        error = asked("http://127.0.0.1:1")
-        assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
-
-
 def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
     requests: list[int] = []
     body = b'{"experiments": [{"experiment_id": "1", "name": "x"}]}'
@@ -153,7 +143,11 @@ def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
     assert len(requests) >= 3
 
 
-def test_what_cannot_be_read_is_refused() -> None:
+def test_settings_and_locators_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("soon", "-1", "nan"):
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
+        error = asked("http://127.0.0.1:1")
+        assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
     for locator, code in {
         "postgresql+psycopg2://user:pass@db/mlflow": "database_server",
         "mysql://db/mlflow": "database_server",

@@ -1,6 +1,5 @@
 """Exports of neptune-exporter."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -64,13 +63,6 @@ def test_what_a_run_says_beside_its_series(tmp_path: Path) -> None:
     assert "hunter2" not in str(found.run)
 
 
-def test_a_person_s_metric_is_no_gauge(tmp_path: Path) -> None:
-    own = {"train/memory": loss(START, 5), "eval/gpu": loss(START, 5), "train/cpu": loss(START, 5)}
-    found = recording(dumps.write(tmp_path, dumps.run(RUN, series=own)))
-    assert set(found.training.column("name").to_pylist()) == {"eval/gpu", "train/cpu", "train/memory"}
-    assert len(found.run.devices) == 3
-
-
 def test_stages_are_kept(tmp_path: Path) -> None:
     stages = [
         Schedule(utilization=[[20.0] * 6], namespace="monitoring/preprocessing"),
@@ -89,7 +81,11 @@ def test_stages_are_kept(tmp_path: Path) -> None:
     assert (error.code, error.hint) == ("no_such_stage", "it has preprocessing, training")
 
 
-def test_an_export_of_metrics_alone(tmp_path: Path) -> None:
+def test_metrics_of_a_person_and_of_an_export_alone(tmp_path: Path) -> None:
+    own = {"train/memory": loss(START, 5), "eval/gpu": loss(START, 5), "train/cpu": loss(START, 5)}
+    found = recording(dumps.write(tmp_path, dumps.run(RUN, series=own)))
+    assert set(found.training.column("name").to_pylist()) == {"eval/gpu", "train/cpu", "train/memory"}
+    assert len(found.run.devices) == 3
     rows = [row for row in dumps.run(RUN) if row["attribute_type"] == "float_series"]
     found = recording(dumps.write(tmp_path, rows))
     assert (found.run.name, found.run.params, len(found.rows_of("gpu:1"))) == ("OPT-1", (), 20)
@@ -116,50 +112,31 @@ def test_parts_and_row_groups_make_no_difference(tmp_path: Path) -> None:
     assert whole.run.id == cut.run.id
 
 
-def _interrupted(folder: Path) -> None:
-    part = dumps.write(folder, dumps.run(RUN))
-    dumps.write(folder, dumps.run(RUN), part=1)
-    part.rename(part.with_name(f"{part.name}.tmp"))
-
-
-def _missing(folder: Path) -> None:
-    dumps.write(folder, dumps.run(RUN), part=1)
-
-
-def _cut(folder: Path) -> None:
-    part = dumps.write(folder, dumps.run(RUN))
-    part.write_bytes(part.read_bytes()[:-200])
-
-
-def _damaged_in_its_pages(folder: Path) -> None:
-    part = dumps.write(folder, dumps.run(RUN), groups=1)
-    data = bytearray(part.read_bytes())
-    data[4:1500] = bytes(1496)
-    part.write_bytes(bytes(data))
-
-
-def _without_a_column(folder: Path) -> None:
-    schema = pa.schema([field for field in dumps.SCHEMA if field.name != "float_value"])
-    dumps.write_to(dumps.path(folder), dumps.run(RUN), schema=schema)
-
-
-@pytest.mark.parametrize(
-    ("damage", "code"),
-    [
-        (_interrupted, "export_interrupted"),
-        (_missing, "missing_part"),
-        (_cut, "damaged_export"),
-        (_damaged_in_its_pages, "damaged_export"),
-        (_without_a_column, "no_such_column"),
-    ],
-)
-def test_a_broken_run_is_named_and_the_other_read(tmp_path: Path, damage: Callable[[Path], None], code: str) -> None:
-    damage(tmp_path)
-    dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id="OPT-2"))
-    (found,) = readable(tmp_path, runs="OPT-2")[0]
-    assert len(found.rows_of("gpu:0")) == 3
-    error = refused(tmp_path, runs="OPT-1")
-    assert (error.code, str(tmp_path) in error.where) == (code, True)
+def test_a_broken_run_is_named_and_the_other_read(tmp_path: Path) -> None:
+    for how, code in (
+        ("interrupted", "export_interrupted"),
+        ("missing", "missing_part"),
+        ("cut", "damaged_export"),
+        ("damaged in its pages", "damaged_export"),
+        ("without a column", "no_such_column"),
+    ):
+        folder = tmp_path / how
+        left_out = "float_value" if how == "without a column" else ""
+        schema = pa.schema([field for field in dumps.SCHEMA if field.name != left_out])
+        part = dumps.write_to(dumps.path(folder), dumps.run(RUN), schema=schema)
+        whole = part.read_bytes()
+        if how in {"interrupted", "missing"}:
+            dumps.write(folder, dumps.run(RUN), part=1)
+            part.rename(part.with_name(f"{part.name}.tmp")) if how == "interrupted" else part.unlink()
+        elif how == "cut":
+            part.write_bytes(whole[:-200])
+        elif how == "damaged in its pages":
+            part.write_bytes(whole[:4] + bytes(1496) + whole[1500:])
+        dumps.write(folder, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id="OPT-2"))
+        (found,) = readable(folder, runs="OPT-2")[0]
+        assert len(found.rows_of("gpu:0")) == 3, how
+        error = refused(folder, runs="OPT-1")
+        assert (error.code, str(folder) in error.where) == (code, True), how
 
 
 def test_runs_without_hardware(tmp_path: Path) -> None:
@@ -171,14 +148,11 @@ def test_runs_without_hardware(tmp_path: Path) -> None:
     assert refused(tmp_path, require_hardware=True).code == "no_hardware_series"
 
 
-def test_points_without_a_time_are_rejected(tmp_path: Path) -> None:
+def test_points_without_a_time_and_values_without_a_path(tmp_path: Path) -> None:
     rows = dumps.run(RUN, series={"loss": loss(START, 3)})
     rows[-1] |= {"timestamp": None}
     found = recording(dumps.write(tmp_path, rows))
     assert rejected(found) == [("no_time_stamp", 1)]
-
-
-def test_single_values_without_a_path_or_a_word(tmp_path: Path) -> None:
     rows = dumps.run(RUN, singles={"sys/tags": ["a", None]})
     rows.append(rows[0] | {"attribute_path": None})
     found = recording(dumps.write(tmp_path, rows))
@@ -269,16 +243,13 @@ def autumn(start: int = AUTUMN, ticks: int = 500) -> Schedule:
     return Schedule(utilization=[square(busy=7, idle=4, ticks=ticks)], cpu=[50.0] * ticks, start=start)
 
 
-def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
+def test_hours_that_come_twice_or_are_skipped(tmp_path: Path) -> None:
     schedule = autumn(ticks=900)
     found = recording(dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin")), tz="Europe/Berlin")
     after = moment("2025-10-26T02:00:00")
     assert times(found, "gpu:0") == [at for at in schedule.ticks if at >= after]
     assert "ambiguous_hour" in codes(found)
     assert rejected(found)[0][0] == "no_time_stamp"
-
-
-def test_the_hour_that_is_skipped(tmp_path: Path) -> None:
     schedule = autumn(start=moment("2026-03-29T00:40:00"), ticks=300)
     dumps.write(tmp_path, local(dumps.run(schedule), "Europe/Berlin"))
     assert len(recording(tmp_path).run.quality.gaps) == 2
@@ -309,14 +280,11 @@ def test_ranks_that_watch_the_same_gpus_count_once(tmp_path: Path) -> None:
     assert len(found.run.stages) == 1
 
 
-def test_stages_that_touch_are_kept_whole(tmp_path: Path) -> None:
+def test_stages_that_touch_or_lie_within_a_process(tmp_path: Path) -> None:
     one = Schedule(utilization=[[20.0] * 6], namespace="monitoring/preprocessing")
     two = Schedule(utilization=[[90.0] * 6], namespace="monitoring/training", start=START + 5 * TICK + 4_000_000)
     found = recording(dumps.write(tmp_path, dumps.run(one, two)))
     assert (len(found.rows_of("gpu:0")), found.run.quality.rejected) == (12, ())
-
-
-def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
     launcher = Schedule(utilization=[[50.0] * 60], namespace="monitoring/launcher")
     inner = Schedule(utilization=[[90.0] * 10], namespace="monitoring/training", start=START + 20 * TICK + 1_000_000)
     found = recording(dumps.write(tmp_path, dumps.run(launcher, inner)))
@@ -327,7 +295,6 @@ def test_a_process_over_all_stages_gives_way_to_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("apart", "gpus"), [(500_000, ["gpu:0", "gpu:1"]), (9 * TICK, ["gpu:0"])])
 def test_processes_that_see_one_gpu_each(tmp_path: Path, apart: int, gpus: list[str]) -> None:
-    """At the same time they are two, in succession one that both used."""
     ranks = [
         Schedule(utilization=[[value] * 5], namespace=f"monitoring/rank{rank}", start=START + rank * apart, numbers=())
         for rank, value in enumerate((80.0, 60.0))

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule, loss, square
 from tests.importers.trackers.tracked import recording, refused, trained
+from tests.support.program import Program
 
 WITH_CLIENT = pytest.mark.skipif(find_spec("neptune") is None, reason="the extra neptune is not installed")
 SCHEDULE = Schedule(utilization=[square(busy=3, idle=2, ticks=20)])
@@ -122,7 +122,6 @@ SINGLES: dict[str, Any] = {
 @WITH_CLIENT
 @pytest.mark.usefixtures("served")
 def test_a_run_is_read_through_the_client() -> None:
-    """With its backend replaced, the client's own classes give every point of every page, at its time of UTC."""
     found = recording(f"{STORE}/OPT-1")
     assert (found.run.name, found.run.started) == ("baseline", SCHEDULE.start)
     assert dict(found.run.params) == {"params/amp": "true", "params/layers": "3", "params/lr": "0.1"}
@@ -153,7 +152,6 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 @WITH_CLIENT
 def test_what_the_client_says_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No token, one that is none, a port nobody listens on, a server that says nothing and is given up."""
     monkeypatch.setenv("NEPTUNE_RETRIES_TIMEOUT", "1")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         silent = token(listening.getsockname()[1])

@@ -1,17 +1,23 @@
-"""What holds of any log of queries: columns and GPUs drawn at random, then written down otherwise, cut or damaged."""
+"""Changes to a log that change nothing of what is read."""
 
+import hashlib
+import json
 import random
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording
+from tests.readers import pairs
 from tests.readers.pairs import check_account
-from tests.support.logs import log, read_text, stamp
+from tests.support.logs import COMPRESSED, PACKED, log, read_text, stamp
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 CELLS: dict[str, Callable[[int, int], str]] = {
@@ -50,7 +56,6 @@ def _bare(cell: str) -> str:
 
 @st.composite
 def shapes(draw: st.DrawFn, fewest: int = 2) -> Shape:
-    """Return some columns in some order, one of them a metric."""
     more = draw(st.lists(st.sampled_from(list(CELLS)[3:]), min_size=1, unique=True))
     columns = draw(st.permutations(["timestamp", "index", *draw(st.sampled_from([[], ["uuid"]])), *more]))
     return Shape(tuple(columns), draw(st.integers(1, 3)), draw(st.integers(fewest, 12)))
@@ -142,3 +147,94 @@ def test_no_damage_raises_anything_but_an_error_of_its_own(tmp_path: Path, data:
         check_account(read_text(tmp_path, bytes(text)))
     except GpureportError:
         return
+
+
+Change = Callable[[bytes], bytes]
+CHANGES: dict[str, Change] = {
+    **{name: PACKED[name] for name in COMPRESSED},
+    "two members": lambda text: PACKED["gzip"](text[:100]) + PACKED["gzip"](text[100:]),
+    "CRLF": lambda text: text.replace(b"\n", b"\r\n"),
+    "CR": lambda text: text.replace(b"\n", b"\r"),
+    "mark": lambda text: b"\xef\xbb\xbf" + text,
+    "UTF-16": lambda text: text.decode().encode("utf-16"),
+    "UTF-16 of Windows": lambda text: text.decode().replace("\n", "\r\n").encode("utf-16"),
+}
+"""What leaves the text as it is."""
+SENSITIVE = ("accounting", "training", "mapped", "decoding")
+"""Sources whose pairs hold other files, or are written down in an own way."""
+
+
+def plain_pairs() -> list[Path]:
+    found = [pair for pair in pairs.list_pairs() if pair.is_file() and pair.parent.name not in SENSITIVE]
+    return [pair for pair in found if is_plain(pair.read_bytes())]
+
+
+def is_plain(content: bytes) -> bool:
+    odd = any(sign in content for sign in (b"\0", b"\r", b"\x1b"))
+    return content.endswith(b"\n") and content.isascii() and not odd
+
+
+def described(content: bytes, stated: dict[str, object], folder: Path) -> object:
+    folder.mkdir()
+    pair = folder / "log.txt"
+    pair.write_bytes(content)
+    (folder / "log.json").write_text(json.dumps(stated), encoding="utf-8")
+    (folder / "read").mkdir()
+    return json.loads(pairs.describe(pair, folder / "read"))
+
+
+@pytest.mark.parametrize("source", sorted({pair.parent.name for pair in plain_pairs()}))
+def test_how_a_log_is_written_down_changes_nothing(source: str, tmp_path: Path) -> None:
+    for pair in (pair for pair in plain_pairs() if pair.parent.name == source):
+        expected = json.loads(pairs.expectation(pair).read_text(encoding="utf-8"))
+        chance = int(hashlib.sha256(pair.name.encode()).hexdigest(), 16)
+        name = list(CHANGES)[chance % len(CHANGES)]
+        found = described(CHANGES[name](pair.read_bytes()), expected, tmp_path / pair.stem)
+        assert found == expected, f"{pair.name} as {name}"
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_change_leaves_a_log_as_it_is(name: str, tmp_path: Path) -> None:
+    plain = read_text(tmp_path / "plain", log(30, gpus=2))
+    changed = read_text(tmp_path / "changed", CHANGES[name](log(30, gpus=2).encode()))
+    assert changed.series.equals(plain.series)
+    assert (changed.run.quality, changed.run.devices) == (plain.run.quality, plain.run.devices)
+
+
+@pytest.mark.parametrize("packed", COMPRESSED)
+def test_of_a_compressed_log_that_is_cut_the_beginning_is_read(packed: str, tmp_path: Path) -> None:
+    text = log(3000).encode()
+    half = text.index(b"\n", len(text) // 2) + 1
+    whole = read_text(tmp_path, text).series.column("timestamp").to_pylist()
+    content = PACKED[packed](text[:half]) + PACKED[packed](text[half:])
+    for share in (0.05, 0.3, 0.6, 0.9, 0.999):
+        # some methods give nothing of a block that is not whole
+        at = int(share * len(content))
+        if share > 0.5 or packed == "gzip":
+            recording = read_text(tmp_path, content[:at])
+            pairs.check_account(recording)
+            assert recording.run.quality.notes, share
+            assert recording.series.column("timestamp").to_pylist() == whole[: len(recording.series)], share
+            assert len(recording.series) > 1400 or share < 0.5, share
+        try:
+            pairs.check_account(read_text(tmp_path, content[:at] + b"rubbish" + content[at + 7 :]))
+        except GpureportError:
+            assert share < 0.5
+
+
+def test_rubbish_and_archives_are_no_logs(tmp_path: Path) -> None:
+    recording = read_text(tmp_path, PACKED["gzip"](log(30).encode()) + b"rubbish")
+    assert (len(recording.series), len(recording.run.quality.notes)) == (30, 1)
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as packed:
+        packed.writestr("gpu.csv", log(30))
+    with pytest.raises(GpureportError):
+        gpureport.read(tmp_path / "log.zip")
+
+
+def test_a_line_without_end_is_shortened(tmp_path: Path) -> None:
+    header, *rows = log(9).splitlines()
+    for length, kept in ((3_000_000, 8), (500_000, 9)):
+        long = [*rows[:4], rows[4].replace("NVIDIA L4", "N" * length), *rows[5:]]
+        recording = read_text(tmp_path, "\n".join([header, *long, ""]))
+        pairs.check_account(recording)
+        assert len(recording.series) == kept, length

@@ -1,0 +1,369 @@
+"""Steps: how runs are grouped to them, their training goals, and work that is not done."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpureport
+import gpureport as api
+from gpureport.errors import SettingsError
+from gpureport.testing import Work
+from tests.support import logs
+from tests.support.logs import log, stamp
+from tests.support.program import Program
+
+PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
+
+
+def record(folder: Path, first: int = 0) -> None:
+    rows = logs.table(*(logs.row(second) for second in range(first, first + 60)))
+    logs.write_recording(folder, rows, started=1, ended=2, zone="UTC")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Record two steps three times; the first run of each lies in the folder of the step itself."""
+    for place, name in enumerate(PLACES):
+        record(tmp_path / "runs" / name, place * 60)
+    return tmp_path
+
+
+def steps(gpureport: Program, *arguments: str) -> dict[str, int]:
+    done = gpureport("compare", *arguments, "--format", "json")
+    assert done.out, done.err
+    return {step["label"]: len(step["runs"]) for step in json.loads(done.out)["steps"]}
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_folder_alone_is_no_step(gpureport: Program) -> None:
+    assert list(steps(gpureport, "runs/base").values()) == [1, 1, 1]
+
+
+def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program, runs: Path) -> None:
+    assert list(steps(gpureport, "runs/base", "runs/8-workers").items()) == [("base", 3), ("8-workers", 3)]
+    assert list(steps(gpureport, "runs/8-workers/", "runs/base").items()) == [("8-workers", 3), ("base", 3)]
+    gpureport("report", "runs/base", "runs/8-workers", "-o", "out.json")
+    assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in json.loads((runs / "out.json").read_text())["subtitle"]
+    record(runs / "runs" / "pinned", 400)
+    assert steps(gpureport, "runs/base", "runs/pinned") == {"base": 3, "pinned": 1}
+    for place in (1, 2):
+        record(runs / "other" / "base" / str(place), place)
+    assert steps(gpureport, "runs/base", "other/base") == {"runs/base": 3, "other/base": 2}
+    assert steps(gpureport, "runs/base", "other/base", "--anonymise") == {"step_1": 3, "step_2": 2}
+    assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
+    (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
+    assert steps(gpureport, "runs/base", "runs/8-workers") == {"base": 2, "second": 1, "8-workers": 3}
+    for name in PLACES:
+        (runs / "runs" / name / "run.json").unlink()
+    assert len(steps(gpureport, "runs/base", "runs/8-workers")) == len(PLACES)
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program) -> None:
+    for named in (("runs/base", "runs/base/2"), ("runs/base/2", "runs/base")):
+        assert steps(gpureport, *named, "runs/8-workers") == {"base": 2, "base/2": 1, "8-workers": 3}
+    done = gpureport("compare", "runs", "runs/base/2", "--by", "folder")
+    assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in done.out
+    assert done.err.splitlines()[0] == "gpureport: runs: counted once, as named: runs/base/2"
+    listed = json.loads(gpureport("analyze", "runs/base", "runs/base/2/gpu.csv", "--format", "json").out)["runs"]
+    assert len(listed) == PLACES.index("8-workers")
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_folder_of_which_nothing_is_left_is_refused(gpureport: Program) -> None:
+    done = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
+    assert done.code == 3
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path) -> None:
+    for again in ("runs/base/", str(runs / "runs/base"), "runs/8-workers/../base"):
+        named = ("runs/base", again, "runs/8-workers")
+        assert steps(gpureport, *named) == {"base": 3, "8-workers": 3}
+        assert gpureport("compare", *named).err.splitlines()[0] == f"gpureport: {again}: named twice, counted once"
+        assert steps(gpureport, *named, "--anonymise") == {"step_1": 3, "step_2": 3}
+        # what is said of each source in their order needs all of them
+        assert steps(gpureport, *named, "--step", "a", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
+        assert steps(gpureport, *named, "--step", "a", "--step", "b", "--step", "c") == {"a": 3, "b": 3, "c": 3}
+        works = [word for place in range(3) for word in ("--work", f"{place + 1}:steps")]
+        assert steps(gpureport, *named, *works) == {"base": 3, "8-workers": 3}
+
+
+def test_runs_named_twice_count_once_or_are_compared(gpureport: Program, runs: Path) -> None:
+    (runs / "steps.toml").write_text(
+        '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
+        '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
+    )
+    assert steps(gpureport, "--steps", "steps.toml") == {"base": 2, "third": 1}
+    notes = gpureport("compare", "--steps", "steps.toml").err.splitlines()
+    assert [note.split(": ")[1] for note in notes] == ["runs/base", "runs/base/2/gpu.csv"]
+    record(runs / "runs" / "pinned", 400)
+    assert len(json.loads(gpureport("compare", "runs/pinned", "runs/pinned/", "--format", "json").out)["steps"]) == 2
+    assert len(steps(gpureport, "runs/pinned", "runs/pinned/", "runs/8-workers/2")) == 2
+
+
+def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -> None:
+    shutil.copytree(runs / "runs" / "base" / "2", runs / "runs" / "base" / "copy")
+    for options in ([], ["--anonymise"]):
+        assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [4, 3]
+    (runs / "steps.toml").write_text(
+        '[[step]]\nlabel = "a"\nruns = ["runs/base/2", "runs/base/copy", "runs/base/2/"]\n'
+        '[[step]]\nlabel = "b"\nruns = ["runs/8-workers"]\n'
+    )
+    for options in ([], ["--anonymise"]):
+        assert steps(gpureport, "--steps", "steps.toml", *options) == {"a": 2, "b": 3}
+
+
+NAMES = ("old-1", "old-2", "new-1", "new-2")
+FILES = tuple(f"{name}.csv" for name in NAMES)
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Path:
+    for place, name in enumerate(NAMES):
+        (tmp_path / f"{name}.csv").write_text(log(120 + place))
+    return tmp_path
+
+
+def labels(folder: Path) -> list[tuple[str, str]]:
+    """Return the steps of the report written, each with how many runs it has."""
+    document: Any = json.loads((folder / "report.json").read_text())
+    return [(row["head"]["text"], row["head"]["small"]) for row in document["steps"]["rows"]]
+
+
+def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
+    steps = [word for step in ("old", "old", "new", "new") for word in ("--step", step)]
+    assert gpureport("report", *FILES, *steps, "-o", "report.json").code == 0
+    assert labels(four) == [("old", ""), ("new", "")]
+    gpureport("report", *FILES, "--step", "same", "-o", "report.json")
+    assert json.loads((four / "report.json").read_text())["steps"] is None
+    document = json.loads(gpureport("compare", *FILES, *steps, "--format", "json").out)
+    assert [len(step["runs"]) for step in document["steps"]] == [2, 2]
+    assert document["remaining"]["step"] == "new"
+    assert document["remaining"]["runs"] == 2
+    assert {"held_gpu_seconds", "unseen_gpu_seconds", "lost_gpu_seconds", "largest"} < set(document["remaining"])
+
+
+@pytest.mark.usefixtures("four")
+def test_a_label_a_source_when_ingesting(gpureport: Program) -> None:
+    assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
+    shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
+    assert shown == ["old", "new"]
+
+
+def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
+    for name in NAMES[1:3]:
+        content = (four / f"{name}.csv").read_text()
+        (four / f"{name}-h100.csv").write_text(re.sub(r"NVIDIA [^,]*", "NVIDIA H100 80GB HBM3", content))
+    sources = (f"{NAMES[1]}.csv", f"{NAMES[1]}-h100.csv", f"{NAMES[2]}-h100.csv")
+    outcome = gpureport(
+        *("compare", *sources, "--by", "gpu", "--work", "1000:steps"), *("--gpu-hour-price", "2", "--format", "json")
+    )
+    groups = json.loads(outcome.out)["groups"]
+    assert [(group["label"].partition("=")[0], group["runs"]) for group in groups] == [("gpu", 1), ("gpu", 2)]
+    assert groups[1]["label"] == "gpu=NVIDIA H100 80GB HBM3"
+    assert all(group["cost_per_1000_work"]["value"] > 0 for group in groups)
+
+
+def test_groups_by_param(gpureport: Program, four: Path) -> None:
+    for name in NAMES:
+        gpureport("ingest", f"{name}.csv", "--name", name, "--param", f"framework={name[:3]}", "--work", "1000:steps")
+    outcome = gpureport("report", *NAMES, "--by", "param:framework", "-o", "report.json", "-o", "report.html")
+    assert outcome.code == 0
+    assert labels(four) == [("framework=old", ""), ("framework=new", "")]
+    document: Any = json.loads((four / "report.json").read_text())
+    assert [chart["form"] for chart in document["comparison"]["charts"]] == ["bars", "bars"]
+    assert "<h2>Groups by framework</h2>" in (four / "report.html").read_text()
+
+
+def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:
+    for place, name in enumerate(NAMES):
+        content = (four / f"{name}.csv").read_text()
+        model = "NVIDIA H100 80GB HBM3" if place < 2 else "NVIDIA A10"
+        (four / f"{name}-gpu.csv").write_text(re.sub(r"NVIDIA [^,]*", model, content))
+        given = ("--name", name, "--param", f"precision={('fp32', 'bf16')[place % 2]}", "--work", "1000:steps")
+        gpureport("ingest", f"{name}-gpu.csv", *given)
+    outcome = gpureport("report", *NAMES, "--by", "gpu,param:precision", "-o", "report.json")
+    assert outcome.code == 0
+    part: Any = json.loads((four / "report.json").read_text())["comparison"]
+    assert part["grouped"] == "gpu and precision"
+    assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == [
+        "gpu=NVIDIA H100 80GB HBM3",
+        "gpu=NVIDIA A10",
+    ]
+    rows = [[row["label"] for row in chart["rows"]] for chart in part["charts"]]
+    assert rows == [["precision=fp32", "precision=bf16"]] * 2
+    tables = [section["table"] for section in part["study"] if "table" in section]
+    heads = {row["head"]["text"] for table in tables for row in table["rows"]}
+    assert heads == {"gpu=NVIDIA A10 against NVIDIA H100 80GB HBM3", "precision=bf16 against fp32"}
+
+
+ENDS = {"before": 0.79, "after": 0.61}
+
+
+@pytest.fixture
+def two_steps(tmp_path: Path) -> Path:
+    """Lay out two steps, each a log and what its training loop wrote; the second is faster and trains worse."""
+    for name, seconds in (("before", 600), ("after", 300)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "gpu.csv").write_text(log(seconds))
+        values = [ENDS[name] * share for share in (0.4, 0.8, 0.96, 1, 1, 1)]
+        rows = [f"{(k + 1) * seconds / 6 - 1},{k + 1},{value},{1 - value}" for k, value in enumerate(values)]
+        (folder / "training.csv").write_text("\n".join(["elapsed,step,val_accuracy,regret", *rows, ""]))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("two_steps")
+def test_the_headline_of_a_comparison_warns(gpureport: Program) -> None:
+    said = " ".join(gpureport("compare", "before", "after", "--work", "1000:samples").out.split())
+    assert "val_accuracy from 0.79 to 0.61" in said
+    assert gpureport("report", "before", "after", "--work", "1000:samples", "-o", "steps.md").code == 0
+    heading = Path("steps.md").read_text().splitlines()[0].replace("\\", "")
+    assert [word in heading for word in ("%", "val_accuracy", "0.79", "0.61")] == [True] * 4
+
+
+def test_training_logs_that_are_named_go_to_their_sources(gpureport: Program, two_steps: Path) -> None:
+    for name in ENDS:
+        (two_steps / name / "training.csv").rename(two_steps / f"{name}.csv")
+    sources = ("compare", "before", "after", "--work", "1000:samples")
+    done = gpureport(*sources, "--training", "before.csv", "--training", "after.csv", "--format", "json")
+    (found,) = json.loads(done.out)["quality"]
+    assert [found[side]["final"] for side in ENDS] == [pytest.approx(end) for end in ENDS.values()]
+    refused = gpureport(*sources, "--training", "before.csv")
+    assert refused.code == 2
+
+
+@pytest.mark.usefixtures("two_steps")
+def test_goals_reach_the_json(gpureport: Program) -> None:
+    goals = ("--target", "val_accuracy=.75", "--better", "regret=lower")
+    found = json.loads(gpureport("compare", "before", "after", "--format", "json", *goals).out)
+    named = {each["name"]: each for each in found["quality"]}
+    assert (named["regret"]["higher_is_better"], named["regret"]["leading"]) == (False, True)
+    assert named["val_accuracy"]["before"]["final"] == pytest.approx(0.79)
+    before, after = found["time_to_target"]["steps"]
+    assert before["seconds"] == pytest.approx(299, abs=2)
+    assert (after["seconds"], after["reached"], bool(after["runs"][0]["reason"])) == (None, 0, True)
+    assert [step["measures"]["seconds_to_target"] for step in found["steps"]] == [before["seconds"], None]
+    plain = json.loads(gpureport("compare", "before", "after", "--format", "json").out)
+    assert plain["time_to_target"] is None
+    assert "regret" not in {each["name"] for each in plain["quality"]}
+
+
+def test_limits_on_training_metrics_hold_a_gate(gpureport: Program, two_steps: Path) -> None:
+    (two_steps / "gpureport.toml").write_text(
+        '[training]\ntarget = "val_accuracy=0.6"\n\n[[policy]]\nlimit = "seconds_to_target <= 6 min"\n'
+    )
+    limit = ("--fail-on", "val_accuracy >= 0.78")
+    assert [gpureport("check", name, *limit).code for name in ("before", "after")] == [0, 1]
+    assert gpureport("check", "after", "--target", "val_accuracy=.7").code == 4
+    assert gpureport("report", "after", *limit, "-o", "after.md").code == 1
+    assert gpureport("check", "before", "--fail-on", "training gain >= 1").code == 4
+
+
+@pytest.mark.usefixtures("two_steps")
+def test_limits_on_rates_count_the_work_that_was_logged(gpureport: Program) -> None:
+    Path("pace.csv").write_text("elapsed,step,pace\n" + "".join(f"{k * 10},{k},50\n" for k in range(1, 60)))
+    for limit in ("training_rate_hertz >= 40 /s", "work_rate_hertz >= 40 /s"):
+        checked = ("check", "before", "--training", "pace.csv", "--fail-on", limit)
+        assert [gpureport(*checked, *key).code for key in ((), ("--throughput", "pace"))] == [1, 0]
+
+
+def test_the_python_api_takes_the_same(two_steps: Path) -> None:
+    runs = [*gpureport.read(two_steps / "before"), *gpureport.read(two_steps / "after")]
+    found = gpureport.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
+    assert "seconds_to_target" in found.deltas_frame()["metric"].tolist()
+    (quality,) = found.quality_frame().query("metric == 'val_accuracy'").to_dict("records")
+    assert (quality["after"], quality["verdict"]) == (pytest.approx(0.61), "unconfirmed (one run each)")
+    page = gpureport.report(found, format="md").replace("\\", "")
+    assert "regret from 0.21 to 0.39 and val_accuracy from 0.79 to 0.61" in page
+    with pytest.raises(SettingsError):
+        gpureport.compare(runs, target="regret=1")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Epoch(train)  [{0}][50/50]  time: 0.5000  loss: 2.9", "500 steps"),
+        ("iteration {0}0/ 1000 | consumed samples: {0}00 | global batch size: 10 | time: 2 | loss: 3", "1,000 samples"),
+        ("iter {0}: time: 9.0 loss: 3", "10 steps"),
+    ],
+)
+def test_work_is_what_the_text_of_a_loop_counts(gpureport: Program, tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "gpu.csv").write_text(log(600))
+    (tmp_path / "train.log").write_text("".join(f"{stamp(50 * at)} {line.format(at)}\n" for at in range(1, 11)))
+    assert f" {said} " in " ".join(gpureport("analyze", "gpu.csv", "--training", "train.log").out.split())
+
+
+ALL = {"amount": 10_000.0, "unit": "images"}
+STATED = ("--work", "10000:images")
+
+
+@pytest.fixture
+def unfinished_runs(tmp_path: Path) -> Path:
+    """Lay out a recording and one whose recorder was killed after two thirds of it."""
+    logs.write_recording(tmp_path / "runs" / "base", log(300), ended=300_000_000)
+    logs.write_recording(tmp_path / "runs" / "cut", log(200), ended=None)
+    (tmp_path / "steps.toml").write_text(
+        '[[step]]\nlabel = "base"\nruns = ["runs/base"]\n[[step]]\nlabel = "cut"\nruns = ["runs/cut"]\n'
+    )
+    (tmp_path / "repeated.toml").write_text(
+        '[[step]]\nlabel = "one"\nruns = ["runs/base"]\nwork = "9:images"\n'
+        '[[step]]\nlabel = "two"\nruns = ["runs/base", "runs/cut"]\nwork = "9:images"\n'
+    )
+    return tmp_path
+
+
+def work_of(gpureport: Program, *words: str) -> list[object]:
+    return [each["run"]["work"] for each in json.loads(gpureport(*words, "--format", "json").out)["runs"]]
+
+
+@pytest.mark.usefixtures("unfinished_runs")
+@pytest.mark.parametrize("sources", [("runs/base", "runs/cut"), ("runs",)], ids=["two", "folder"])
+def test_it_takes_none_of_what_is_said_of_all(gpureport: Program, sources: tuple[str, ...]) -> None:
+    assert work_of(gpureport, "analyze", *sources, *STATED) == [ALL, None]
+
+
+@pytest.mark.usefixtures("unfinished_runs")
+@pytest.mark.parametrize(("file", "stated"), [("steps.toml", STATED), ("repeated.toml", ())])
+def test_nor_of_what_a_file_of_steps_says(gpureport: Program, file: str, stated: tuple[str, ...]) -> None:
+    document = json.loads(gpureport("compare", "--steps", file, *stated, "--format", "json").out)
+    found = {run["name"]: run["measures"] for step in document["steps"] for run in step["runs"]}
+    assert [found[name]["work_rate_hertz"] is None for name in sorted(found)] == [False, True]
+
+
+@pytest.mark.usefixtures("unfinished_runs")
+def test_what_is_said_of_it_alone_counts(gpureport: Program) -> None:
+    own = work_of(gpureport, "analyze", "runs/base", "runs/cut", *STATED, "--work", "6000:images")
+    assert own == [ALL, {"amount": 6_000.0, "unit": "images"}]
+    assert work_of(gpureport, "analyze", "runs/cut", *STATED) == [ALL]
+
+
+@pytest.mark.usefixtures("unfinished_runs")
+def test_a_comparison_gives_no_figure_per_unit_of_work(gpureport: Program) -> None:
+    document = json.loads(gpureport("compare", "runs/base", "runs/cut", *STATED, "--format", "json").out)
+    (warning,) = document["warnings"]
+    figures = [each for each in document["deltas"] if each["metric"] in {"work_rate_hertz", "training_rate_hertz"}]
+    assert [(each["after"], each["verdict"]) for each in figures] == [(None, "not enough data")] * 2
+    assert [each["reason"].startswith("cut ") for each in figures] == [True, True]
+    assert warning in " ".join(gpureport("compare", "runs/base", "runs/cut", *STATED).out.split())
+
+
+@pytest.mark.usefixtures("unfinished_runs")
+def test_stored_runs_are_told_apart_as_well(gpureport: Program) -> None:
+    assert gpureport("ingest", "runs", *STATED).code == 0
+    assert work_of(gpureport, "analyze", "base", "cut") == [ALL, None]
+    assert work_of(gpureport, "analyze", "base", "cut", "--work", "7:images")[1] is None
+
+
+def test_unfinished_work_in_the_api_and_of_one_epoch(gpureport: Program, tmp_path: Path, unfinished_runs: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(log(600))
+    assert " 1 epoch " in " ".join(gpureport("analyze", "gpu.csv", "--work", "1:epochs").out.split())
+    found = api.read(unfinished_runs / "runs", labels={"work": "10000:images"})
+    works = {one.run.name.rpartition("/")[2]: one.run.work for one in found}
+    assert works["cut"] is None
+    assert works["base"] == Work(amount=10_000, unit="images")

@@ -1,0 +1,287 @@
+"""Estimates: differences of means, intervals of a series, models of several settings, and what more data would do."""
+
+from math import inf, log
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.comparison import estimate
+from gpureport.comparison.estimate import Basis, DifferenceEstimate, estimate_between_runs, find_holm_levels
+from gpureport.comparison.study import LinearModel
+from gpureport.comparison.verdict import (
+    RunInterval,
+    estimate_interval_of_next_run,
+    estimate_runs_for_interval,
+    find_smallest_ratio,
+)
+from tests.statistics.processes import autoregressive, processes
+
+FIGURES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
+
+
+def between(before: list[float], after: list[float], finest: float = 0.0) -> DifferenceEstimate:
+    found = estimate_between_runs(before, after, finest)
+    assert found is not None
+    return found
+
+
+def test_welch_from_three_runs_a_side() -> None:
+    """By hand: means 2 and 5, variances 1 and 4, so an error of sqrt(5/3) on 3.88 degrees of freedom."""
+    found = between([1.0, 2.0, 3.0], [3.0, 5.0, 7.0])
+    low, high = found.interval(0.95)
+    assert (found.difference, found.basis) == (3.0, Basis.REPLICATES)
+    assert [low, high] == pytest.approx([3 - 2.810 * np.sqrt(5 / 3), 3 + 2.810 * np.sqrt(5 / 3)], abs=0.005)
+    # two runs a side are pooled: an error of 1/sqrt(2) on two degrees of freedom, 4.303 of them
+    low, high = between([1.0, 2.0], [5.0, 6.0]).interval(0.95)
+    assert [low, high] == pytest.approx([4 - 4.303 * np.sqrt(0.5), 4 + 4.303 * np.sqrt(0.5)], abs=0.001)
+    # two figures say nothing of how far runs lie apart; three do
+    assert estimate_between_runs([1.0], [2.0]) is None
+    assert estimate_between_runs([], [1.0, 2.0, 3.0]) is None
+    assert estimate_between_runs([1.0], [2.0, 3.0]) is not None
+
+
+def test_samples_bound_what_runs_tell() -> None:
+    assert not between([0.97] * 3, [0.971] * 3, 0.01).excludes_zero()
+    assert between([0.97] * 3, [0.99] * 3, 0.01).excludes_zero()
+    for runs in (3, 30):
+        found = estimate_between_runs([23.0] * runs, [24.0] * runs, 0.1, least=1.5)
+        assert found is not None
+        assert found.interval(0.95) == pytest.approx((-0.5, 2.5))
+    rough, plain = (estimate_between_runs([1.0, 2.0, 3.0], [3.0, 5.0, 7.0], least=least) for least in (0.5, 0.0))
+    assert rough is not None
+    assert plain is not None
+    assert rough.interval(0.95) == plain.interval(0.95)
+
+
+def test_three_runs_a_side_keep_their_promise() -> None:
+    """Steps without a difference, one of which scatters more: 4 to 7% of 4000 intervals leave zero out."""
+    for ratio in (1.0, 2.0, 5.0):
+        rng = np.random.default_rng(8)
+        false = [
+            between(rng.normal(0, 1, 3).tolist(), rng.normal(0, ratio, 3).tolist()).excludes_zero() for _ in range(4000)
+        ]
+        assert 0.03 < np.mean(false) < 0.07, ratio
+
+
+@given(FIGURES, FIGURES, st.randoms())
+def test_the_order_of_repetitions_changes_nothing_and_that_of_steps_the_sign(
+    before: list[float], after: list[float], rng: Random
+) -> None:
+    first, second = list(before), list(after)
+    for side in (first, second):
+        rng.shuffle(side)
+    one, other = between(before, after), between(first, second)
+    assert (one.difference, one.interval(0.95)) == (other.difference, other.interval(0.95))
+    low, high = one.interval(0.9)
+    swapped = between(after, before).interval(0.9)
+    assert [low, high] == pytest.approx([-swapped[1], -swapped[0]])
+
+
+def test_a_difference_as_large_as_the_detectable_one_is_shown_four_times_in_five() -> None:
+    """2000 comparisons of five runs against five that lie so far apart."""
+    rng = np.random.default_rng(7)
+    sizes = [between(rng.normal(0, 1, 5).tolist(), rng.normal(0, 1, 5).tolist()).detectable for _ in range(2000)]
+    size = float(np.mean(sizes))
+    shown = [
+        between(rng.normal(0, 1, 5).tolist(), rng.normal(size, 1, 5).tolist()).excludes_zero() for _ in range(2000)
+    ]
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.05)
+
+
+IDLE = 5.0
+
+
+def measure(values: np.ndarray) -> estimate.MeanEstimate:
+    return estimate.estimate_mean(values, values <= IDLE)
+
+
+def test_dependence_of_a_known_process() -> None:
+    """An AR(1) of 0.9 has a time of (1 + 0.9) / (1 - 0.9) = 19 samples; white noise one of 1.
+
+    For an AR(1) of 0.5 the rule gives blocks of (1.5 * n * (2 * rho / (1 - rho^2))^2)^(1/3) samples.
+    """
+    rng = np.random.default_rng(1)
+    long = estimate.find_correlation_time(estimate.find_autocovariance(autoregressive(200_000, 0.9, 1.0, rng)))
+    white = estimate.find_correlation_time(estimate.find_autocovariance(rng.standard_normal(200_000)))
+    assert long == pytest.approx(19, rel=0.1)
+    assert white == pytest.approx(1, abs=0.1)
+    series = autoregressive(100_000, 0.5, 1.0, rng)
+    expected = (1.5 * 100_000 * (2 * 0.5 / 0.75) ** 2) ** (1 / 3)
+    assert estimate.find_block_length(estimate.find_autocovariance(series)) == pytest.approx(expected, rel=0.15)
+    assert estimate.find_block_length(estimate.find_autocovariance(rng.standard_normal(10_000))) < 8
+
+
+def test_a_long_series_is_cut_as_all_its_samples_ask_for() -> None:
+    """Of 100,000 samples neighbours are taken together: batches are as many, and hold no fewer correlation times."""
+    for process in processes():
+        values = process.make(100_000, np.random.default_rng(4))
+        covariance = estimate.find_autocovariance(values)
+        every = max(estimate.find_block_length(covariance), 4 * estimate.find_correlation_time(covariance))
+        assert estimate.find_batch_length(values) > 0.8 * every, process.name
+        assert estimate.batch_means(values).degrees + 1 == np.clip(len(values) // every, 6, 30), process.name
+
+
+def test_a_constant_is_as_sure_as_it_was_written_down() -> None:
+    found = estimate.batch_means(np.full(600, 0.97), 0.01)
+    assert [found.mean, found.error] == pytest.approx([0.97, 0.01 / np.sqrt(12)])
+    assert estimate.batch_means(np.full(600, 0.97)).error == pytest.approx(0, abs=1e-12)
+    # five samples make no six batches; Student's t of 9 degrees of freedom is 2.262
+    assert estimate.batch_means(np.arange(5.0)).interval(0.95) == (-np.inf, np.inf)
+    assert estimate.MeanEstimate(mean=0.0, error=1.0, degrees=9).interval(0.95)[1] == pytest.approx(2.262, abs=0.001)
+
+
+def test_gaps_are_counted() -> None:
+    # Ten gaps of one length: the exact Poisson interval of ten, 4.80 to 18.39.
+    low, high = estimate.find_gap_share_interval((1.0e-3,) * 10, 0.95)
+    assert [low * 1000, high * 1000] == pytest.approx([4.795, 18.39], abs=0.005)
+    values = np.full(1200, 90.0) + autoregressive(1200, 0.5, 1.0, np.random.default_rng(3))
+    values[200:220] = values[600:620] = values[900:920] = 0.0
+    found = measure(values)
+    low, high = found.interval(0.95)
+    assert (found.seen, len(found.gaps)) == (3, 3)
+    assert found.mean - low > 1.5 * (high - found.mean) > 0
+    assert not measure(np.tile(values[150:250], 30)).gaps
+
+
+def test_intervals_hold_the_mean() -> None:
+    """An hour of each process, 60 times: the mean lies inside about as often as promised."""
+    for process in processes():
+        rng = np.random.default_rng(4)
+        intervals = [measure(process.make(3600, rng)).interval(0.95) for _ in range(60)]
+        assert sum(low <= process.mean <= high for low, high in intervals) >= 50, process.name
+
+
+def test_two_runs_of_one_process_seldom_differ() -> None:
+    """A/A at an autocorrelation of 0.9: an hour against an hour, at most 7% of intervals leave zero out."""
+    rng = np.random.default_rng(5)
+    false = 0
+    for _ in range(200):
+        before, after = (measure(50 + autoregressive(3600, 0.9, 5.0, rng)) for _ in range(2))
+        false += estimate.estimate_within_runs(before, after).excludes_zero()
+    assert false <= 14
+
+
+def test_a_slow_beginning_is_cut_off_and_slow_changes_are_not() -> None:
+    rng = np.random.default_rng(6)
+    begun = 90 + autoregressive(3600, 0.6, 2.0, rng)
+    begun[:242] -= 40
+    assert estimate.count_unsettled(begun) in range(240, 251)
+    assert estimate.count_unsettled(90 + autoregressive(3600, 0.6, 2.0, rng)) == 0
+    slow = processes()[5]
+    cut = [estimate.count_unsettled(slow.make(1200, rng)) for _ in range(60)]
+    assert np.mean(np.array(cut) > 0) < 0.2
+    assert estimate.count_unsettled(np.arange(20.0)) == 0
+
+
+@given(st.lists(st.floats(0, 100), min_size=40, max_size=200), st.floats(0.5, 0.99))
+def test_the_mean_lies_in_its_interval(values: list[float], level: float) -> None:
+    found = measure(np.array(values))
+    low, high = found.interval(level)
+    wide = found.interval(0.995)
+    assert low <= found.mean <= high
+    assert wide[0] <= low + 1e-9
+    assert wide[1] >= high - 1e-9
+    contrast = estimate.estimate_within_runs(found, found)
+    low, high = contrast.interval(0.95)
+    assert contrast.difference == 0
+    assert low <= 0 <= high
+
+
+BALANCED = ((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 1, 1, 0, 0, 1, 1))
+
+
+def model(levels: tuple[tuple[int, ...], ...], values: list[float]) -> LinearModel:
+    return LinearModel(levels=levels, values=np.array(values))
+
+
+def test_effects_of_a_balanced_design_are_differences_of_means() -> None:
+    """2 and 3, with a residual of 0.1 at each: five degrees of freedom, the error as by hand."""
+    noise = [0.1, -0.1] * 4
+    values = [1 + 2 * a + 3 * b + e for a, b, e in zip(*BALANCED, noise, strict=True)]
+    found = model(BALANCED, values)
+    assert found.degrees == 5
+    scatter = np.sqrt(8 * 0.1**2 / 5)
+    for place, effect in ((0, 2.0), (1, 3.0)):
+        assert found.is_estimable(place)
+        # Student's t of 5 degrees of freedom is 2.571
+        reach = 2.5706 * scatter * np.sqrt(2 / 4)
+        assert found.effect(place, 1).interval(0.95) == pytest.approx((effect - reach, effect + reach), abs=1e-4)
+    assert found.is_additive(0.95)
+
+
+def test_no_run_left_leaves_no_error() -> None:
+    found = model(((0, 1, 2),), [1.0, 2.0, 4.0])
+    assert found.degrees == 0
+    change = found.effect(0, 2)
+    assert (round(change.change, 9), change.excludes_zero(0.5)) == (3.0, False)
+    assert found.is_additive(0.95) is None
+    # values that agree scatter by rounding: a step of 0.3 gives each 0.3 through the root of twelve
+    alike = model(((0, 0, 1, 1),), [1.0, 1.0, 2.0, 2.0])
+    low, high = alike.effect(0, 1, finest=0.3).interval(0.95)
+    assert (low + high, high - low) == pytest.approx((2.0, 2 * 4.3027 * 0.3 / np.sqrt(12)), abs=1e-4)
+
+
+def test_designs_that_are_unbalanced_confounded_or_interact() -> None:
+    levels = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 1))
+    found = model(levels, [1 + 2 * a + 3 * b for a, b in zip(*levels, strict=True)])
+    assert [found.effect(place, 1).change for place in (0, 1)] == pytest.approx([2, 3])
+    found = model(((0, 0, 1, 1), (0, 0, 1, 1), (0, 1, 0, 1)), [1.0, 2.0, 5.0, 6.0])
+    assert [found.is_estimable(place) for place in range(3)] == [False, False, True]
+    assert found.effect(2, 1).change == pytest.approx(1)
+    values = [5 * a * b + e for a, b, e in zip(*BALANCED, [0.1, -0.1] * 4, strict=True)]
+    assert model(BALANCED, values).is_additive(0.95) is False
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_effect_as_often_as_they_say() -> None:
+    """Of 2000 studies with six repetitions missing at random, 95 in 100; false claims after Holm in 5 of 100."""
+    rng = np.random.default_rng(7)
+    held = claimed = told = 0
+    full = [(a, b) for a in range(3) for b in range(3) for _ in range(3)]
+    for _ in range(2000):
+        chosen = [full[place] for place in sorted(rng.choice(len(full), 21, replace=False))]
+        levels = tuple(tuple(each) for each in zip(*chosen, strict=True))
+        found = model(levels, list(rng.normal(0, 0.02, len(chosen))))
+        effects = [found.effect(place, level) for place in (0, 1) for level in (1, 2)]
+        held += sum(not effect.excludes_zero(0.95) for effect in effects)
+        told += len(effects)
+        levels_left = find_holm_levels(effects)
+        claimed += any(one.excludes_zero(level) for one, level in zip(effects, levels_left, strict=True))
+    assert 0.94 < held / told < 0.96
+    assert claimed / 2000 < 0.06
+
+
+def interval(half_width: float, least: float = 0.0) -> RunInterval:
+    return RunInterval(counts=(3, 1), half_width=half_width, least=least)
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(3, 0.013), (5, 0.02), (5, 0.005)])
+def test_a_run_like_the_baseline_keeps_a_rule_of_the_smallest_size(runs: int, spread: float) -> None:
+    """In at least 19 of 20 cases the change of an identical run is known and within the size."""
+    random, kept, rounds = np.random.default_rng(7), 0, 2000
+    for _ in range(rounds):
+        baseline, new = random.normal(0, spread, runs), float(random.normal(0, spread))
+        half = estimate_interval_of_next_run(list(baseline), 0.0, 0.0)
+        size, change = find_smallest_ratio(half), new - float(baseline.mean())
+        value, upper = np.expm1([change, change + half])
+        kept += bool(upper <= size or (value <= size and upper - value <= size))
+    assert kept / rounds >= 0.95
+
+
+def test_runs_narrow_an_interval_and_its_smallest_size() -> None:
+    assert estimate_runs_for_interval(interval(0.04), 0.05) == 3
+    assert estimate_runs_for_interval(interval(0.10), 0.05) == 9
+    assert estimate_runs_for_interval(interval(0.10), 0.05, on_both=True) == 3
+    # the side that can get more is counted, whether it is the larger or the smaller
+    for counts, runs in (((2, 4), 4), ((4, 2), 9), ((1, 4), 2)):
+        now = RunInterval(counts=counts, half_width=0.10, least=0.0)
+        assert estimate_runs_for_interval(now, 0.075) == runs, counts
+    assert estimate_runs_for_interval(interval(0.06, least=0.06), 0.03) is None
+    assert estimate_runs_for_interval(interval(0.06), 0.0) is None
+    # Three runs that spread by 1.3% hold a rule of 8%.
+    values = [log(1 - 0.013), 0.0, log(1 + 0.013)]
+    assert find_smallest_ratio(estimate_interval_of_next_run(values, 0.0, 0.0)) == pytest.approx(0.071, abs=0.002)
+    assert find_smallest_ratio(2.0) == inf

@@ -1,0 +1,256 @@
+"""Every scenario of the suite: healthy runs, runs that lose time, and faulty hardware."""
+
+from dataclasses import replace
+
+from tests.truth.script import Memory, Part, Script, Setting
+
+
+def steady(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(1100)), columns="full", clean=True)
+
+
+def data_parallel(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(900, heat=0.7)), gpus=4, clean=True)
+
+
+def busy_host(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(1000, cpu=93.0, core=99.0)), clean=True)
+
+
+def power_capped(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(1000, heat=1.3)), columns="full", clean=True)
+
+
+def hot(given: Setting) -> Script:
+    card, work = given.card, given.work(1000, heat=0.8)
+    watts = card.ready_watts + (0.94 * card.limit_watts - card.ready_watts) * 0.8
+    kelvin = (card.slowdown_celsius - 4.5 - 27.0) * card.limit_watts / watts
+    return Script(parts=given.job(work), kelvin=kelvin, columns="full", clean=True)
+
+
+def locked_clock(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(900)), clock=0.75, clean=True)
+
+
+def preallocated(given: Setting) -> Script:
+    held = float(given.rng.choice([0.752, 0.93]))
+    memory = Memory(first=held, grown=held, chunk=0.002)
+    return Script(parts=given.job(given.work(900)), memory=memory, whole=("mem_prealloc",), clean=True)
+
+
+def warm_up(given: Setting) -> Script:
+    memory = Memory(first=0.18, grown=0.72, chunk=0.015)
+    return Script(parts=given.job(given.work(1200)), memory=memory, columns="full", clean=True)
+
+
+def longest_batch(given: Setting) -> Script:
+    memory = Memory(first=0.3, grown=0.42, swing=0.3, chunk=0.004)
+    return Script(parts=given.job(given.work(1300)), memory=memory, clean=True)
+
+
+def small_model(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(800)), memory=Memory(first=0.05, grown=0.09), clean=True)
+
+
+def long_start(given: Setting) -> Script:
+    parts = (given.started(150, 260), given.work(900), given.over())
+    return Script(parts=parts, clean=True)
+
+
+def requests(given: Setting) -> Script:
+    part = Part(seconds=given.long(1200), texture="requests", step=0.03, rate=9.0, heat=0.6, cpu=14.0)
+    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
+
+
+def days_of_requests(given: Setting) -> Script:
+    """A service with busy hours and quiet ones, in which seconds pass without a request."""
+    part = Part(seconds=given.long(1500), texture="requests", step=0.05, rate=7.0, swing=0.97, heat=0.6, cpu=11.0)
+    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
+
+
+def sliced(given: Setting) -> Script:
+    """A GPU cut into instances, whose utilisation the driver does not give."""
+    return Script(parts=given.job(given.work(900)), columns="full", absent=3.0, clean=True)
+
+
+def retired_errors(given: Setting) -> Script:
+    """Memory errors from before the run, a link that sleeps when idle, and a few cells without a value."""
+    parts = given.job(given.work(500), given.pause(7, 12, "epoch"), given.work(500))
+    return Script(parts=parts, columns="full", ecc=(3, 0), absent=0.004, trap=True)
+
+
+def aliased(given: Setting) -> Script:
+    """Steps of a second and more with waits of half a second between them, which coarse samples hit or miss."""
+    step = float(given.rng.uniform(1.1, 1.8))
+    return Script(parts=given.job(given.work(1100, step=step, duty=0.76, spread=0.15)), trap=True)
+
+
+def starved_by_cpu(given: Setting) -> Script:
+    """Loader processes that cannot keep up, after a while in which they could."""
+    duty = float(given.rng.uniform(0.3, 0.55))
+    late = given.work(520, label="cpu_bound", duty=duty, cpu=91.0, core=99.0)
+    return Script(parts=given.job(given.work(400), late, given.work(300)))
+
+
+def starved_in_bursts(given: Setting) -> Script:
+    """Batches that come in bursts, with seconds of waiting between them."""
+    late = given.work(700, label="cpu_bound", step=0.9, duty=0.4, spread=1.1, cpu=88.0, core=99.0)
+    return Script(parts=given.job(given.work(350), late), gpus=2, columns="shuffled")
+
+
+def starved_by_storage(given: Setting) -> Script:
+    late = given.work(520, label="io_bound", duty=0.38, spread=0.9, cpu=22.0, iowait=34.0)
+    return Script(parts=given.job(given.work(400), late, given.work(250)))
+
+
+def one_core(given: Setting) -> Script:
+    late = given.work(600, label="cpu_bound_single", duty=0.42, spread=0.3, cpu=9.0, core=99.5)
+    return Script(parts=given.job(given.work(350), late))
+
+
+def both_low(given: Setting) -> Script:
+    late = given.work(900, label="underutilised", step=0.1, duty=0.36, spread=0.3, cpu=14.0, core=52.0)
+    return Script(parts=given.job(late), columns="no_power")
+
+
+def both_low_in_steps(given: Setting) -> Script:
+    late = given.work(1100, label="underutilised", step=1.4, duty=0.42, spread=0.25, cpu=14.0, core=52.0)
+    return Script(parts=given.job(late))
+
+
+def unexplained(given: Setting) -> Script:
+    late = given.work(900, label="underutilised", step=0.15, duty=0.4, spread=0.4)
+    return Script(parts=given.job(late), host=False)
+
+
+def checkpoints(given: Setting) -> Script:
+    every = given.long(105)
+    parts: list[Part] = []
+    for _ in range(11):
+        parts += [replace(given.work(100), seconds=round(every * given.rng.uniform(0.99, 1.01), 1))]
+        parts += [given.pause(8, 12, "checkpoint")]
+    starts = [sum(part.seconds for part in parts[: place + 1]) for place in range(0, len(parts), 2)]
+    period = (starts[-1] - starts[0]) / (len(starts) - 1)
+    return Script(parts=given.job(*parts, given.work(60)), gpus=2, period=period)
+
+
+def irregular_pauses(given: Setting) -> Script:
+    parts: list[Part] = []
+    for _ in range(7):
+        parts += [given.work(float(given.rng.exponential(110) + 25)), given.pause(6, 50, "unknown")]
+    return Script(parts=given.job(*parts, given.work(90)), columns="shuffled")
+
+
+def epoch_ends(given: Setting) -> Script:
+    epoch = given.work(240)
+    rests = [given.pause(11, 13, "epoch", cpu=55.0) for _ in range(5)]
+    parts = [part for rest in rests for part in (epoch, rest)]
+    period = epoch.seconds + sum(rest.seconds for rest in rests[:-1]) / (len(rests) - 1)
+    return Script(parts=given.job(*parts, epoch), columns="full", period=period)
+
+
+def hanging_collective(given: Setting) -> Script:
+    """Three ranks that spin in a collective while the fourth has died; then all are started anew."""
+    before, after = given.work(350), given.work(300)
+    hang = Part(seconds=given.long(330), label="hollow_util", texture="spin", heat=0.03, cpu=8.0, core=100.0)
+    parts = given.job(before, hang, after)
+    dead = replace(hang, label="", texture="still", cause="hang")
+    own = tuple(dead if part is hang else part for part in parts)
+    return Script(parts=parts, own={2: own}, gpus=4)
+
+
+def launch_bound(given: Setting) -> Script:
+    late = given.work(600, label="hollow_util", heat=0.1, core=99.0)
+    return Script(parts=given.job(given.work(350), late), columns="full")
+
+
+def one_rank_waits(given: Setting) -> Script:
+    late = given.work(700)
+    odd = replace(late, label="imbalance", duty=0.55, spread=0.3)
+    parts = given.job(given.work(300), late)
+    return Script(parts=parts, own={3: tuple(odd if part is late else part for part in parts)}, gpus=4)
+
+
+def straggler(given: Setting) -> Script:
+    wait = given.work(700, heat=0.4)
+    odd = replace(wait, label="imbalance", heat=0.9)
+    parts = given.job(given.work(300, heat=0.8), wait)
+    return Script(parts=parts, own={1: tuple(odd if part is wait else part for part in parts)}, gpus=4)
+
+
+def unused(given: Setting) -> Script:
+    parts = given.job(given.work(900))
+    nothing = Part(seconds=sum(part.seconds for part in parts), label="unused_gpu", texture="still")
+    return Script(parts=parts, own={3: (nothing,)}, gpus=4)
+
+
+def stale_process(given: Setting) -> Script:
+    parts = (given.started(), given.work(500), given.over(200, 260))
+    return Script(parts=parts, memory=Memory(kept=0.9), whole=("zombie_memory",))
+
+
+def leak(given: Setting) -> Script:
+    work = given.work(1300)
+    memory = Memory(first=0.25, grown=0.4, leak=0.28 / work.seconds, chunk=0.008)
+    return Script(parts=given.job(work), memory=memory, whole=("mem_leak",), columns="full")
+
+
+def full_memory(given: Setting) -> Script:
+    memory = Memory(first=0.5, grown=0.975, chunk=0.004)
+    return Script(parts=given.job(given.work(1200)), memory=memory, whole=("mem_pressure",))
+
+
+def failing_fan(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4)
+
+
+def failing_fan_unsaid(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(1200)), kelvin=58.0, fails=0.45, columns="no_reasons")
+
+
+def power_brake(given: Setting) -> Script:
+    brake = [given.work(70, label="hw_throttle", slow=0.32) for _ in range(2)]
+    parts = given.job(given.work(350), brake[0], given.work(250), brake[1], given.work(200))
+    return Script(parts=parts)
+
+
+def low_limit(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(900)), limit=0.66, columns="full", whole=("power_limited",))
+
+
+def narrow_link(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(700)), lanes=4, columns="full", whole=("pcie_degraded",))
+
+
+def memory_errors(given: Setting) -> Script:
+    """Errors that memory could not correct, in the middle of the run."""
+    return Script(parts=given.job(given.work(700)), ecc=(1, 2), columns="full", whole=("ecc_error",))
+
+
+def fallen_off(given: Setting) -> Script:
+    return Script(parts=given.job(given.work(800)), gpus=3, lost=(2, 0.55), columns="full", whole=("gpu_lost",))
+
+
+def torn_log(given: Setting) -> Script:
+    """Stretches without samples and cells without values, pauses between them."""
+    parts = [part for _ in range(4) for part in (given.work(220), given.pause(9, 25, "unknown"))]
+    holes = ((0.23, 0.07), (0.61, 0.1))
+    return Script(parts=given.job(*parts, given.work(150)), holes=holes, absent=0.02, gpus=2)
+
+
+def bare_log(given: Setting) -> Script:
+    parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30, "unknown"))]
+    return Script(parts=given.job(*parts, given.work(120)), columns="bare", host=False)
+
+
+def slow_card(given: Setting) -> Script:
+    work = given.work(900)
+    slow = replace(work, label="slow_gpu", held=float(given.rng.uniform(0.6, 0.85)))
+    parts = given.job(work)
+    return Script(parts=parts, own={2: tuple(slow if part is work else part for part in parts)}, gpus=4)
+
+
+def unsaid_slowdown(given: Setting) -> Script:
+    """A clock that falls in the middle of the run, and nothing says why."""
+    parts = given.job(given.work(600), given.work(600, held=float(given.rng.uniform(0.6, 0.8))))
+    return Script(parts=parts, whole=("unexplained_change",))
