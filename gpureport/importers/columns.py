@@ -286,7 +286,8 @@ def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Row
             for zone, alike in groupby(part, key=lambda record: record[TIME] and record[TIME][1]):
                 rows = list(alike)
                 cells = {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
-                numbers, times = np.array(cells.pop("line"), dtype=np.int64), cells.pop(TIME)
+                numbers = np.array(cells.pop("line"), dtype=np.int64)
+                times: list[Any] = cells.pop(TIME)
                 moments = None if zone is None else np.array([time[0] for time in times], dtype=np.int64)
                 data: dict[str, Values] = {
                     name: np.array(own, dtype=np.float64) if name in BY_NAME or name == HOST_ROW else Texts.of(own)

@@ -93,10 +93,14 @@ def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
     return tuple(filter(None, bars))
 
 
+def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
+    """Return the label of each class that a bar has, in the order of reports."""
+    found = {part.key: part.label for bar in bars for part in bar.parts}
+    return {key: found[key] for key in (*GPU_TIME_CLASSES, *sorted({*found} - {*GPU_TIME_CLASSES})) if key in found}
+
+
 def build_time_table(bars: Sequence[TimeBar]) -> Table:
-    found, rows = {part.key: part.label for bar in bars for part in bar.parts}, []
-    ordered = (*GPU_TIME_CLASSES, *sorted({*found} - {*GPU_TIME_CLASSES}))
-    labels = {key: found[key] for key in ordered if key in found}
+    labels, rows = class_labels(bars), []
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
     for bar in bars:
         parts, row = {part.key: part for part in bar.parts}, [Cell(text=bar.label), Cell(text=bar.total)]
