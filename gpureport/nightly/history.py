@@ -213,10 +213,12 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
             named[run.step, run.source] += 1
             if not _is_gap_filled(night, run, ordered):
                 kept[night.date, run.step, run.source, named[run.step, run.source]] = night, run
-    runs: dict[int, list[NightlyRun]] = {}
-    for night, run in kept.values():
-        runs.setdefault(id(night), []).append(run)
-    left = [_keep_runs(night, runs[id(night)]) for night in ordered if id(night) in runs]
+    shown, left = {(id(night), id(run)) for night, run in kept.values()}, []
+    for night in ordered:
+        if runs := tuple(run for run in night.runs if (id(night), id(run)) in shown):
+            # without checks of those recorded again
+            gone = {run.name for run in night.measured_runs} - {run.name for run in runs}
+            left.append(replace(night, runs=runs, checks=tuple(each for each in night.checks if each.run not in gone)))
     return sorted(left, key=lambda night: (night.date, night.recorded, night.id))
 
 
@@ -227,12 +229,6 @@ def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[Night
         if other is not night and other.date == night.date and other.recorded >= night.recorded
         for run in other.measured_runs
     )
-
-
-def _keep_runs(night: NightlyRecord, runs: Sequence[NightlyRun]) -> NightlyRecord:
-    kept = tuple(run for run in night.runs if any(run is one for one in runs))
-    gone = {run.name for run in night.measured_runs} - {run.name for run in kept}
-    return replace(night, runs=kept, checks=tuple(check for check in night.checks if check.run not in gone))
 
 
 def first_night_of_run(nights: Iterable[NightlyRecord], run_id: str) -> str | None:
