@@ -1,27 +1,20 @@
 """Which runs make which step: by labels, settings, folder, or a file."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from gpureport.cli import recordings, words
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.reading import recordings, words
 from gpureport.cli.values import amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
-from gpureport.importers.time_window import RunReading
 from gpureport.recording import Recording
 from gpureport.regular_files import path_exists
 from gpureport.settings.toml_files import read_toml
-from gpureport.store.run_records import StoredRun
 
-_MOST_STEPS = 40
-"""Runs without a step label that one source may hold as steps of a chain: there the page is ten times as tall as a
-person reads (pragmatic)."""
 _FEWEST = 2
-"""Runs that a comparison takes at least."""
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
     'write [[step]] with label = "…" and runs = ["…"] for each step, and optionally params = {lr = 0.1} and '
@@ -30,26 +23,12 @@ _FORM = (
 
 
 def list_factors(options: Options) -> tuple[Factor, ...]:
-    """Return the settings that runs are grouped by; none for a chain of steps."""
-    return () if options.steps is not None else tuple(each for each in options.by if each.kind not in CHAIN_KINDS)
+    return () if options.steps is not None else tuple(each for each in options.by or () if each.kind not in CHAIN_KINDS)
 
 
 def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = False) -> list[Recording]:
-    """Return the runs that are named or selected, with their steps; the rest as `read_recordings` takes it.
-
-    So many runs are refused that they are no steps, and a run without what `--by` names.
-    """
-
-    def check_selected(runs: Sequence[StoredRun]) -> None:
-        asked = [word for each in words.build_selection(options) for word in ("--where", each.text)]
-        _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", asked)
-
-    def check_source(name: str, readings: Sequence[RunReading]) -> None:
-        _refuse_unlabelled(sum(each.labels.step is None for each in readings), name, [name])
-
     by = options.by or _BY_LABEL
-    is_plain = options.steps is None and by == _BY_LABEL
-    source = words.select_sources(source, options, check_selected if is_plain else None)
+    source = words.select_sources(source, options, steps=True)
     if (options.steps is None) == (not source):
         msg = "name the runs or, with --steps, a file of steps, but not both"
         raise UsageError(msg, code="named_or_selected")
@@ -57,8 +36,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         what = "--anonymise hides the folders that distinguish the runs"
         raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
-        check = check_source if is_plain else None
-        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
+        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True)
         chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
         return _label_steps(chosen, by)
     if options.step:
@@ -67,29 +45,17 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     steps = read_step_file(options.steps)
     named = [run for step, _ in steps for run in step.runs]
     # names are hidden in all runs at once; what the command line says of work is said of each run
-    shown = replace(options, anonymise=False)
-    found = []
+    shown, found = replace(options, anonymise=False), []
     for step, work in steps:
         # as trackers write them: `True`, `14`, `bf16`
         params = tuple((dict(options.param) | {key: str(value) for key, value in step.params.items()}).items())
         own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
-        found += recordings.read_recordings(step.runs, own, named=named, step=step.label)
-    return recordings.hide_names(found) if options.anonymise else found
-
-
-def _refuse_unlabelled(runs: int, where: str, named: Sequence[str]) -> None:
-    """Refuse so many runs without a step label that they are parallel jobs; `named` names or selects them."""
-    if runs > _MOST_STEPS:
-        what = f"{runs:,} runs without a step label are not a chain of steps"
-        command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
-        raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
+        found += recordings.read_recordings(step.runs, own, every=named, step=step.label)
+    return recordings.name_runs(found, options) if options.anonymise else found
 
 
 def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
-    """Return the runs with a GPU, where that leaves a comparison; name the others.
-
-    A store often holds a run of the CPU alone, which as the first step would prevent every comparison.
-    """
+    """Leave out runs of the CPU alone, which as the first step would prevent every comparison."""
     kept = [one for one in found if one.run.gpus]
     if len(kept) < _FEWEST or len(kept) == len(found):
         return found
@@ -99,10 +65,7 @@ def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
 
 
 def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequence[Recording]:
-    """Return the runs with the params and tags of `--by`, where they make two groups; name the others.
-
-    A store often holds runs of other experiments beside those of a study.
-    """
+    """Leave out runs of other experiments, without the params and tags of `--by`."""
     ungrouped = find_ungrouped([one.run for one in found], factors)
     places = {place for lacking in ungrouped.values() for place in lacking}
     kept = [one for place, one in enumerate(found) if place not in places]
@@ -131,8 +94,6 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Rec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStep:
-    """A step of a file: its runs as sources, the params of each, and the work of all or of each, if stated."""
-
     label: str
     runs: tuple[str, ...]
     params: dict[str, str | bool | int | float] = field(default_factory=dict)
@@ -140,10 +101,7 @@ class NamedStep:
 
 
 def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
-    """Return the steps of a file in their order, each with its work.
-
-    A run whose name is that of a file beside it is that file.
-    """
+    """Return the steps of a file, each with its work; a run whose name is that of a file beside it is that file."""
     import msgspec
 
     content = read_toml(path, _FORM).content
