@@ -26,7 +26,7 @@ from gpureport.settings import read_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What runs are set against, or why there is nothing; once compared, the comparison of each step and the runs."""
+    """What runs are set against, or why there is nothing; `steps` and `runs` once compared."""
 
     recordings: Sequence[Recording] = ()
     steps: Mapping[str, changes.BaselineComparison] = field(default_factory=dict)
@@ -40,7 +40,6 @@ def read_each_run(
     read_stored: Callable[[str, Options], list[Recording]],
     read_log: Callable[[RunReading], Recording],
 ) -> Iterator[tuple[str, Options, Recording | Unread]]:
-    """Yield every run of sources with its source, or why it cannot be read. One hides no other."""
     fetched = sources.fetch_sources(named, tolerant=True)
     for group, own, read in recordings.read_groups(fetched, options, read_stored, read_log):
         # a run is handed on before the next but one is read: a folder of many need not fit into memory
@@ -68,7 +67,6 @@ def read_policy_without_baseline(options: Options) -> Policy:
 
 
 def read_rules(options: Options) -> tuple[Policy, str | None]:
-    """Return the rules that runs are held to, and the name of a baseline, if any."""
     stated = options.policy or options.config
     policy = policies.read_policy(read_settings(stated)).with_limits(options.fail_on)
     for hint in policies.list_demanding_rules(entry.limit for entry in policy.entries):
@@ -146,7 +144,6 @@ def report_failed_limits(found: Collection[Check]) -> int:
 def judge_runs(
     policy: Policy, named: str | None, analysed: AnalysedRuns, against: Baseline, options: Options
 ) -> list[Check]:
-    """Return the check of every limit, and one of a baseline that is named in vain."""
     is_unused = named and policy.entries and not policy.needs_baseline
     unused = [verdict.build_unused_baseline_check(str(named))] if is_unused else []
     return [*check_limits(policy, analysed, options, against), *unused]

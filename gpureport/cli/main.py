@@ -235,14 +235,12 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
 
 
 def _find_called(arguments: Sequence[str]) -> str:
-    """Return the command that the arguments call, also where an option of it is incomplete."""
     words = [argument for argument in arguments if not argument.startswith("-")]
     names = (" ".join(words[:2]), *words[:1])
     return " ".join(["gpureport", *(name for name in names if name in table.COMMANDS)][:2])
 
 
 def _use_own_secrets(arguments: Sequence[str]) -> None:
-    """Replace the secrets of the settings from the start; a command that cannot read them could show one."""
     use_own_secrets(OwnSecrets())
     if "_GPUREPORT_COMPLETE" in os.environ or not {"-h", "--help", "--help-all", "--version"}.isdisjoint(arguments):
         return

@@ -26,8 +26,6 @@ FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERB
 
 @dataclass(slots=True)
 class Session:
-    """What holds for one call: how much is said, whether help lists all, and whether a bug left a run out."""
-
     level: Verbosity = Verbosity.NORMAL
     debug: bool = False
     every_option: bool = False
@@ -66,13 +64,12 @@ def print_source_error(error: SourceError) -> None:
 
 
 def print_note(text: str) -> None:
-    """Say on standard error what was done, unless nothing but errors is wanted."""
+    """Say on standard error what was done, unless quiet."""
     if current_session().level > Verbosity.QUIET:
         print_lines([text], err=True)
 
 
 def print_details(lines: Iterable[str]) -> None:
-    """Say on standard error how something was done; the lines are made only where wanted."""
     if current_session().level >= Verbosity.VERBOSE:
         print_lines(lines, err=True)
 
@@ -99,7 +96,7 @@ def internal_errors(where: str) -> Iterator[None]:
 
 
 def report_internal_error(error: InternalError) -> None:
-    """Name the run left out on standard error, and have the program end with its code."""
+    """Name the run left out, and have the program end with its code."""
     session = current_session()
     session.failed = True
     if session.debug:
@@ -138,7 +135,7 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
 
 
 def now() -> datetime:
-    """Return the time that commands go by: that of the clock here, or what SOURCE_DATE_EPOCH sets, in UTC."""
+    """Return the time here, or that of SOURCE_DATE_EPOCH in UTC."""
     name = "SOURCE_DATE_EPOCH"
     text = os.environ.get(name)
     try:

@@ -233,8 +233,6 @@ WRITTEN = (parse_place, read.export, read.local_folder)
 
 
 class Option(click.Option):
-    """A field as an option of a command: `section` of its help, and whether it is there without --help-all."""
-
     def __init__(self, name: str, section: str, *, is_usual: bool, required: bool) -> None:
         about, default = FIELDS[name].metadata, FIELDS[name].default
         self.section, self.is_usual, self.reader = section, is_usual, about["read"]

@@ -26,7 +26,6 @@ from gpureport.report.wording.terminal_lines import Page
 
 
 def typed_command() -> str:
-    """Return the command as typed, without output files; with --anonymise without sources and labels."""
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
     arguments, words = iter(sys.argv[1:]), ["gpureport"]

@@ -76,7 +76,6 @@ def read_recordings(  # noqa: PLR0913 - each option by name
 
 
 def _drop_repeated_sources(named: Sequence[str]) -> list[str]:
-    """Leave out what was named before, however written; a source alone is compared with itself."""
     kept: dict[Path | str, str] = {}
     places = [Path(source).resolve() if path_exists(source) else source for source in named]
     for place, source in zip(places, named, strict=True) if len({*places}) > 1 else ():
@@ -87,7 +86,6 @@ def _drop_repeated_sources(named: Sequence[str]) -> list[str]:
 
 
 def _drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
-    """Leave out runs named twice for one step; a run alone is compared with itself, and a copy of a log is a run."""
     kept: dict[tuple[object, ...], Recording] = {}
     for one in found:
         logs = tuple(Path(source.locator).resolve() for source in one.run.sources)
@@ -162,7 +160,7 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
     *,
     steps: bool = False,
 ) -> Iterator[tuple[Sequence[str], Options, Iterator[Kept | Unread | StoreError]]]:
-    """Yield what is read together, its options, and what is made of each of its runs, or why it cannot be read."""
+    """Yield what is read together, and what is made of each of its runs, or why it cannot be read."""
 
     def read(group: Sequence[str], own: Options) -> Iterator[Kept | Unread | StoreError]:
         try:
@@ -184,7 +182,6 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
 def _read_all(
     groups: Iterable[tuple[Sequence[str], Options, Iterator[Recording | Unread | StoreError]]], *, tolerant: bool
 ) -> list[Recording]:
-    """Return every run; `tolerant` leaves out what cannot be read if others of its group can."""
     read, faults = list[Recording](), list[InternalError]()
     for _, own, found in groups:
         kept, unread, failed = list[Recording](), list[SourceError](), len(faults)
@@ -233,7 +230,6 @@ def read_run_prices(settings: Settings, options: Options) -> Prices:
 
 
 def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs: int = 1) -> AnalysedRuns:
-    """Return the analyses; a run that gpureport fails on is left out, unless fewer than `fewest_runs` are left."""
     kinds = frozenset(selection.select_kinds(RULES, options.select, options.ignore))
     settings = read_settings(options.config)
     rules = selection.apply_settings(RULES, settings)

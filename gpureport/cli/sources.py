@@ -47,7 +47,6 @@ def find_kind(options: Options) -> str | None:
 
 
 def find_given(options: Options, names: Sequence[str]) -> str:
-    """Return the first of some options that was given, as it is typed."""
     return next((list_flags(name)[0] for name in names if getattr(options, name) != FIELDS[name].default), "")
 
 
@@ -70,7 +69,6 @@ def build_tracker_selection(options: Options) -> Selection:
 
 
 def give_each(sources: Sequence[str], options: Options) -> list[tuple[str, Options]]:
-    """Return every source with its options: of several step labels, amounts of work or training logs its own."""
     several, parts = len(sources) > 1, list[Sequence[tuple[Any, ...]]]()
     shared = 0 if several else len(options.training)
     for name, noun, most in (("step", "label", 1), ("work", "amount", 1), ("training", "training log", shared)):
@@ -380,7 +378,6 @@ def _cut_jobs(whole: RunReading, job: int) -> Iterator[RunReading]:
 
 
 def find_job_windows(recording: Recording, job: int) -> list[Window]:
-    """Return when a job is by its number, or with 0 each."""
     from gpureport.analysis.job.jobs import find_jobs
     from gpureport.report.sections.head.recording_doubts import job_list
 

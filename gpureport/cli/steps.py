@@ -1,8 +1,12 @@
 """Which runs make which step: by labels, settings, folder, or a file."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from gpureport.cli import recordings, words
 from gpureport.cli.messages import UsageError, list_names, print_note
@@ -14,6 +18,7 @@ from gpureport.recording import Recording
 from gpureport.regular_files import path_exists
 from gpureport.settings.toml_files import read_toml
 
+Text = Annotated[str, Meta(min_length=1)]
 _FEWEST = 2
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
@@ -42,7 +47,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     if options.step:
         what = f"{options.steps} says which step each run belongs to"
         raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
-    steps = read_step_file(options.steps)
+    steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
     # names are hidden in all runs at once; what the command line says of work is said of each run
     shown, found = replace(options, anonymise=False), []
@@ -55,7 +60,6 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
 
 
 def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
-    """Leave out runs of the CPU alone, which as the first step would prevent every comparison."""
     kept = [one for one in found if one.run.gpus]
     if len(kept) < _FEWEST or len(kept) == len(found):
         return found
@@ -65,7 +69,6 @@ def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
 
 
 def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequence[Recording]:
-    """Leave out runs of other experiments, without the params and tags of `--by`."""
     ungrouped = find_ungrouped([one.run for one in found], factors)
     places = {place for lacking in ungrouped.values() for place in lacking}
     kept = [one for place, one in enumerate(found) if place not in places]
@@ -92,32 +95,27 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Rec
     return labelled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedStep:
-    label: str
-    runs: tuple[str, ...]
-    params: dict[str, str | bool | int | float] = field(default_factory=dict)
-    work: str | tuple[str, ...] = ()
+class NamedStep(msgspec.Struct, forbid_unknown_fields=True):
+    label: Text
+    runs: Annotated[list[Text], Meta(min_length=1)]
+    params: dict[str, str | bool | int | float] = {}
+    work: str | list[str] = []
 
 
-def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
+class StepFile(msgspec.Struct, forbid_unknown_fields=True):
+    step: Annotated[list[NamedStep], Meta(min_length=1)]
+
+
+def _read_step_file(path: Path) -> Iterator[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
     """Return the steps of a file, each with its work; a run whose name is that of a file beside it is that file."""
-    import msgspec
-
-    content = read_toml(path, _FORM).content
     try:
-        steps = msgspec.convert(content.get("step"), list[NamedStep])
+        steps = msgspec.convert(read_toml(path, _FORM).content, StepFile).step
     except msgspec.ValidationError as error:
         raise SettingsError(str(path), f"not a list of steps ({error})", _FORM, code="not_a_step_file") from error
-    known = {each.name for each in fields(NamedStep)}
-    stated = all(step.label and step.runs and all(step.runs) for step in steps)
-    if set(content) != {"step"} or not (steps and stated) or any(each.keys() - known for each in content["step"]):
-        raise SettingsError(str(path), "not a list of steps", _FORM, code="not_a_step_file")
     if len({step.label for step in steps}) < len(steps):
         raise SettingsError(str(path), "two steps have one label", "give each its own label", code="repeated_step")
-    found = []
     for step in steps:
-        texts = (step.work,) if isinstance(step.work, str) else step.work
+        texts = [step.work] if isinstance(step.work, str) else step.work
         if len(texts) not in {0, 1, len(step.runs)}:
             what = f"work of {step.label} must be one amount, or one for each of {len(step.runs)} runs"
             raise SettingsError(str(path), what, _FORM, code="wrong_count")
@@ -126,6 +124,5 @@ def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str],
         except ValueError as error:
             what = f"work of {step.label} is not an amount with its unit"
             raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
-        runs = (beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs)
-        found.append((replace(step, runs=tuple(runs)), work))
-    return found
+        step.runs = [beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs]
+        yield step, work

@@ -46,7 +46,6 @@ def _name(name: str, *, required: bool = True, **more: str) -> click.Argument:
 
 
 def _name_several(name: str = "source", *, required: bool = False, metavar: str | None = None) -> click.Argument:
-    """Declare what may be named several times: logs, folders, trackers and stored runs, or files."""
     return click.Argument([name], nargs=-1, required=required, metavar=metavar, shell_complete=complete_files)
 
 

@@ -80,7 +80,6 @@ def indices(text: str) -> tuple[int, ...]:
 
 
 def job(text: str) -> int:
-    """Read the number of a job, from 1, or `each`, which is 0."""
     return 0 if text.strip() == "each" else _need(_whole(text.strip()))
 
 
@@ -93,12 +92,10 @@ def labels(text: str) -> tuple[str, ...]:
 
 
 def seconds(text: str) -> float:
-    """Read a time between two samples. The shortest interval of nvidia-smi is a millisecond."""
     return _need(found if 0.001 <= (found := _number(text)) <= _LONGEST else None)  # noqa: PLR2004 - as EXPECTED says
 
 
 def detail(text: str) -> int | None:
-    """Read the seconds of a bucket: 0 for every sample, None to go by size."""
     if text in {"full", "auto"}:
         return 0 if text == "full" else None
     return _need(found if (found := _whole(text)) <= _LONGEST else None)

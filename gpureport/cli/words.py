@@ -31,7 +31,6 @@ _SMALL = 16 * 2**20
 
 
 def find_store(options: Options, *, must_exist: bool = False) -> Store:
-    """Return the store that a command names, itself or before its second word, else the nearest one."""
     folder, context = options.store, click.get_current_context(silent=True)
     while folder is None and context is not None:
         folder, context = context.params.get("store"), context.parent
@@ -96,7 +95,6 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
 
 
 def refuse_parallel_jobs(steps: Sequence[str | None], where: str, named: Sequence[str], options: Options) -> None:
-    """Refuse so many runs without a step label that they are no steps; `named` names or selects them."""
     is_chain = options.steps is None and all(each.kind == "step" for each in options.by or ())
     if is_chain and steps.count(None) > _MOST_STEPS:
         what = f"{steps.count(None):,} runs without a step label are not a chain of steps"
@@ -126,7 +124,6 @@ def note_undated_runs(runs: Sequence[StoredRun], selection: run_selection.RunSel
 
 
 def read_stored_runs(name: str, options: Options) -> list[Recording]:
-    """Return the stored run of a name, else the runs of that baseline, as repetitions of a step."""
     from gpureport.nightly.baselines import read_baseline
 
     place, lookup = find_store(options), find_lookup(options)
@@ -164,7 +161,6 @@ def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) ->
 
 
 def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry, str]:
-    """Store a run unless the store holds it, with the labels it has there; return the begin of a sentence on that."""
     from gpureport.importers.reading import IMPORTER_VERSION
 
     # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
@@ -200,5 +196,4 @@ def relabel_stored_run(store: Store, name: str, options: Options) -> Entry:
 
 
 def _is_alike(run: Run, stored: Run) -> bool:
-    """Return whether a run is as stored, its work stated of as many runs as there."""
     return run == stored and getattr(run.work, "is_common", None) == getattr(stored.work, "is_common", None)

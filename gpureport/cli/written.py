@@ -53,7 +53,6 @@ def refuse_taken(ctx: click.Context) -> None:
 
 
 def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
-    """Yield the file or folder of a source, where files with these suffixes are not read; none of a name or server."""
     scheme, _, rest = text.partition(":")
     path = rest if scheme in TRACKERS.kinds else text
     for name in filter(None, {text, path, path.rpartition("#")[0]}):
@@ -68,7 +67,6 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
 
 
 def _holds_data(path: Path) -> bool:
-    """Return whether a file is a log or a database; what gpureport wrote is none."""
     if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         return False
     from gpureport.importers.sources import is_readable

@@ -158,7 +158,6 @@ class _NightReports:
     postponed: list[str] = field(default_factory=list)
 
     def render_night(self, night: NightlyRecord) -> bytes | None:
-        """Return the report of a night; None where a run of it is gone, and for older nights unless all are wanted."""
         whole = self.whole[night.page]
         newest = sorted({each.date for each in self.whole.values()})[-_NEWEST:]
         if not self.options.all_reports and night.date not in newest:
