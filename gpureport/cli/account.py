@@ -1,4 +1,4 @@
-"""Runs as text: what was read of one and what became of every line, and a list of those in the store."""
+"""Runs as text: what became of every line of one, and a list of those in the store."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The gate of `check` and `nightly`: what it reads, the rules, the comparison with the baseline, one verdict."""
+"""The gate of `check` and `nightly`: the rules, the baseline, one verdict."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,8 +26,6 @@ from gpureport.settings import read_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What runs are set against, or why there is nothing; `steps` and `runs` once compared."""
-
     recordings: Sequence[Recording] = ()
     steps: Mapping[str, changes.BaselineComparison] = field(default_factory=dict)
     runs: Sequence[SampledRun] = ()
@@ -52,7 +50,7 @@ def read_each_run(
 
 
 def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:
-    """Return what gives no run, why, and the code of the reason; report a fault of gpureport."""
+    """Return what gives no run, why, and a code; report a fault of gpureport."""
     if isinstance(error, InternalError):
         report_internal_error(error)
         return error.where, error.what, error.code

@@ -1,4 +1,4 @@
-"""The program's entry: finds the command, runs it, and turns errors into a line and an exit code."""
+"""The program's entry: finds the command, and turns errors into a line and an exit code."""
 
 import atexit
 import gc
@@ -24,8 +24,8 @@ from gpureport.cli.messages import (
     Verbosity,
     current_session,
     internal_errors,
-    make_printable,
     print_error,
+    print_lines,
     print_source_error,
 )
 from gpureport.cli.options import Option, Options, build_options
@@ -52,8 +52,6 @@ _CODES: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.ClickException, "usage"),
 )
 _HUNG_UP, _INTERRUPTED, _TERMINATED = 129, 130, 143
-_RUBBISH = 50_000
-"""New objects after which Python collects garbage; its own default is 700."""
 
 
 def _run_body(name: str, values: dict[str, Any]) -> int | None:
@@ -172,12 +170,11 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     if ctx.invoked_subcommand is None:
         from gpureport.cli.commands.others import describe_folder
 
-        for line in describe_folder(Path()):
-            click.echo(make_printable(line))
+        print_lines(describe_folder(Path()))
 
 
 def main(args: list[str] | None = None) -> None:
-    _replace_closed_streams()
+    _prepare()
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -186,7 +183,6 @@ def main(args: list[str] | None = None) -> None:
     rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
     called = _find_called(rest)
-    _prepare()
     try:
         with internal_errors(called.removeprefix("gpureport ")):
             _use_own_secrets(own)
@@ -255,8 +251,8 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
         use_own_secrets(read_own_secrets(read_unchecked(Path(named[-1]) if named else None)))
 
 
-def _replace_closed_streams() -> None:
-    """Open something in place of closed standard streams, so that no file takes their place."""
+def _prepare() -> None:
+    # no file may take the place of a closed standard stream
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -267,10 +263,8 @@ def _replace_closed_streams() -> None:
             # nothing is left in it that Python cannot write at its end
             raw: Any = io.FileIO(number, "w", closefd=False)
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
-
-
-def _prepare() -> None:
-    gc.set_threshold(_RUBBISH)
+    # most objects of a command are modules, which stay
+    gc.set_threshold(50_000)
     atexit.register(gc.freeze)
     # NumPy multiplies only small matrices here, and parsing needs the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""What is said beside the answer: errors, notes, how far it is, and runs left out because of a bug; and the time."""
+"""What is said beside the answer: errors, notes, how far it is; and the time."""
 
 import os
 import shutil
@@ -64,7 +64,6 @@ def print_source_error(error: SourceError) -> None:
 
 
 def print_note(text: str) -> None:
-    """Say on standard error what was done, unless quiet."""
     if current_session().level > Verbosity.QUIET:
         print_lines([text], err=True)
 
@@ -106,7 +105,7 @@ def report_internal_error(error: InternalError) -> None:
 
 @contextmanager
 def show_stage(label: str) -> Iterator[Callable[[str], None]]:
-    """Show what is being done on a terminal when it takes over a second; yield what says how far it is."""
+    """Show on a terminal what takes over a second; yield what says how far it is."""
     if not sys.stderr.isatty() or current_session().level < Verbosity.NORMAL:
         yield lambda _: None
         return

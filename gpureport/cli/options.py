@@ -1,7 +1,4 @@
-"""Every option once: what is typed, its help, and how it is read.
-
-A field of `Options` is an option, and the order of the fields is the order of the help.
-"""
+"""Every option once, in the order of the help: what is typed, its help, and how it is read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -39,12 +36,12 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """Declare an option; `typed` names its value, after the option where that is not called as the field."""
+    """`typed` names the value, after the option where that is not called as the field."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
 many, once = partial(one, default=()), partial(one, reader=read.single)
-"""Declare an option that may be given several times, and one that click would let be, the last winning in silence."""
+"""Options that may be given several times, and once, where click would let the last win."""
 
 
 def flag(text: str, typed: str = "") -> Any:
@@ -223,7 +220,7 @@ class Options:
     require_hardware: bool = flag("Fail if a run of a tracker has no hardware series.")
 
     is_common: bool = False
-    """Whether these are the options of one of several sources, and `work` was given once for all of them."""
+    """Whether `work` was given once for several sources, of which these are the options of one."""
 
 
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}

@@ -1,4 +1,4 @@
-"""Answers on standard output and in files: reports built once, printed, written to every file, and opened."""
+"""Answers on standard output and in files."""
 
 import os
 import shlex

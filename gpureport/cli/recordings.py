@@ -1,4 +1,4 @@
-"""What a person names on the command line, as recordings, and their analyses."""
+"""What a person names, read and analysed."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,8 +49,8 @@ def read_recordings(  # noqa: PLR0913 - each option by name
 ) -> list[Recording]:
     """Return every named run; one in a folder that is named by itself as well is not read with the folder.
 
-    `tolerant` leaves out a log that cannot be read where another of its folder can be. Sources that are `steps` to
-    compare stay apart. `every` are all sources of the command where these are those of one `step`.
+    `tolerant` leaves out a log that cannot be read where another of its folder can be. `steps` stay apart; `every` are
+    all sources of the command where these are those of one `step`.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
@@ -119,7 +119,7 @@ def _label_repetitions(found: Sequence[RunReading], source: str, named: Sequence
     folders = {Path(each.locator).parent for each in found}
     names = [place.name for place in {Path(other).resolve() for other in named}]
     are_recorded = all((folder / RUN_FILE).is_file() for folder in folders)
-    if min(len(names), len(folders)) < 2 or not is_folder(source) or not are_recorded:  # noqa: PLR2004 - several
+    if min(len(names), len(folders)) <= 1 or not is_folder(source) or not are_recorded:
         return
     name = Path(source).resolve().name
     label = f"step_{named.index(source) + 1}" if hidden else name if names.count(name) == 1 else source
@@ -160,7 +160,7 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
     *,
     steps: bool = False,
 ) -> Iterator[tuple[Sequence[str], Options, Iterator[Kept | Unread | StoreError]]]:
-    """Yield what is read together, and what is made of each of its runs, or why it cannot be read."""
+    """Yield what is read together, and what is made of each of its runs, or why it cannot be."""
 
     def read(group: Sequence[str], own: Options) -> Iterator[Kept | Unread | StoreError]:
         try:
@@ -207,9 +207,6 @@ def _read_all(
     for each in faults:
         report_internal_error(each)
     return read
-
-
-# --- their analyses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""The runs that files, folders and trackers hold, found and not yet read, with the options that importers take.
-
-Sources are named in any order: which of them are one run, and which lie in a bucket.
-"""
+"""The runs that logs, folders and trackers hold, found and not yet read, and the options that importers take."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -37,9 +34,6 @@ READING = (
     *("gpus", "tz", "host", "training", "columns", "interval", "gpus_per_tick", "map", "source_kind", "as_one_run"),
     "mlflow_raw_times",
 )
-
-
-# --- options, as importers take them
 
 
 def find_kind(options: Options) -> str | None:
@@ -147,11 +141,7 @@ def _report_matches(table: LabelTable) -> None:
         print_details([f"gpureport: {each.name}: {each.doubt}{lines}"])
 
 
-# --- sources of a bucket
-
-
 def fetch_sources(sources: Sequence[str], *, tolerant: bool = False) -> list[str]:
-    """Return sources, each URL of a bucket as the path of a local copy; `tolerant` keeps that of a missing one."""
     found = list(sources)
     for number, source in enumerate(sources):
         try:
@@ -190,7 +180,7 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
-    """Return each source that is read as runs; host, training and GPU logs beside its main log are in its options."""
+    """Return each source of runs; logs named beside its main log are in its options."""
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:
@@ -202,7 +192,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
         for source in logs
     ]
     files = [source for source, each in zip(logs, is_read, strict=True) if each]
-    if len(sources) < 2 or not files or len(files) + len(hosts) + len(training) < 2:  # noqa: PLR2004 - nothing to join
+    if len(sources) <= 1 or not files or len(files) + len(hosts) + len(training) <= 1:
         return give_each(logs, named)
     placement, labelled = build_read_options(options), max(len(options.step), len(options.work)) > 1
     try:
@@ -232,7 +222,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
 
 
 def split_companions(sources: Sequence[str], options: Options) -> tuple[list[str], list[Path], list[str]]:
-    alone = len(sources) < 2 or find_kind(options)  # noqa: PLR2004 - nothing beside it
+    alone = len(sources) <= 1 or find_kind(options)
     parts: dict[str | None, list[str]] = {None: [], "host": [], "training": []}
     for source in sources:
         parts[None if alone or not path_exists(source) else recognise_companion(Path(source))].append(source)

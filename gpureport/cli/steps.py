@@ -19,7 +19,6 @@ from gpureport.regular_files import path_exists
 from gpureport.settings.toml_files import read_toml
 
 Text = Annotated[str, Meta(min_length=1)]
-_FEWEST = 2
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
     'write [[step]] with label = "…" and runs = ["…"] for each step, and optionally params = {lr = 0.1} and '
@@ -61,7 +60,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
 
 def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
     kept = [one for one in found if one.run.gpus]
-    if len(kept) < _FEWEST or len(kept) == len(found):
+    if len(kept) <= 1 or len(kept) == len(found):
         return found
     left_out = ", ".join(one.run.name for one in found if not one.run.gpus)
     print_note(f"gpureport: left out, no GPU was recorded: {left_out}")
@@ -72,7 +71,7 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
     ungrouped = find_ungrouped([one.run for one in found], factors)
     places = {place for lacking in ungrouped.values() for place in lacking}
     kept = [one for place, one in enumerate(found) if place not in places]
-    if not places or len({tuple(factor.value(one.run) for factor in factors) for one in kept}) < _FEWEST:
+    if not places or len({tuple(factor.value(one.run) for factor in factors) for one in kept}) <= 1:
         return found
     for factor, lacking in ungrouped.items():
         names = list_names([found[place].run.name for place in lacking])

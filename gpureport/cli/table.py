@@ -4,7 +4,6 @@ A command is a function of its module in `commands`, called `first_second` where
 usual options, at most ten, and after the slash what only --help-all lists; ! marks what is needed, @ a group.
 """
 
-from inspect import cleandoc
 from typing import NamedTuple
 
 import click
@@ -38,7 +37,8 @@ class Entry(NamedTuple):
     def help(self) -> str:
         example = f"Example: gpureport {self.example}" if self.example else ""
         select = " --where and --since select runs of the store instead." if "@PICK" in self.takes else ""
-        return "\n\n".join(filter(None, (self.summary, example, cleandoc(self.more) + select)))
+        more = "\n".join(map(str.strip, self.more.splitlines()))
+        return "\n\n".join(filter(None, (self.summary, example, more + select)))
 
 
 def _name(name: str, *, required: bool = True, **more: str) -> click.Argument:
@@ -49,6 +49,9 @@ def _name_several(name: str = "source", *, required: bool = False, metavar: str 
     return click.Argument([name], nargs=-1, required=required, metavar=metavar, shell_complete=complete_files)
 
 
+_STEPS = """is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A run
+without a step label is a step of its own. A folder of several recordings, named beside other sources, is
+one step."""
 COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
@@ -62,10 +65,8 @@ COMMANDS = {
     ),
     "report": Entry(
         "Write the report of one run, or of several as steps in the order given.",
-        """A SOURCE is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of
-        it. A run without a step label is a step of its own. A folder of several recordings, named beside
-        other sources, is one step. The report shows whether the rules of the settings ([[policy]]) hold. The
-        exit code is 1 if a rule of --fail-on is broken.""",
+        f"""A SOURCE {_STEPS} The report shows whether the rules of the settings ([[policy]]) hold. The exit code is 1
+        if a rule of --fail-on is broken.""",
         "report gpu.csv -o report.html --open",
         "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @PICK @ALL",
         (_name_several(),),
@@ -80,10 +81,8 @@ COMMANDS = {
     ),
     "compare": Entry(
         "Compare runs, each step with the one before it.",
-        """Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
-        repetitions of it. A run without a step label is a step of its own. A folder of several recordings, named beside
-        other sources, is one step. A single run against another shows at most that the two differ: repeat each step
-        three times to know more. A log in a folder that cannot be read is named and left out.""",
+        f"""Each of BASE and NEXT {_STEPS} A single run against another shows at most that the two differ: repeat each
+        step three times to know more. A log in a folder that cannot be read is named and left out.""",
         "compare runs/base runs/workers",
         "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
         (_name_several(metavar="[BASE NEXT...]"),),

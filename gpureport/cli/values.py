@@ -1,4 +1,4 @@
-"""What was typed for an option, read: each function returns the value; `EXPECTED` says what it takes no other of."""
+"""Readers of what was typed for an option; `EXPECTED` says what each takes no other of."""
 
 import re
 from collections.abc import Callable

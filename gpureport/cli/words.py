@@ -1,4 +1,4 @@
-"""What a word on the command line names: a file or tracker, or a run or baseline of the store; and what is stored."""
+"""What a word names: a file or tracker, or a run or baseline of the store; and what is stored."""
 
 import shlex
 from collections.abc import Sequence
@@ -23,9 +23,8 @@ from gpureport.store.run_records import StoredRun
 from gpureport.store.store import Entry, Store
 
 BASELINE = "baseline:"
-"""What stands before the name of a baseline where a stored run may have the same name."""
 _MOST_STEPS = 40
-"""Steps without labels of one source: the page of more is ten times as tall as a person reads (pragmatic)."""
+"""Steps without labels of one source, of which a person reads the page (pragmatic)."""
 _SMALL = 16 * 2**20
 """Bytes up to which hashing a log is faster than searching a store of many runs."""
 
@@ -49,7 +48,7 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file, folder or tracker; a stored run may be called like a path that is none."""
+    """Return whether a word names a file or tracker; a stored run may be called like a path that is none."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
     return _looks_like_path(source) and find_stored(source, options) is None
@@ -63,9 +62,6 @@ def find_stored(name: str, options: Options) -> Run | None:
 
 def _looks_like_path(source: str) -> bool:
     return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
-
-
-# --- runs of the store
 
 
 def build_selection(options: Options) -> run_selection.RunSelection:

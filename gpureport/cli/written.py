@@ -1,4 +1,4 @@
-"""What a command is to write, held against all that it reads before it does anything."""
+"""What a command is to write, held against all that it reads."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
 """The same, with endings that a log may have too: its content tells."""
 _OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT"), 4096
-"""What JSON and text that gpureport wrote say at their beginning: further down they look like logs."""
+"""What JSON and text of gpureport say at their beginning: further down they look like logs."""
 
 
 def refuse_taken(ctx: click.Context) -> None:

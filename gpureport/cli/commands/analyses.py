@@ -1,4 +1,4 @@
-"""Commands on runs that are read and analysed: analyze, report, compare, check and demo."""
+"""Commands on runs that are read and analysed."""
 
 from dataclasses import replace
 
@@ -16,9 +16,8 @@ from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
 
-_SIDES = 2
 _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
-"""The sample of `demo`, and what each of its 15 runs did, as the README beside them says."""
+"""The sample of `demo`, and what each of its runs did."""
 
 
 def analyze(source: tuple[str, ...], options: Options) -> int:
@@ -63,7 +62,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     from gpureport.report.formats import comparison_json
 
     found = read_steps(source, options, tolerant=True)
-    if len(found) < _SIDES:
+    if len(found) <= 1:
         msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
         raise UsageError(msg, code="too_few_runs")
     step = found[0].run.step
@@ -71,7 +70,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
         msg = f"all {len(found)} runs are of one {label} ({step}), which leaves nothing to compare"
         raise UsageError(msg, code="one_step")
-    analysed, by = analyze_runs(found, options, fewest_runs=_SIDES), list_factors(options)
+    analysed, by = analyze_runs(found, options, fewest_runs=2), list_factors(options)
     comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)
     if options.form == "json":
         click.echo(comparison_json.render(comparison, by), nl=False)

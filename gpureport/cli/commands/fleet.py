@@ -1,4 +1,4 @@
-"""`gpureport fleet`: runs selected or stored first, summarised on an engine, added up into a report."""
+"""`gpureport fleet`: runs stored first, summarised on an engine, added up into a report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -30,9 +30,8 @@ from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
 
 _NEWEST = 7
-"""Newest dates whose missing reports are made again: each takes an analysis of its runs, and of the week before."""
+"""Newest dates whose missing reports are made again."""
 _WEEK = timedelta(days=7)
-"""Time back to the night that a night is compared with; else the nearest later one is taken."""
 _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
 
 

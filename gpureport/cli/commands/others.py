@@ -1,4 +1,4 @@
-"""Commands that analyse no run: record, publish, explain, completion, and `gpureport` without a command."""
+"""Commands that analyse no run, and `gpureport` without a command."""
 
 import shlex
 from collections.abc import Iterator
@@ -23,7 +23,6 @@ _COMPLETION = """Install completion with one line, then open a new terminal:
   bash  echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc
   zsh   echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc
   fish  gpureport completion fish > ~/.config/fish/completions/gpureport.fish"""
-"""Lines that are silent where gpureport is not on the PATH."""
 
 
 def record(job: tuple[str, ...], options: Options) -> int:
@@ -79,7 +78,6 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def describe_folder(folder: Path) -> Iterator[str]:
-    """Yield what a folder holds by its names, with the command that reads each, and how to begin."""
     from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE
 
     entries = _list_entries(folder)
