@@ -107,7 +107,7 @@ def read_baseline(name: str | None, options: Options) -> Baseline:
 
 
 def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
-    """Return why there is no baseline; of a night, whose answer is kept for good, no failing disk may decide it."""
+    """Return why there is no baseline; no failing disk may decide a night, which is kept for good."""
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"

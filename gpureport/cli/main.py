@@ -42,8 +42,7 @@ _GONE = {
     "--notify": "use --format line",
     "--templates": "set logo, accent, font and footer in [report] of gpureport.toml",
 }
-"""Options that went, with what to use instead, refused with a line for a release."""
-_CODES: tuple[tuple[type[click.ClickException], str], ...] = (
+_CODES = (
     (click.NoSuchOption, "unknown_option"),
     (click.MissingParameter, "missing_parameter"),
     (click.BadParameter, "not_a_valid_value"),
@@ -71,7 +70,7 @@ class Command(click.Command):
             help=entry.help,
             callback=lambda **values: _run_body(name, values),
         )
-        # an option between the words of a job would be taken for one of ours
+        # an option among the words of a job is not ours
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -166,7 +165,7 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # main removes the options from the arguments wherever they stand; here they are only documented
+    # main takes the options wherever they stand
     if ctx.invoked_subcommand is None:
         from gpureport.cli.commands.others import describe_folder
 

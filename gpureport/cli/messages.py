@@ -19,7 +19,7 @@ from gpureport.regular_files import name_by_url
 _PATIENCE, _CLEAR = 1.0, "\r\x1b[K"
 """Seconds after which something is shown on a terminal, and what clears its line."""
 Exit = IntEnum("Exit", "BROKEN USAGE SOURCE UNASSESSED INTERNAL")
-"""Exit codes: a rule is broken, the command or the settings are wrong, a source is, no answer, a fault of ours."""
+"""Exit codes, from 1: the last is a fault of gpureport."""
 Verbosity = IntEnum("Verbosity", "QUIET NORMAL VERBOSE", start=-1)
 FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERBOSE, "--verbose": Verbosity.VERBOSE}
 

@@ -96,7 +96,7 @@ def show_files(sentence: str, options: Options, doubts: Sequence[str] = ()) -> N
             print_note(line.replace("\N{NO-BREAK SPACE}", " "))
     if (page := check_openable(options)) is None:
         return
-    # without a display a system may start a browser of text in this terminal
+    # without a display a browser of text may start in this terminal
     shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if not shows or click.launch(str(page)):
         print_note(f"No browser was found on this machine. Copy {page} to one that has a browser, and open it there.")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gpureport.analysis import RULES, analyze
 from gpureport.analysis.account import selection
@@ -27,7 +27,7 @@ from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import TrainingGoals, read_goals
 from gpureport.errors import InternalError, SourceError, StoreError
 from gpureport.importers.runs import make_names_distinct
-from gpureport.importers.time_window import RunReading, cut_recording
+from gpureport.importers.time_window import RunReading
 from gpureport.record_folder import RUN_FILE
 from gpureport.recording import Recording
 from gpureport.regular_files import is_folder, path_exists
@@ -67,7 +67,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
             words.refuse_parallel_jobs([each.labels.step for each in kept], group[0], group, options)
         return kept
 
-    read = _read_all(read_groups(fetched, options, read_stored, read_log, find, steps=steps), tolerant=tolerant)
+    read = _read_all(read_groups(fetched, options, words.read_stored, read_log, find, steps=steps), tolerant=tolerant)
     sources.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
@@ -105,7 +105,7 @@ def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Seque
     places = {other: Path(other).resolve() for other in named if path_exists(other)}
     inner = {other: place for other, place in places.items() if Path(source).resolve() in place.parents}
     logs = [Path(each.locator).resolve() for each in found]
-    taken = {other: [log == place or place in log.parents for log in logs] for other, place in inner.items()}
+    taken = {other: [place in (log, *log.parents) for log in logs] for other, place in inner.items()}
     kept = [each for at, each in enumerate(found) if not any(each[at] for each in taken.values())]
     if found and not kept:
         what, hint = "every run in it is named as well", "leave out the folder, or what lies in it"
@@ -143,14 +143,6 @@ def read_log(reading: RunReading) -> Recording:
     return recording
 
 
-def read_stored(name: str, options: Options) -> list[Recording]:
-    labels, found = sources.build_labels(options), words.read_stored_runs(name, options)
-    if options.job is not None:
-        jobs = [(one, sources.find_job_windows(one, options.job)) for one in found]
-        found = [cut_recording(one, window) for one, windows in jobs for window in windows]
-    return [replace(one, run=labels.look_up(one.run)) for one in found]
-
-
 def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
     named: Sequence[str],
     options: Options,
@@ -179,9 +171,7 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
         yield group, own, read(group, own)
 
 
-def _read_all(
-    groups: Iterable[tuple[Sequence[str], Options, Iterator[Recording | Unread | StoreError]]], *, tolerant: bool
-) -> list[Recording]:
+def _read_all(groups: Iterable[tuple[Any, Options, Iterable[Any]]], *, tolerant: bool) -> list[Recording]:
     read, faults = list[Recording](), list[InternalError]()
     for _, own, found in groups:
         kept, unread, failed = list[Recording](), list[SourceError](), len(faults)

@@ -374,16 +374,14 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
     run, found = recording.run, find_jobs(recording)
     if not found:
         raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave out --job", code="no_job")
-    wanted = [(each.interval.start, each.interval.end, each.number) for each in found if job in {0, each.number}]
+    wanted = [(each.interval, each.number) for each in found if job in {0, each.number}]
     if not wanted:
         hint = f"it holds {count(len(found), 'job')}: {job_list(run, found)}"
         raise SettingsError("--job", f"{run.name} has no job {job}", hint, code="no_such_job")
-    return [
-        # the last sample of a log lies at its end, and belongs to it
-        Window(
-            start=f"{(start - run.started) / 1e6:.6f}s",
-            end=f"{(end - run.started + (end == run.ended)) / 1e6:.6f}s",
-            job=number,
-        )
-        for start, end, number in wanted
-    ]
+
+    def say(time: int) -> str:
+        return f"{(time - run.started) / 1e6:.6f}s"
+
+    # the last sample of a log lies at its end, and belongs to it
+    ends = [each.end + (each.end == run.ended) for each, _ in wanted]
+    return [Window(start=say(each.start), end=say(end), job=job) for (each, job), end in zip(wanted, ends, strict=True)]

@@ -48,7 +48,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
     steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
-    # names are hidden in all runs at once; what the command line says of work is said of each run
+    # names are hidden in all runs at once
     shown, found = replace(options, anonymise=False), []
     for step, work in steps:
         # as trackers write them: `True`, `14`, `bf16`
@@ -106,7 +106,7 @@ class StepFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _read_step_file(path: Path) -> Iterator[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
-    """Return the steps of a file, each with its work; a run whose name is that of a file beside it is that file."""
+    """Return the steps of a file, each with its work; a run may be a file beside it."""
     try:
         steps = msgspec.convert(read_toml(path, _FORM).content, StepFile).step
     except msgspec.ValidationError as error:

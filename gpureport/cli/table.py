@@ -1,4 +1,4 @@
-"""Every command once: its line in the list, its help, the options it takes, and what is named beside them.
+"""Every command once: its help, the options it takes, and what is named beside them.
 
 A command is a function of its module in `commands`, called `first_second` where it has two words. `takes` holds the
 usual options, at most ten, and after the slash what only --help-all lists; ! marks what is needed, @ a group.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpureport.comparison.training import QualityTarget
 
 Value = TypeVar("Value")
-_LONGEST = 86_400
+_SHORTEST, _LONGEST = 0.001, 86_400
 
 
 class RefusedError(click.BadParameter):
@@ -92,7 +92,7 @@ def labels(text: str) -> tuple[str, ...]:
 
 
 def seconds(text: str) -> float:
-    return _need(found if 0.001 <= (found := _number(text)) <= _LONGEST else None)  # noqa: PLR2004 - as EXPECTED says
+    return _need(found if _SHORTEST <= (found := _number(text)) <= _LONGEST else None)
 
 
 def detail(text: str) -> int | None:

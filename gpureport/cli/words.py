@@ -48,20 +48,17 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file or tracker; a stored run may be called like a path that is none."""
+    """Return whether a word names a file or tracker; a stored run may be called like a path."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
-    return _looks_like_path(source) and find_stored(source, options) is None
+    is_path = "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
+    return is_path and find_stored(source, options) is None
 
 
 def find_stored(name: str, options: Options) -> Run | None:
     with suppress(StoreError):
         return find_lookup(options).find(name).run
     return None
-
-
-def _looks_like_path(source: str) -> bool:
-    return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
 
 
 def build_selection(options: Options) -> run_selection.RunSelection:
@@ -119,35 +116,34 @@ def note_undated_runs(runs: Sequence[StoredRun], selection: run_selection.RunSel
         print_note(f"gpureport: {count(without_time, 'stored run')} without time stamps left out")
 
 
-def read_stored_runs(name: str, options: Options) -> list[Recording]:
+def read_stored(name: str, options: Options) -> list[Recording]:
     from gpureport.nightly.baselines import read_baseline
 
-    place, lookup = find_store(options), find_lookup(options)
+    labels, place, lookup = sources.build_labels(options), find_store(options), find_lookup(options)
     baselines = run_selection.list_baseline_names(place.folder)
     plain = name.removeprefix(BASELINE)
     if plain != name or (name in baselines and name not in lookup.names):
         found = [replace(one, run=replace(one.run, step=plain)) for one in read_baseline(place, plain)]
     else:
-        found = [place.read(_find_entry(name, options, baselines))]
+        try:
+            found = [place.read(lookup.find(name))]
+        except UnknownRunError as error:
+            hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
+            if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
+                is_baseline = close[0] in baselines
+                hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
+            what = f'no file, stored run or baseline named "{name}"'
+            raise UnknownRunError(name, what, hint, code="unknown_run") from error
         if name in baselines:
             print_note(f"gpureport: {name}: the stored run, not the baseline; that is {BASELINE}{name}")
     _refuse_reading_option(name, options, sources.READING)
-    window, labels = sources.build_window(options), sources.build_labels(replace(options, label_table=None))
+    window, own = sources.build_window(options), sources.build_labels(replace(options, label_table=None))
     parts = [one if window is None else cut_recording(one, window) for one in found]
-    return [replace(one, run=labels.applied(one.run)) for one in parts]
-
-
-def _find_entry(name: str, options: Options, baselines: Sequence[str]) -> Entry:
-    lookup = find_lookup(options)
-    try:
-        return lookup.find(name)
-    except UnknownRunError as error:
-        hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
-        if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
-            is_baseline = close[0] in baselines
-            hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
-        what = f'no file, stored run or baseline named "{name}"'
-        raise UnknownRunError(name, what, hint, code="unknown_run") from error
+    parts = [replace(one, run=own.applied(one.run)) for one in parts]
+    if options.job is not None:
+        jobs = [(one, sources.find_job_windows(one, options.job)) for one in parts]
+        parts = [cut_recording(one, window) for one, windows in jobs for window in windows]
+    return [replace(one, run=labels.look_up(one.run)) for one in parts]
 
 
 def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) -> None:
@@ -159,7 +155,7 @@ def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) ->
 def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry, str]:
     from gpureport.importers.reading import IMPORTER_VERSION
 
-    # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
+    # hashing a large log is in vain if the store cannot hold the run
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
     done, run = "", None
     try:
@@ -170,7 +166,7 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
         done = " again" if store.intact(known) else " again, since it was damaged"
         labelled = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
         run = reading.labels.applied(labelled)
-        # a GPU log that has grown is another run; a stored training log stays where none is named
+        # a GPU log that has grown is another run
         has_grown = bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
         if done == " again" and known.stored.importer_version == IMPORTER_VERSION and not (has_grown or force):
             if not _is_alike(run, known.run):

@@ -15,9 +15,8 @@ from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, r
 from gpureport.regular_files import name_by_url
 
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
-"""Endings of what no log has, and is written beside logs again and again."""
+"""Endings of what is written beside logs again and again; a log may have one of the others."""
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
-"""The same, with endings that a log may have too: its content tells."""
 _OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT"), 4096
 """What JSON and text of gpureport say at their beginning: further down they look like logs."""
 
@@ -42,7 +41,6 @@ def refuse_taken(ctx: click.Context) -> None:
             if name == "site":
                 from gpureport.nightly import site
 
-                # those who write other files there keep away from the names of the pages
                 written += (WrittenPath(place=each / file) for file in (site.INDEX, site.MARKER))
                 folders = (each / folder for folder in (site.REPORTS, site.FIGURES))
                 read += (ReadPath(place=folder, name="the folder of --site", is_closed=True) for folder in folders)

@@ -5,12 +5,11 @@ from dataclasses import replace
 import click
 
 from gpureport.checks import verdict as verdicts
-from gpureport.cli import gate, output, recordings, sources
+from gpureport.cli import gate, output, recordings, sources, words
 from gpureport.cli.messages import Exit, UsageError, print_error, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import analyze_runs, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
-from gpureport.cli.words import select_sources
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
 from gpureport.recording import Recording
@@ -21,7 +20,7 @@ _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
 
 
 def analyze(source: tuple[str, ...], options: Options) -> int:
-    source = select_sources(source, options)
+    source = words.select_sources(source, options)
     if not source:
         raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
     policy = gate.read_policy_without_baseline(options)
@@ -90,7 +89,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
         raise SettingsError(str(where or "gpureport.toml"), "no rule is set", hint, code="no_rule")
     found: list[Recording] = []
     missing: list[Check] = []
-    for _, _, each in gate.read_each_run(source, options, recordings.read_stored, recordings.read_log):
+    for _, _, each in gate.read_each_run(source, options, words.read_stored, recordings.read_log):
         if isinstance(each, Recording):
             found.append(each)
         else:

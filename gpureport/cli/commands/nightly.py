@@ -80,7 +80,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         # the runs of the record say that a source has no data
         record = replace(draft, checks=tuple(records.capture_check(each) for each in checks if each.limit != HAS_DATA))
         history.append(record)
-    # with those that another process added meanwhile; one recorded as it once was has a new time
+    # with those that another process added meanwhile
     every = history.read_all(each for each in earlier if record is None or each.file != record.id)
     reports = _NightReports(store, {each.page: each for each in every}, options, fresh, baseline_name, against)
     nights = keep_latest_records(every)
@@ -112,7 +112,7 @@ def _capture_night(
         try:
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
-            # the pages of a night are read by people who typed no command
+            # its readers typed no command
             what = "there is no recording at this path and no stored run of this name"
             raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
 

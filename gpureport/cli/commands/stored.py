@@ -14,6 +14,7 @@ from gpureport.errors import InternalError, SettingsError, SourceError
 from gpureport.importers.time_window import RunReading
 from gpureport.recording import Run
 
+_open = partial(words.find_store, must_exist=True)
 _FORMATS = {"text": account.render_text, "json": account.render_json, "csv": account.render_csv}
 
 
@@ -37,7 +38,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         if isinstance(lines_or_error, InternalError):
             messages.report_internal_error(lines_or_error)
         elif isinstance(lines_or_error, SourceError):
-            # the other logs of the folder are still read; a fault can be that of many runs
+            # a fault can be that of many runs
             if str(lines_or_error) not in said:
                 messages.print_source_error(lines_or_error)
             said.add(str(lines_or_error))
@@ -47,7 +48,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
 
 
 def runs_list(options: Options) -> None:
-    place, selection = words.find_store(options, must_exist=True), words.build_selection(options)
+    place, selection = _open(options), words.build_selection(options)
     found = words.select_stored_runs(place, selection)
     if found or options.list_form != "text":
         click.echo(_FORMATS[options.list_form]([each.run for each in found]), nl=False)
@@ -63,11 +64,11 @@ runs = runs_list
 def runs_show(name: str, options: Options) -> None:
     from gpureport.store.run_records import dump_run
 
-    click.echo(dump_run(words.find_store(options, must_exist=True).named(name).stored), nl=False)
+    click.echo(dump_run(_open(options).named(name).stored), nl=False)
 
 
 def _relabel(label: str, name: str, value: Any, options: Options) -> None:
-    place = words.find_store(options, must_exist=True)
+    place = _open(options)
     entry = place.named(name)
     click.echo(_describe(place.relabel(entry, replace(entry.run, **{label: value})).run))
 
@@ -76,12 +77,12 @@ runs_step, runs_rename = partial(_relabel, "step"), partial(_relabel, "name")
 
 
 def runs_export(name: str, options: Options) -> None:
-    place = words.find_store(options, must_exist=True)
+    place = _open(options)
     place.export(place.named(name), options.output)
 
 
 def runs_rm(names: tuple[str, ...], options: Options) -> None:
-    place = words.find_store(options, must_exist=True)
+    place = _open(options)
     for entry in {entry.run.id: entry for entry in map(place.named, names)}.values():
         place.remove(entry)
         click.echo(f"Removed {_describe(entry.run)}")
@@ -95,7 +96,7 @@ def _describe(run: Run) -> str:
 def baseline_list(options: Options) -> None:
     from gpureport.nightly import baselines
 
-    place = words.find_store(options, must_exist=True)
+    place = _open(options)
     found = baselines.list_baselines(place)
     if not found:
         click.echo(f"No baselines in {place.folder}. Make one: gpureport baseline set NAME SOURCE")
@@ -143,5 +144,5 @@ def baseline_rm(names: tuple[str, ...], options: Options) -> None:
     from gpureport.nightly import baselines
 
     for each in names:
-        baselines.remove_baseline(words.find_store(options, must_exist=True), each)
+        baselines.remove_baseline(_open(options), each)
         click.echo(f"Removed {make_printable(each)}")
