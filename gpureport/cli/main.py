@@ -195,7 +195,7 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(_INTERRUPTED)
     except Exception as error:
         _end(error, called, debug=session.debug)
-    # a limit that one run breaks stays broken, whatever became of other runs
+    # a rule that one run breaks stays broken
     sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
 
@@ -265,7 +265,7 @@ def _prepare() -> None:
     # most objects of a command are modules, which stay
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-    # NumPy multiplies only small matrices here, and parsing needs the cores
+    # NumPy multiplies small matrices here, and parsing needs the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # with huge pages Arrow clears 2 MB at once: 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")

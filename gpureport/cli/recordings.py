@@ -47,7 +47,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     every: Sequence[str] = (),
     step: str | None = None,
 ) -> list[Recording]:
-    """Return every named run; one in a folder that is named by itself as well is not read with the folder.
+    """Return every named run; one in a folder that is named by itself as well is read once.
 
     `tolerant` leaves out a log that cannot be read where another of its folder can be. `steps` stay apart; `every` are
     all sources of the command where these are those of one `step`.

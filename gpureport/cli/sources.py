@@ -1,4 +1,4 @@
-"""The runs that logs, folders and trackers hold, found and not yet read, and the options that importers take."""
+"""The runs of logs and trackers, found and not yet read, and the options that importers take."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace

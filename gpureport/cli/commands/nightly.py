@@ -168,7 +168,7 @@ class _NightReports:
                 runs = self._analyse({run.run_id: run.name for run in whole.measured_runs if run.run_id})
                 if runs is None:
                     return None
-                # what a person said of tonight's runs counts only beside the baseline
+                # what a person said of tonight counts only beside the baseline
                 content = output.build_report(runs, Options(), command=night.command, checks=whole.checks)
                 earlier = (*self._compare_with_baseline(whole, runs), *self._compare_with_last_week(whole, runs))
                 return render(content, back=site.BACK, earlier=earlier).encode()
