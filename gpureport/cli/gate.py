@@ -50,7 +50,6 @@ def read_each_run(
 
 
 def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:
-    """Return what gives no run, why, and a code; report a fault of gpureport."""
     if isinstance(error, InternalError):
         report_internal_error(error)
         return error.where, error.what, error.code

@@ -50,7 +50,6 @@ _CODES = (
     (click.FileError, "no_access"),
     (click.ClickException, "usage"),
 )
-_HUNG_UP, _INTERRUPTED, _TERMINATED = 129, 130, 143
 
 
 def _run_body(name: str, values: dict[str, Any]) -> int | None:
@@ -192,7 +191,7 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(0)
     except (click.Abort, KeyboardInterrupt):
         print_error("interrupted")
-        sys.exit(_INTERRUPTED)
+        sys.exit(130)
     except Exception as error:
         _end(error, called, debug=session.debug)
     # a rule that one run breaks stays broken
@@ -262,17 +261,16 @@ def _prepare() -> None:
             # nothing is left in it that Python cannot write at its end
             raw: Any = io.FileIO(number, "w", closefd=False)
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
-    # most objects of a command are modules, which stay
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
     # NumPy multiplies small matrices here, and parsing needs the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # with huge pages Arrow clears 2 MB at once: 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # a closed terminal; nohup has the signal ignored
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, lambda *_: sys.exit(_HUNG_UP))
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

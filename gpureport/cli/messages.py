@@ -95,7 +95,6 @@ def internal_errors(where: str) -> Iterator[None]:
 
 
 def report_internal_error(error: InternalError) -> None:
-    """Name the run left out, and have the program end with its code."""
     session = current_session()
     session.failed = True
     if session.debug:

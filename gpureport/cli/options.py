@@ -30,7 +30,6 @@ _SECTIONS = {
     "start": "Part of a run",
     "run": "Trackers",
 }
-"""The first and last option of a group, and the first of each section of a help."""
 
 
 def one(
@@ -220,7 +219,6 @@ class Options:
     require_hardware: bool = flag("Fail if a run of a tracker has no hardware series.")
 
     is_common: bool = False
-    """Whether `work` was given once for several sources, of which these are the options of one."""
 
 
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}

@@ -159,6 +159,8 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
             if not own.as_one_run and not words.is_source(group[0], own):
                 yield from of_stored(group[0], own)
                 return
+            if not own.as_one_run:
+                words.note_stored_namesake(group[0], own)
             found = find(group, own)
         except (SourceError, StoreError, InternalError) as error:
             yield error

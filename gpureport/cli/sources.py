@@ -176,9 +176,6 @@ def _fetch_watched(place: RemotePath) -> Path:
         return fetch(place)
 
 
-# --- which sources are one run
-
-
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
     """Return each source of runs; logs named beside its main log are in its options."""
     logs, hosts, training = split_companions(sources, options)
@@ -230,9 +227,6 @@ def split_companions(sources: Sequence[str], options: Options) -> tuple[list[str
         return list(sources), [], []
     # the order in which they are named must not matter
     return parts[None], sorted(map(Path, parts["host"])), sorted(parts["training"])
-
-
-# --- runs, not yet read
 
 
 def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:

@@ -106,7 +106,6 @@ class StepFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _read_step_file(path: Path) -> Iterator[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
-    """Return the steps of a file, each with its work; a run may be a file beside it."""
     try:
         steps = msgspec.convert(read_toml(path, _FORM).content, StepFile).step
     except msgspec.ValidationError as error:

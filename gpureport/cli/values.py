@@ -112,7 +112,6 @@ def price(text: str) -> float:
 
 
 def gpu_hour_price(text: str) -> tuple[float, str]:
-    """Read `2.49`, `2.49 EUR`, `EUR 2.49` or `$2.49`; without a currency that of the settings."""
     money, bare = r"([A-Z]{3}|[€$£¥])", r"([^A-Z€$£¥\s]+)"
     after, before = re.fullmatch(rf"{bare}\s*{money}?", text.strip()), re.fullmatch(rf"{money}\s*{bare}", text.strip())
     number, currency = after.groups() if after else before.groups()[::-1] if before else ("", "")

@@ -23,10 +23,7 @@ from gpureport.store.run_records import StoredRun
 from gpureport.store.store import Entry, Store
 
 BASELINE = "baseline:"
-_MOST_STEPS = 40
-"""Steps without labels of one source, of which a person reads the page (pragmatic)."""
-_SMALL = 16 * 2**20
-"""Bytes up to which hashing a log is faster than searching a store of many runs."""
+_MOST_STEPS, _SMALL = 40, 16 * 2**20
 
 
 def find_store(options: Options, *, must_exist: bool = False) -> Store:
@@ -51,8 +48,18 @@ def is_source(source: str, options: Options) -> bool:
     """Return whether a word names a file or tracker; a stored run may be called like a path."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
-    is_path = "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
-    return is_path and find_stored(source, options) is None
+    return _looks_like_path(source) and find_stored(source, options) is None
+
+
+def _looks_like_path(source: str) -> bool:
+    return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
+
+
+def note_stored_namesake(source: str, options: Options) -> None:
+    is_named = source != "-" and not _looks_like_path(source) and path_exists(source)
+    if is_named and (run := find_stored(source, options)):
+        kind = "folder" if Path(source).is_dir() else "file"
+        print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
 def find_stored(name: str, options: Options) -> Run | None:

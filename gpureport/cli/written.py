@@ -15,7 +15,6 @@ from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, r
 from gpureport.regular_files import name_by_url
 
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
-"""Endings of what is written beside logs again and again; a log may have one of the others."""
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
 _OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT"), 4096
 """What JSON and text of gpureport say at their beginning: further down they look like logs."""

@@ -16,7 +16,6 @@ from gpureport.recording import Recording
 from gpureport.settings import read_settings
 
 _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
-"""The sample of `demo`, and what each of its runs did."""
 
 
 def analyze(source: tuple[str, ...], options: Options) -> int:

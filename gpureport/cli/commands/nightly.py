@@ -30,7 +30,6 @@ from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
 
 _NEWEST = 7
-"""Newest dates whose missing reports are made again."""
 _WEEK = timedelta(days=7)
 _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "junit", "summary")
 

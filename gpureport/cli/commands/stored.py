@@ -1,8 +1,11 @@
 """Commands on the store: ingest, runs and baseline."""
 
+import shutil
+import subprocess
 from collections import deque
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -112,6 +115,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     from gpureport.checks import changes
     from gpureport.cli import recordings
     from gpureport.nightly import baselines
+    from gpureport.store.run_selection import BASELINES
     from gpureport.store.store import Entry
 
     if options.anonymise:
@@ -138,6 +142,11 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
             print_lines(changes.describe_precision(sampled) if sampled else ())
     except InternalError as error:
         messages.report_internal_error(error)
+    copies, git = place.folder / BASELINES / made.name / "runs", shutil.which("git")
+    asked = [str(git), "-C", str(copies), "check-ignore", "-q", "."]
+    # git ends with 0 where the folder lies in a work tree that ignores it
+    if git and isinstance(copies, Path) and subprocess.run(asked, check=False, capture_output=True).returncode == 0:  # noqa: S603 - git, on our own folder
+        messages.print_note(f"git ignores {copies}; to commit it: git add --force {place.folder / BASELINES}")
 
 
 def baseline_rm(names: tuple[str, ...], options: Options) -> None:
