@@ -1,4 +1,4 @@
-"""Runs as text: what was read of one and what became of every line, and a list of those in the store."""
+"""Runs as text: what became of every line of one, and a list of those in the store."""
 
 import csv
 import io
@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from gpureport.cli.messages import count, make_printable
 from gpureport.data_quality import Quality
@@ -15,7 +14,6 @@ from gpureport.recording import Run
 from gpureport.redaction import redact_text
 
 _LISTED = 8
-"""Events of a log, and columns that lack values, that are printed."""
 
 
 def summarise_run(run: Run) -> list[str]:
@@ -26,10 +24,6 @@ def summarise_run(run: Run) -> list[str]:
 
 
 def describe_stored(run: Run, done: str, columns: Iterable[tuple[str, str]] | None) -> list[str]:
-    """Return what was `done` with a run that is stored now, with its id, then what was wrong with the data.
-
-    With `columns`, headings and the metrics they became, every line is accounted for.
-    """
     lost, noun = sum(entry.rows for entry in run.quality.rejected), "point" if run.tracked else "line"
     losses = f"{lost:,} of {run.quality.lines:,} {noun}s lost" if lost else f"no {noun} lost"
     usual = {_describe_sum(run), *_describe_absent(run.quality)} if columns is None else ()
@@ -44,7 +38,6 @@ def _describe_size(run: Run) -> str:
 
 
 def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
-    """Yield what became of every line, with a few rejected ones of each reason where `examples` are wanted."""
     quality = run.quality
     yield _describe_sum(run)
     for entry in quality.rejected:
@@ -72,7 +65,6 @@ def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
 
 
 def _describe_sum(run: Run) -> str:
-    """Return the sum that every line is part of; of a tracker all points and all lines of the logs."""
     quality = run.quality
     lost = sum(entry.rows for entry in quality.rejected)
     if run.tracked:
@@ -93,16 +85,15 @@ def _describe_absent(quality: Quality) -> Iterator[str]:
         yield f"  and cells without a value in {len(absent) - _LISTED} more columns"
 
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+def find_date(run: Run) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=run.started)
 
 
 def render_text(runs: Sequence[Run]) -> str:
     names = [make_printable(run.name) for run in runs]
-    width = max(map(len, names), default=0)
-    lines = []
+    width, lines = max(map(len, names), default=0), []
     for run, name in zip(runs, names, strict=True):
-        began = f"{EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
-        began = "no time stamps" if run.quality.synthetic_time else began
+        began = "no time stamps" if run.quality.synthetic_time else f"{find_date(run):%Y-%m-%d %H:%M}"
         gpus, lasted = len(run.gpus), format_duration((run.ended - run.started) / 1e6)
         step = f"  step {make_printable(run.step)}" if run.step else ""
         words = f"{began:16}  {name:{width}}  {gpus:3} {'GPU ' if gpus == 1 else 'GPUs'}  {lasted:>12}"
@@ -111,48 +102,42 @@ def render_text(runs: Sequence[Run]) -> str:
 
 
 def render_json(runs: Sequence[Run]) -> str:
-    lines = ",\n".join(json.dumps(_describe_run(run), allow_nan=False) for run in runs)
+    lines = ",\n".join(json.dumps(each, allow_nan=False) for each in _list_facts(runs))
     return f'{{"schema": "gpureport.runs/1", "runs": [\n{lines}\n]}}\n'
 
 
 def render_csv(runs: Sequence[Run]) -> str:
-    rows = []
-    for run in runs:
-        entry = _describe_run(run)
-        labels = {f"{kind}:{key}": value for kind in ("tag", "param") for key, value in entry.pop(f"{kind}s").items()}
-        plain = {key: "; ".join(value) if isinstance(value, list) else value for key, value in entry.items()}
-        rows.append(plain | labels)
-    text = io.StringIO()
+    rows, text = [], io.StringIO()
+    for facts in _list_facts(runs):
+        labels = {f"{kind}:{key}": value for kind in ("tag", "param") for key, value in facts.pop(f"{kind}s").items()}
+        rows.append(
+            {key: "; ".join(value) if isinstance(value, list) else value for key, value in facts.items()} | labels
+        )
     writer = csv.DictWriter(text, [*dict.fromkeys(name for row in rows for name in row)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
 
 
-def _describe_run(run: Run) -> dict[str, Any]:
-    return {
-        "id": run.id,
-        "name": run.name,
-        "step": run.step,
-        "started": _format_time(run.started, run),
-        "ended": _format_time(run.ended, run),
-        "timezone": run.timezone,
-        "duration_seconds": (run.ended - run.started) / 1e6,
-        "interval_seconds": run.interval,
-        "gpus": len(run.gpus),
-        "models": [*dict.fromkeys(gpu.model for gpu in run.gpus if gpu.model)],
-        "hosts": [*dict.fromkeys(device.node for device in run.devices if device.node)],
-        "uuids": [gpu.uuid for gpu in run.gpus if gpu.uuid],
-        "source_kinds": [source.kind for source in run.sources],
-        "tags": dict(run.tags),
-        "params": dict(run.params),
-    }
+def _list_facts(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    from gpureport.report.formats.analysis_json import iso_time
 
-
-def _format_time(microseconds: int, run: Run) -> str | None:
-    """Return a time as ISO 8601 with milliseconds, as `gpureport.analysis/1` writes it."""
-    if run.quality.synthetic_time:
-        return None
-    time = EPOCH + timedelta(microseconds=microseconds)
-    zoned = time.astimezone(ZoneInfo(run.timezone)) if run.timezone else time.replace(tzinfo=None)
-    return zoned.isoformat(timespec="milliseconds")
+    for run in runs:
+        started, ended = (iso_time(time, run.timezone) for time in (run.started, run.ended))
+        yield {
+            "id": run.id,
+            "name": run.name,
+            "step": run.step,
+            "started": None if run.quality.synthetic_time else started,
+            "ended": None if run.quality.synthetic_time else ended,
+            "timezone": run.timezone,
+            "duration_seconds": (run.ended - run.started) / 1e6,
+            "interval_seconds": run.interval,
+            "gpus": len(run.gpus),
+            "models": [*dict.fromkeys(gpu.model for gpu in run.gpus if gpu.model)],
+            "hosts": [*dict.fromkeys(device.node for device in run.devices if device.node)],
+            "uuids": [gpu.uuid for gpu in run.gpus if gpu.uuid],
+            "source_kinds": [source.kind for source in run.sources],
+            "tags": dict(run.tags),
+            "params": dict(run.params),
+        }

@@ -1,4 +1,4 @@
-"""The program's entry: finds the command, runs it, and turns errors into a line and an exit code."""
+"""The program's entry: finds the command, and turns errors into a line and an exit code."""
 
 import atexit
 import gc
@@ -23,27 +23,26 @@ from gpureport.cli.messages import (
     UsageError,
     Verbosity,
     current_session,
-    make_printable,
+    internal_errors,
     print_error,
+    print_lines,
     print_source_error,
 )
-from gpureport.cli.options import Options, build_options, list_fields
-from gpureport.errors import GpureportError, InternalError, PlaceError, SourceError, StoreError, describe_shortage
+from gpureport.cli.options import Option, Options, build_options
+from gpureport.errors import InternalError, PlaceError, SourceError, StoreError
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
 from gpureport.regular_files import path_exists
 
 __all__ = ["COMMANDS", "Commands", "gpureport", "main"]
 
 COMMANDS = {name: each.line for name, each in table.COMMANDS.items() if " " not in name}
-"""Every command with its one line of help."""
 _GONE = {
     "--explain": "use gpureport -v ingest, which prints what each column and line became",
     "--calibrate": "repeat each step three times, or set a baseline of three runs and use gpureport check",
     "--notify": "use --format line",
     "--templates": "set logo, accent, font and footer in [report] of gpureport.toml",
 }
-"""Options that went, with what to use instead, refused with a line for a release."""
-_CODES: tuple[tuple[type[click.ClickException], str], ...] = (
+_CODES = (
     (click.NoSuchOption, "unknown_option"),
     (click.MissingParameter, "missing_parameter"),
     (click.BadParameter, "not_a_valid_value"),
@@ -51,10 +50,6 @@ _CODES: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.FileError, "no_access"),
     (click.ClickException, "usage"),
 )
-"""Codes of what click itself finds; of the first class that fits."""
-_HUNG_UP, _INTERRUPTED, _TERMINATED = 129, 130, 143
-_RUBBISH = 50_000
-"""New objects after which Python collects garbage; its own default is 700."""
 
 
 def _run_body(name: str, values: dict[str, Any]) -> int | None:
@@ -66,31 +61,26 @@ def _run_body(name: str, values: dict[str, Any]) -> int | None:
 
 
 class Command(click.Command):
-    """A command whose `--help` lists the usual options; it refuses to write what it reads, and what is not its own."""
-
     def __init__(self, name: str) -> None:
         entry = table.COMMANDS[name]
         super().__init__(
             name.rpartition(" ")[2],
             params=[*entry.arguments, *build_options(name)],
-            help=entry.text,
+            help=entry.help,
             callback=lambda **values: _run_body(name, values),
         )
-        self._full_name = name
-        # an option between the words of a job would be taken for one of ours
+        # an option among the words of a job is not ours
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        every = current_session().every_option
-        shown = {param.name: record for param in self.params if (record := param.get_help_record(ctx))}
+        every, own = current_session().every_option, [each for each in self.params if isinstance(each, Option)]
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        taken = list_fields(self._full_name)
-        for name, section, is_usual in taken:
-            if is_usual or every:
-                sections.setdefault(section, []).append(shown[name])
+        for each in own:
+            if (each.is_usual or every) and (record := each.get_help_record(ctx)):
+                sections.setdefault(each.section, []).append(record)
         asks = self.get_help_option(ctx)
         sections["Options"] += [record] if asks and (record := asks.get_help_record(ctx)) else []
-        if hidden := sum(not is_usual for *_, is_usual in taken):
+        if hidden := sum(not each.is_usual for each in own):
             sections["Options"].append(("--help-all", f"Show {hidden} more options as well."))
         for section, rows in sections.items():
             with formatter.section(section):
@@ -112,8 +102,6 @@ class Command(click.Command):
 
 
 class Commands(click.Group):
-    """A group of commands, of the program or of one command; without one of them it does what its callback does."""
-
     prefix = ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -131,7 +119,7 @@ class Commands(click.Group):
             cmd_name,
             callback=lambda **values: click.get_current_context().invoked_subcommand or _run_body(name, values),
             params=build_options(name),
-            help=table.COMMANDS[name].text,
+            help=table.COMMANDS[name].help,
             invoke_without_command=True,
         )
         group.prefix = f"{name} "
@@ -176,17 +164,15 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # main removes the options from the arguments wherever they stand; here they are only documented
+    # main takes the options wherever they stand
     if ctx.invoked_subcommand is None:
         from gpureport.cli.commands.others import describe_folder
 
-        for line in describe_folder(Path()):
-            click.echo(make_printable(line))
+        print_lines(describe_folder(Path()))
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit with one of the codes that its help lists."""
-    _replace_closed_streams()
+    _prepare()
     arguments = sys.argv[1:] if args is None else args
     # what follows -- belongs to the job that is recorded
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -194,36 +180,40 @@ def main(args: list[str] | None = None) -> None:
     session = Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
     rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
-    _prepare()
+    called = _find_called(rest)
     try:
-        _use_own_secrets(own)
-        result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
+        with internal_errors(called.removeprefix("gpureport ")):
+            _use_own_secrets(own)
+            code = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session) or 0
     except BrokenPipeError:
         # the reader closed the pipe
         sys.stderr.close()
         sys.exit(0)
     except (click.Abort, KeyboardInterrupt):
         print_error("interrupted")
-        sys.exit(_INTERRUPTED)
+        sys.exit(130)
     except Exception as error:
-        _end(error, rest, debug=session.debug)
-    code = result if isinstance(result, int) else 0
-    # a limit that one run breaks stays broken, whatever became of other runs
+        _end(error, called, debug=session.debug)
+    # a rule that one run breaks stays broken
     sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
 
-def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn:
-    shortage, called = describe_shortage(error), _find_called(arguments)
-    where = called.removeprefix("gpureport ")
-    if shortage and not isinstance(error, GpureportError):
-        error = SourceError(where, *shortage, code="too_little_memory")
-    elif isinstance(error, OSError):
+def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
+    if isinstance(error, OSError):
         what, hint = error.strerror or str(error), getattr(error, "hint", "check permissions and free space")
         error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
-    elif not isinstance(error, click.ClickException | GpureportError):
-        error = InternalError(where, error)
-    code, status, message = _describe(error, called)
-    if debug and not isinstance(error, click.ClickException) and not shortage:
+    code, status, message = getattr(error, "code", ""), Exit.USAGE, str(error)
+    if isinstance(error, click.ClickException):
+        option, context = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+        code, message = code or next(code for kind, code in _CODES if isinstance(error, kind)), error.format_message()
+        if isinstance(error, click.NoSuchOption) and option in _GONE:
+            code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
+        message = f"{message.rstrip('.')} (see '{context.command_path if context else called} --help')"
+    elif isinstance(error, InternalError):
+        status = Exit.INTERNAL
+    elif isinstance(error, SourceError | PlaceError | StoreError):
+        status = Exit.SOURCE
+    if debug and not isinstance(error, click.ClickException) and code != "too_little_memory":
         import traceback
 
         trace = error.trace if isinstance(error, InternalError) else redact_text(traceback.format_exc())
@@ -238,32 +228,13 @@ def _end(error: Exception, arguments: Sequence[str], *, debug: bool) -> NoReturn
     sys.exit(status)
 
 
-def _describe(error: Exception, called: str) -> tuple[str, int, str]:
-    if isinstance(error, GpureportError):
-        is_source = isinstance(error, SourceError | PlaceError | StoreError)
-        status = Exit.INTERNAL if isinstance(error, InternalError) else Exit.SOURCE if is_source else Exit.USAGE
-        return error.code, status, str(error)
-    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
-    code = getattr(error, "code", "") or next((code for kind, code in _CODES if isinstance(error, kind)), "")
-    message = error.format_message().rstrip(".") if isinstance(error, click.ClickException) else ""
-    if isinstance(error, click.NoSuchOption) and option in _GONE:
-        code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
-    return code, Exit.USAGE, f"{message} (see '{context.command_path if context else called} --help')"
-
-
 def _find_called(arguments: Sequence[str]) -> str:
-    """Return the command that the arguments call, also where an option of it is incomplete."""
     words = [argument for argument in arguments if not argument.startswith("-")]
     names = (" ".join(words[:2]), *words[:1])
     return " ".join(["gpureport", *(name for name in names if name in table.COMMANDS)][:2])
 
 
 def _use_own_secrets(arguments: Sequence[str]) -> None:
-    """Replace the secrets that `[secrets]` of the settings names, from --config or this folder.
-
-    A command that cannot read them does not begin, as it could show one; help and completions read none. The other
-    sections are read, and refused, by the commands that use them.
-    """
     use_own_secrets(OwnSecrets())
     if "_GPUREPORT_COMPLETE" in os.environ or not {"-h", "--help", "--help-all", "--version"}.isdisjoint(arguments):
         return
@@ -278,12 +249,8 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
         use_own_secrets(read_own_secrets(read_unchecked(Path(named[-1]) if named else None)))
 
 
-def _replace_closed_streams() -> None:
-    """Replace closed standard streams, so that no file is opened in their place.
-
-    Reading such an input and writing such an output is the same error as on a closed one; what would be said on a
-    closed standard error is lost.
-    """
+def _prepare() -> None:
+    # no file may take the place of a closed standard stream
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -294,24 +261,16 @@ def _replace_closed_streams() -> None:
             # nothing is left in it that Python cannot write at its end
             raw: Any = io.FileIO(number, "w", closefd=False)
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
-
-
-def _prepare() -> None:
-    """Handle SIGTERM like Ctrl-C, so that no file is left half-written, and replace what cannot be printed.
-
-    Garbage is collected less often: most objects of a command are modules, which stay, and looking through them again
-    and again takes a tenth of a short command.
-    """
-    gc.set_threshold(_RUBBISH)
+    gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-    # NumPy multiplies only small matrices here, and parsing needs the cores
+    # NumPy multiplies small matrices here, and parsing needs the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # with huge pages Arrow clears 2 MB at once: 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # a closed terminal; nohup has the signal ignored
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, lambda *_: sys.exit(_HUNG_UP))
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,16 +1,14 @@
-"""What is said beside the answer: errors, notes, how far it is, and runs left out because of a bug; and the time."""
+"""What is said beside the answer: errors, notes, how far it is; and the time."""
 
 import os
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,41 +16,16 @@ from gpureport.errors import GpureportError, InternalError, SettingsError, Sourc
 from gpureport.redaction import redact_text
 from gpureport.regular_files import name_by_url
 
-if TYPE_CHECKING:
-    from gpureport.importers.time_window import RunReading
-
-
-_PATIENCE = 1.0
-"""Seconds after which something is shown."""
-_CLEAR = "\r\x1b[K"
-_NAMED = 5
-"""Most names that are listed."""
-
-
-class Exit(IntEnum):
-    """Exit codes: a rule is broken, the command or the settings are wrong, a source is, no answer, a fault of ours."""
-
-    BROKEN = 1
-    USAGE = 2
-    SOURCE = 3
-    UNASSESSED = 4
-    INTERNAL = 5
-
-
-class Verbosity(IntEnum):
-    QUIET = -1
-    NORMAL = 0
-    VERBOSE = 1
-
-
+_PATIENCE, _CLEAR = 1.0, "\r\x1b[K"
+"""Seconds after which something is shown on a terminal, and what clears its line."""
+Exit = IntEnum("Exit", "BROKEN USAGE SOURCE UNASSESSED INTERNAL")
+"""Exit codes, from 1: the last is a fault of gpureport."""
+Verbosity = IntEnum("Verbosity", "QUIET NORMAL VERBOSE", start=-1)
 FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERBOSE, "--verbose": Verbosity.VERBOSE}
-"""The flags, which may stand anywhere among the arguments."""
 
 
 @dataclass(slots=True)
 class Session:
-    """What holds for one call: how much is said, whether help lists all, and whether a bug left a run out."""
-
     level: Verbosity = Verbosity.NORMAL
     debug: bool = False
     every_option: bool = False
@@ -67,8 +40,7 @@ class UsageError(click.UsageError):
 
 def current_session() -> Session:
     context = click.get_current_context(silent=True)
-    known = context.find_root().obj if context else None
-    return known if isinstance(known, Session) else Session()
+    return (context and context.find_root().obj) or Session()
 
 
 def make_printable(text: str) -> str:
@@ -81,27 +53,27 @@ def print_error(message: str) -> None:
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
 
 
+def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    for line in lines:
+        click.echo(make_printable(line), err=err)
+
+
 def print_source_error(error: SourceError) -> None:
-    """Say which source cannot be read on standard error, and lines to save on standard output."""
     print_error(str(error))
-    for line in error.aside.splitlines():
-        click.echo(make_printable(line))
+    print_lines(error.aside.splitlines())
 
 
 def print_note(text: str) -> None:
-    """Say on standard error what was done, unless nothing but errors is wanted."""
     if current_session().level > Verbosity.QUIET:
-        click.echo(make_printable(text), err=True)
+        print_lines([text], err=True)
 
 
 def print_details(lines: Iterable[str]) -> None:
-    """Say on standard error how something was done; the lines are made only where wanted."""
     if current_session().level >= Verbosity.VERBOSE:
-        for line in lines:
-            click.echo(make_printable(line), err=True)
+        print_lines(lines, err=True)
 
 
-def list_names(names: Iterable[str], most: int = _NAMED) -> str:
+def list_names(names: Iterable[str], most: int = 5) -> str:
     listed = list(names)
     return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
 
@@ -112,10 +84,9 @@ def count(number: int, noun: str) -> str:
 
 @contextmanager
 def internal_errors(where: str) -> Iterator[None]:
-    """Turn an unexpected exception into an internal error of a log or run; let the others through."""
     try:
         yield
-    except (GpureportError, OSError):
+    except (GpureportError, OSError, click.ClickException, click.Abort):
         raise
     except Exception as error:
         if shortage := describe_shortage(error):
@@ -124,7 +95,6 @@ def internal_errors(where: str) -> Iterator[None]:
 
 
 def report_internal_error(error: InternalError) -> None:
-    """Name the run left out on standard error, and have the program end with its code."""
     session = current_session()
     session.failed = True
     if session.debug:
@@ -134,28 +104,23 @@ def report_internal_error(error: InternalError) -> None:
 
 @contextmanager
 def show_stage(label: str) -> Iterator[Callable[[str], None]]:
-    """Show what is being done on a terminal when it takes over a second; yield what says how far it is."""
-    if not _is_watched():
+    """Show on a terminal what takes over a second; yield what says how far it is."""
+    if not sys.stderr.isatty() or current_session().level < Verbosity.NORMAL:
         yield lambda _: None
         return
     said, is_shown, lock = [label], threading.Event(), threading.Lock()
 
-    def write() -> None:
-        width = shutil.get_terminal_size((80, 24)).columns - 3
-        click.echo(f"{_CLEAR}{make_printable(said[0])[:width]} …", err=True, nl=False)
-
-    def say(text: str) -> None:
+    def say(text: str = "") -> None:
         with lock:
-            is_new, said[0] = text != said[0], text
-            if is_new and is_shown.is_set():
-                write()
+            # the timer says nothing new
+            is_due = not text or (is_shown.is_set() and text != said[0])
+            said[0] = text or said[0]
+            if is_due:
+                is_shown.set()
+                width = shutil.get_terminal_size((80, 24)).columns - 3
+                click.echo(f"{_CLEAR}{make_printable(said[0])[:width]} …", err=True, nl=False)
 
-    def begin() -> None:
-        with lock:
-            is_shown.set()
-            write()
-
-    timer = threading.Timer(_PATIENCE, begin)
+    timer = threading.Timer(_PATIENCE, say)
     timer.daemon = True
     timer.start()
     try:
@@ -167,45 +132,12 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
             click.echo(_CLEAR, err=True, nl=False)
 
 
-@contextmanager
-def show_progress(reading: "RunReading") -> Iterator[None]:
-    """Show how many per cent of a run have been read, when that takes over a second on a terminal."""
-    label = f"Reading {reading.locator}"
-    with show_stage(label) as say:
-        if _is_watched() and (whole := sum(reading.sizes)):
-            done = [0]
-
-            def add(size: int) -> None:
-                done[0] += size
-                say(f"{label}: {min(100 * done[0] // whole, 100)}%")
-
-            reading.watch(add)
-        yield
-
-
-def _is_watched() -> bool:
-    return sys.stderr.isatty() and current_session().level >= Verbosity.NORMAL
-
-
-# --- the time that commands go by, which SOURCE_DATE_EPOCH may set
-
-
-def now() -> int:
-    """Return the time in microseconds since 1970."""
-    fixed = _read_fixed()
-    return time.time_ns() // 1000 if fixed is None else round(fixed.timestamp()) * 1_000_000
-
-
-def today() -> date:
-    """Return the day it is: that of SOURCE_DATE_EPOCH in UTC, else that of the clock here."""
-    return (_read_fixed() or datetime.now()).date()
-
-
-def _read_fixed() -> datetime | None:
+def now() -> datetime:
+    """Return the time here, or that of SOURCE_DATE_EPOCH in UTC."""
     name = "SOURCE_DATE_EPOCH"
     text = os.environ.get(name)
     try:
-        return datetime.fromtimestamp(int(text), UTC) if text else None
+        return datetime.fromtimestamp(int(text), UTC) if text else datetime.now().astimezone()
     except (ValueError, OverflowError, OSError) as error:
         hint = "set it to the seconds since 1970, or unset it"
         raise SettingsError(name, f"{text!r} is not a number of seconds", hint, code="not_a_number") from error

@@ -1,4 +1,4 @@
-"""Answers on standard output and in files: reports built once, printed, written to every file, and opened."""
+"""Answers on standard output and in files."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.cli.reading.recordings import AnalysedRuns
+from gpureport.cli.recordings import AnalysedRuns
 from gpureport.errors import RenderError
 from gpureport.places import Place
 from gpureport.redaction import hide_secrets
@@ -24,22 +24,17 @@ from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.terminal_lines import Page
 
-_WIDEST = 120
-_OPENED = (".html", ".pdf")
-
 
 def typed_command() -> str:
-    """Return the command as typed, without output files; with --anonymise without sources and labels."""
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
-    arguments = iter(sys.argv[1:])
-    words = []
+    arguments, words = iter(sys.argv[1:]), ["gpureport"]
     for argument in arguments:
         if argument in {"-o", "--output"}:
             next(arguments, None)
         elif argument != "--open" and not argument.startswith(("-o=", "--output=")):
             words.append(argument)
-    return shlex.join(["gpureport", *hide_secrets(words)])
+    return shlex.join(hide_secrets(words))
 
 
 def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
@@ -63,7 +58,7 @@ def print_report(content: Report, options: Options) -> None:
 
 def measure_page() -> Page:
     return Page(
-        width=min(shutil.get_terminal_size((80, 24)).columns, _WIDEST),
+        width=min(shutil.get_terminal_size((80, 24)).columns, 120),
         ascii=not (sys.stdout.encoding or "utf").lower().startswith("utf"),
         colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
     )
@@ -78,13 +73,14 @@ def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
     check_openable(options)
 
 
-def check_openable(options: Options) -> None:
-    if options.opened and _find_page(options.outputs) is None:
+def check_openable(options: Options) -> Path | None:
+    pages = [each for each in options.outputs if isinstance(each, Path) and each.suffix.lower() in {".html", ".pdf"}]
+    if options.opened and not pages:
         raise RenderError("--open", "there is no page or PDF to open", "add -o report.html", code="nothing_to_open")
+    return pages[0] if options.opened else None
 
 
 def write_report(content: Report, options: Options, brand: Brand | None = None) -> None:
-    """Write a report to every path, by its extension; say what it says, its doubts, and where it is."""
     with show_stage("Writing the report") as say:
         for path in options.outputs:
             say(f"Writing {path}")
@@ -95,28 +91,22 @@ def write_report(content: Report, options: Options, brand: Brand | None = None) 
 
 
 def show_files(sentence: str, options: Options, doubts: Sequence[str] = ()) -> None:
-    """Say what was written, and where, but for standard output; open the first page or PDF where that is wanted."""
     if files := ", ".join(str(path) for path in options.outputs if str(path) != "-"):
         for line in (f"{sentence} → {files}", *doubts):
             print_note(line.replace("\N{NO-BREAK SPACE}", " "))
-    if not options.opened:
+    if (page := check_openable(options)) is None:
         return
-    path = str(_find_page(options.outputs))
-    # without a display a system may start a browser of text in this terminal
+    # without a display a browser of text may start in this terminal
     shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
-    if not shows or click.launch(path):
-        print_note(f"No browser was found on this machine. Copy {path} to one that has a browser, and open it there.")
+    if not shows or click.launch(str(page)):
+        print_note(f"No browser was found on this machine. Copy {page} to one that has a browser, and open it there.")
 
 
 def write_file(path: Place, content: str) -> None:
-    """Write a file; add to what GitHub shows as the summary of a job."""
+    # what GitHub shows as the summary of a job is added to
     if isinstance(path, Path) and str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         with path.open("a", encoding="utf-8") as job:
             job.write(content)
     else:
         output.write_whole(path, content.encode())
     print_note(f"wrote {path}")
-
-
-def _find_page(paths: Sequence[Place]) -> Path | None:
-    return next((path for path in paths if isinstance(path, Path) and path.suffix.lower() in _OPENED), None)

@@ -1,8 +1,7 @@
-"""Every command once: its line in the list, its help, the options it takes, and what is named beside them.
+"""Every command once: its help, the options it takes, and what is named beside them.
 
-A command is a function of the module of `MODULES` in `commands`, which is loaded when the command is called; one of two
-words is `first_second`. `takes` holds the usual options, at most ten, and after
-the slash what only --help-all lists; ! marks what a command needs, @ a group of options.
+A command is a function of its module in `commands`, called `first_second` where it has two words. `takes` holds the
+usual options, at most ten, and after the slash what only --help-all lists; ! marks what is needed, @ a group.
 """
 
 from typing import NamedTuple
@@ -20,19 +19,26 @@ MODULES = {
     **dict.fromkeys(("baseline", "ingest", "runs"), "stored"),
     **dict.fromkeys(("completion", "explain", "publish", "record"), "others"),
 }
-"""The module of a command, by its first word, where it has not its name."""
 
 
 class Entry(NamedTuple):
-    text: str
+    summary: str
+    more: str = ""
+    example: str = ""
     takes: str = "store"
     arguments: tuple[click.Argument, ...] = ()
     brief: str = ""
 
     @property
     def line(self) -> str:
-        """What a list of commands says of it."""
-        return self.brief or f"{self.text.partition('.')[0]}."
+        return self.brief or f"{self.summary.partition('.')[0]}."
+
+    @property
+    def help(self) -> str:
+        example = f"Example: gpureport {self.example}" if self.example else ""
+        select = " --where and --since select runs of the store instead." if "@PICK" in self.takes else ""
+        more = "\n".join(map(str.strip, self.more.splitlines()))
+        return "\n\n".join(filter(None, (self.summary, example, more + select)))
 
 
 def _name(name: str, *, required: bool = True, **more: str) -> click.Argument:
@@ -40,209 +46,183 @@ def _name(name: str, *, required: bool = True, **more: str) -> click.Argument:
 
 
 def _name_several(name: str = "source", *, required: bool = False, metavar: str | None = None) -> click.Argument:
-    """Declare what may be named several times: logs, folders, trackers and stored runs, or files."""
     return click.Argument([name], nargs=-1, required=required, metavar=metavar, shell_complete=complete_files)
 
 
+_STEPS = """is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A run
+without a step label is a step of its own. A folder of several recordings, named beside other sources, is
+one step."""
 COMMANDS = {
     "record": Entry(
-        """Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.
-
-        Example: gpureport record -o runs/base -- python train.py --epochs 3
-
-        The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
-        COMMAND, or 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code
-        is 3. Passwords and tokens in COMMAND are not written down.
-        """,
+        "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
+        """The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
+        COMMAND, or 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is
+        3. Passwords and tokens in COMMAND are not written down.""",
+        "record -o runs/base -- python train.py --epochs 3",
         "folder record_interval host_only",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),),
         brief="Record GPUs and machine while a job runs.",
     ),
     "report": Entry(
-        """Write the report of one run, or of several as steps in the order given.
-
-        Example: gpureport report gpu.csv -o report.html --open
-
-        A SOURCE is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it.
-        A run without a step label is a step of its own. A folder of several recordings, named beside other sources, is
-        one step. The report shows whether the rules of the settings ([[policy]]) hold. The exit code is 1 if a rule of
-        --fail-on is broken. --where and --since select runs of the store instead.
-        """,
-        "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @SELECT @ANALYSE "
-        "@READ",
+        "Write the report of one run, or of several as steps in the order given.",
+        f"""A SOURCE {_STEPS} The report shows whether the rules of the settings ([[policy]]) hold. The exit code is 1
+        if a rule of --fail-on is broken.""",
+        "report gpu.csv -o report.html --open",
+        "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @PICK @ALL",
         (_name_several(),),
         brief="Write the report of one or more runs.",
     ),
     "analyze": Entry(
-        """Say where the GPU time of a run went, and why.
-
-        Example: gpureport analyze gpu.csv
-
-        A SOURCE is a log, a folder of logs, or a run of the store. --where and --since select runs of the store
-        instead.
-        """,
-        "form text_detail fail_on select gpu_hour_price host training tz gpus job / anonymise @SELECT @ANALYSE @READ",
+        "Say where the GPU time of a run went, and why.",
+        """A SOURCE is a log, a folder of logs, or a run of the store.""",
+        "analyze gpu.csv",
+        "form text_detail fail_on select gpu_hour_price host training tz gpus job / anonymise @PICK @ALL",
         (_name_several(),),
     ),
     "compare": Entry(
-        """Compare runs, each step with the one before it.
-
-        Example: gpureport compare runs/base runs/workers
-
-        Each of BASE and NEXT is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are
-        repetitions of it. A run without a step label is a step of its own. A folder of several recordings, named
-        beside other sources, is one step. A single run against another shows at most that the two differ: repeat each
-        step three times to know more. A log in a folder that cannot be read is named and left out. --where and --since
-        select runs of the store instead.
-        """,
-        "form text_detail by steps step work host training target throughput / anonymise @SELECT @ANALYSE @READ",
+        "Compare runs, each step with the one before it.",
+        f"""Each of BASE and NEXT {_STEPS} A single run against another shows at most that the two differ: repeat each
+        step three times to know more. A log in a folder that cannot be read is named and left out.""",
+        "compare runs/base runs/workers",
+        "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
         (_name_several(metavar="[BASE NEXT...]"),),
         brief="Compare runs, step by step.",
     ),
     "check": Entry(
-        """Check runs against rules. The exit code is 0 if every rule holds.
-
-        Example: gpureport check gpu.csv --fail-on 'idle_ratio <= 5%'
-
-        It is 1 if a rule is broken, 4 if a rule cannot be assessed (a source is missing, too short, or lacks the
+        "Check runs against rules. The exit code is 0 if every rule holds.",
+        """It is 1 if a rule is broken, 4 if a rule cannot be assessed (a source is missing, too short, or lacks the
         metric), and 5 if gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml, from the file
         of --policy, and from --fail-on. A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step
-        are repetitions.
-        """,
-        "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store @ANALYSE "
-        "@READ",
+        are repetitions.""",
+        "check gpu.csv --fail-on 'idle_ratio <= 5%'",
+        "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store @ALL",
         (_name_several(required=True),),
         brief="Check runs against rules, as a gate in a pipeline.",
     ),
     "nightly": Entry(
-        """Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.
-
-        Example: gpureport nightly runs/tonight --site site
-
-        A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are
+        "Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.",
+        """A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are
         written again from the history. Each step (--step) on each GPU model has curves of its own. The rules of
         [[policy]], --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are
-        measured against --baseline.
-        """,
+        measured against --baseline.""",
+        "nightly runs/tonight --site site",
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / anonymise "
-        "all_reports policy junit step store @ANALYSE @READ",
+        "all_reports policy junit step store @ALL",
         (_name_several(),),
         brief="Keep a history of nights, and write its pages.",
     ),
     "fleet": Entry(
-        """Say who wastes GPU time over many runs, what would save most, and which GPU is sick.
-
-        Example: gpureport fleet --since 30d -o fleet.html
-
-        Without a SOURCE it takes the runs of the store: all of them, or those that --tag, --where and --since select.
-        Logs and folders of logs are read into the store first. Only what is new is analysed: by as many processes as
-        there are cores, or on a Dask cluster. A run that cannot be analysed is named and left out.
-        """,
+        "Say who wastes GPU time over many runs, what would save most, and which GPU is sick.",
+        """Without a SOURCE it takes the runs of the store: all of them, or those that --tag, --where and --since
+        select. Logs and folders of logs are read into the store first. Only what is new is analysed: by as
+        many processes as there are cores, or on a Dask cluster. A run that cannot be analysed is named and
+        left out.""",
+        "fleet --since 30d -o fleet.html",
         "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month "
         "anonymise engine scheduler @READ",
         (_name_several(),),
         brief="Say who wastes what over many runs, and which GPU is sick.",
     ),
     "ingest": Entry(
-        """Read logs into the store and say what was kept, what was rejected, and why.
-
-        Example: gpureport ingest gpu.csv --name base
-
-        A SOURCE is a log, compressed or not, or a folder of logs. A run that the store holds is not read again. It
-        keeps its labels unless options give others.
-        """,
+        "Read logs into the store and say what was kept, what was rejected, and why.",
+        """A SOURCE is a log, compressed or not, or a folder of logs. A run that the store holds is not read again. It
+        keeps its labels unless options give others.""",
+        "ingest gpu.csv --name base",
         "force listing store host training as_one_run tz name step param / anonymise @READ",
         (_name_several(required=True),),
         brief="Read logs into the store and say what was kept.",
     ),
     "runs": Entry(
-        """List, show, label, export or remove stored runs.
-
-        Example: gpureport runs show base
-        """,
+        "List, show, label, export or remove stored runs.",
+        "",
+        "runs show base",
     ),
-    "runs export": Entry("Copy the series of a run to a Parquet file.", "output! store", (_name("run"),)),
+    "runs export": Entry(
+        "Copy the series of a run to a Parquet file.",
+        takes="output! store",
+        arguments=(_name("run"),),
+    ),
     "runs list": Entry(
-        """List the runs, oldest first.
-
-        Example: gpureport runs list --since 30d --tag user=ann --where gpus>=8
-        """,
+        "List the runs, oldest first.",
+        "",
+        "runs list --since 30d --tag user=ann --where gpus>=8",
         "list_form tagged where since store",
     ),
-    "runs rename": Entry("Rename a run.", arguments=(_name("run"), _name("name"))),
-    "runs rm": Entry("Remove runs.", arguments=(_name_several("run", required=True),)),
-    "runs show": Entry("Print what is known about a run, as JSON.", arguments=(_name("run"),)),
-    "runs step": Entry("Set the optimization step of a run.", arguments=(_name("run"), _name("label"))),
-    "baseline": Entry(
-        """Set, list or remove named baselines.
-
-        Example: gpureport baseline set main runs/base
-
-        A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can be
-        kept in git, in an artifact or in a bucket without the rest of the store.
-        """,
+    "runs rename": Entry(
+        "Rename a run.",
+        arguments=(_name("run"), _name("name")),
     ),
-    "baseline list": Entry("List the baselines by name."),
+    "runs rm": Entry(
+        "Remove runs.",
+        arguments=(_name_several("run", required=True),),
+    ),
+    "runs show": Entry(
+        "Print what is known about a run, as JSON.",
+        arguments=(_name("run"),),
+    ),
+    "runs step": Entry(
+        "Set the optimization step of a run.",
+        arguments=(_name("run"), _name("label")),
+    ),
+    "baseline": Entry(
+        "Set, list or remove named baselines.",
+        """A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can be
+        kept in git, in an artifact or in a bucket without the rest of the store.""",
+        "baseline set main runs/base",
+    ),
+    "baseline list": Entry(
+        "List the baselines by name.",
+    ),
     "baseline rm": Entry(
         "Remove baselines, but not the runs they were copied from.",
         arguments=(_name_several("name", required=True),),
     ),
     "baseline set": Entry(
-        """Copy runs as the baseline NAME. Several runs are repetitions of one step.
-
-        A SOURCE is a run of the store, or a log or folder of logs, which is ingested first.
-        """,
+        "Copy runs as the baseline NAME. Several runs are repetitions of one step.",
+        """A SOURCE is a run of the store, or a log or folder of logs, which is ingested first.""",
+        "",
         "store host training as_one_run tz gpus name step param tag / anonymise @READ",
         (_name("baseline_name", metavar="NAME"), _name_several(required=True)),
     ),
     "publish": Entry(
-        """Put reports and figures where people look.
-
-        Example: gpureport publish report.html --to mlflow:mlruns#RUN
-
-        The path of a database or an mlruns folder needs no mlflow: before it.
+        "Put reports and figures where people look.",
+        """The path of a database or an mlruns folder needs no mlflow: before it.
 
         A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
 
         A store of MLflow takes the JSON of `gpureport compare`. Each run of the comparison gets its figures as metrics,
         and its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing the
-        same again changes nothing.
-        """,
+        same again changes nothing.""",
+        "publish report.html --to mlflow:mlruns#RUN",
         "targets! skip_missing follow_artifact_uri",
         (_name_several("files", required=True, metavar="FILE..."),),
     ),
     "explain": Entry(
-        """Explain a check, a class of GPU time, a metric, a figure, or what to record.
-
-        Example: gpureport explain idle_gap
-
-        For a check it prints the condition, what it needs and the steps to take; with --detail full also its limits,
+        "Explain a check, a class of GPU time, a metric, a figure, or what to record.",
+        """For a check it prints the condition, what it needs and the steps to take; with --detail full also its limits,
         their sources and all advice. For a class of GPU time, such as short_pauses, it prints what the class holds. For
         a metric, or a field of nvidia-smi, it prints what it means and what records it; for a figure of a run, such as
         idle_ratio, what it means and a rule on it. `recording` prints the commands whose logs let every check be made.
-        Without a name it lists all that can be explained.
-        """,
+        Without a name it lists all that can be explained.""",
+        "explain idle_gap",
         "explained_detail config",
         (_name("name", required=False, metavar="[CHECK|CLASS|METRIC|FIGURE|recording]"),),
         brief="Explain a check, a metric, or what to record.",
     ),
     "demo": Entry(
-        """Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.
-
-        Example: gpureport demo -o report.html --open
-
-        The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.
-        """,
+        "Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.",
+        """The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.""",
+        "demo -o report.html --open",
         "outputs opened text_detail",
         brief="Analyse the sample logs: a first look.",
     ),
     "completion": Entry(
-        """Print the script that completes commands, options and files on Tab.
-
-        Without SHELL it prints the line that installs it.
+        "Print the script that completes commands, options and files on Tab.",
+        """Without SHELL it prints the line that installs it.
 
         Example: eval "$(gpureport completion bash)"
         """,
+        "",
         "",
         (click.Argument(["shell"], required=False, type=click.Choice(["bash", "zsh", "fish"])),),
         brief="Complete commands and options in the shell.",

@@ -1,12 +1,13 @@
-"""What was typed for an option, read: each function returns the value; `EXPECTED` says what it takes no other of."""
+"""Readers of what was typed for an option; `EXPECTED` says what each takes no other of."""
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from gpureport.errors import CodedProblem, SettingsError
 from gpureport.places import Place, RemotePath, parse_place
@@ -16,40 +17,24 @@ if TYPE_CHECKING:
     from gpureport.comparison.training import QualityTarget
 
 Value = TypeVar("Value")
-_LONGEST = 86_400
-_WHOLE = re.compile("[0-9]{1,18}")
-"""A whole number. Nobody counts further, and Python refuses to read some thousands of digits."""
+_SHORTEST, _LONGEST = 0.001, 86_400
 
 
-class RefusedError(ValueError):
-    """A text that an option does not take, with a code."""
-
+class RefusedError(click.BadParameter):
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuHourPrice:
-    """The price of a GPU-hour; an empty currency is that of the settings."""
-
-    amount: float
-    currency: str
-
-
 def read(reader: Callable[[Any], Any], text: Any) -> Any:
-    """Return what a reader makes of a text; a RefusedError says why it takes it not."""
     try:
         return reader(text)
-    except RefusedError:
-        raise
     except ValueError as error:
         what, hint, code = EXPECTED[reader]
         raise RefusedError(f"{text!r} is {what}; {hint}", code) from error
 
 
 def single(texts: tuple[str, ...]) -> str | None:
-    """Read an option that stands for all sources; None where it was not given."""
     if len(texts) > 1:
         what = (
             "this option can be given only once, as it applies to all sources; for different values, run "
@@ -82,7 +67,6 @@ def target(text: str) -> "QualityTarget":
 
 
 def grouping(text: str) -> "tuple[Factor, ...]":
-    """Read what makes a step: `step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`, or two of the last three."""
     from gpureport.comparison.factors import parse_factors
 
     try:
@@ -96,7 +80,6 @@ def indices(text: str) -> tuple[int, ...]:
 
 
 def job(text: str) -> int:
-    """Read the number of a job, from 1, or `each`, which is 0."""
     return 0 if text.strip() == "each" else _need(_whole(text.strip()))
 
 
@@ -105,17 +88,14 @@ def fields(text: str) -> tuple[str, ...]:
 
 
 def labels(text: str) -> tuple[str, ...]:
-    """Read names of labels; one given twice counts once."""
     return tuple(dict.fromkeys(fields(text)))
 
 
 def seconds(text: str) -> float:
-    """Read a time between two samples. The shortest interval of nvidia-smi is a millisecond."""
-    return _need(found if 0.001 <= (found := _number(text)) <= _LONGEST else None)  # noqa: PLR2004 - as EXPECTED says
+    return _need(found if _SHORTEST <= (found := _number(text)) <= _LONGEST else None)
 
 
 def detail(text: str) -> int | None:
-    """Read the seconds of a bucket: 0 for every sample, None to go by size."""
     if text in {"full", "auto"}:
         return 0 if text == "full" else None
     return _need(found if (found := _whole(text)) <= _LONGEST else None)
@@ -126,22 +106,19 @@ def night(text: str) -> str:
 
 
 def price(text: str) -> float:
-    """Read a number from 0 on; neither infinity nor NaN is a price."""
     if (found := _number(text)) < 0:
         raise ValueError
     return found
 
 
-def gpu_hour_price(text: str) -> GpuHourPrice:
-    """Read a price with or without its currency: `2.49`, `2.49 EUR`, `EUR 2.49`, `$2.49`."""
+def gpu_hour_price(text: str) -> tuple[float, str]:
     money, bare = r"([A-Z]{3}|[€$£¥])", r"([^A-Z€$£¥\s]+)"
     after, before = re.fullmatch(rf"{bare}\s*{money}?", text.strip()), re.fullmatch(rf"{money}\s*{bare}", text.strip())
     number, currency = after.groups() if after else before.groups()[::-1] if before else ("", "")
-    return GpuHourPrice(amount=price(number), currency=currency or "")
+    return price(number), currency or ""
 
 
 def gpu_model(text: str) -> str:
-    """Look a GPU model up; a name that was mistyped would say nothing in silence."""
     from difflib import get_close_matches
 
     from gpureport.metrics import find_gpu, load_gpus
@@ -157,7 +134,6 @@ def gpu_model(text: str) -> str:
 
 
 def export(text: str) -> Place:
-    """Read `FORMAT=FILE`, whose file is to be written; there is one format."""
     form, _, name = text.partition("=")
     if form in {"benchmark-smaller", "benchmark-bigger", "bencher"}:
         msg = f"{form} is gone; take the figures of gpureport analyze --format json, or openmetrics=FILE"
@@ -174,7 +150,6 @@ def local_folder(text: str) -> Path:
 
 
 def fetched(text: str) -> Path:
-    """Read a file; one of a bucket is fetched, and its copy returned."""
     from gpureport.places.transfer import fetch
 
     found = parse_place(text)
@@ -188,7 +163,8 @@ def _need(found: Value | None) -> Value:
 
 
 def _whole(text: str) -> int:
-    return int(_need(_WHOLE.fullmatch(text))[0])
+    # Python refuses to read some thousands of digits
+    return int(_need(re.fullmatch("[0-9]{1,18}", text))[0])
 
 
 def _number(text: str) -> float:

@@ -1,4 +1,4 @@
-"""What a command is to write, held against all that it reads before it does anything."""
+"""What a command is to write, held against all that it reads."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli.options import FIELDS
+from gpureport.cli.options import READ, WRITTEN
 from gpureport.errors import SettingsError
 from gpureport.importers import TRACKERS
 from gpureport.places import parse_place
@@ -15,36 +15,31 @@ from gpureport.places.written_paths import STORE_PARTS, ReadPath, WrittenPath, r
 from gpureport.regular_files import name_by_url
 
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
-"""Endings of what no log has, and is written beside logs again and again."""
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
-"""The same, with endings that a log may have too: its content tells."""
 _OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT"), 4096
-"""What JSON and text that gpureport wrote say at their beginning: further down they look like logs."""
+"""What JSON and text of gpureport say at their beginning: further down they look like logs."""
 
 
 def refuse_taken(ctx: click.Context) -> None:
-    """Refuse to write what a command reads, and what is not its own."""
     written, read = list[WrittenPath](), list[ReadPath]()
-    forced = any(ctx.params.get(name) for name in ("map", "source_kind", "columns"))
+    suffixes = _PAGES if any(ctx.params.get(name) for name in ("map", "source_kind", "columns")) else _RESULTS
     for param in ctx.command.params:
-        name, value = str(param.name), ctx.params.get(str(param.name))
-        about = FIELDS[name].metadata if name in FIELDS else {}
+        name, reader, value = str(param.name), getattr(param, "reader", None), ctx.params.get(str(param.name))
         for each in value if isinstance(value, tuple) else [] if value is None else [value]:
-            if "writes" in about:
-                written.append(WrittenPath(place=each, is_folder=about["writes"] == "folder"))
-            if "reads" in about:
-                # of the copy of an object that object
-                place = parse_place(name_by_url(str(each)))
-                read.append(ReadPath(place=place, name=f"the file of {param.opts[-1]}"))
             if name in {"source", "baseline"}:
-                read += _list_source(str(each), _PAGES if forced else _RESULTS)
+                read += _list_source(str(each), suffixes)
             elif name == "store":
                 parts = (each / part for part in STORE_PARTS)
                 read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
-            elif name == "site":
+            elif reader in READ:
+                # of the copy of an object that object
+                place = parse_place(name_by_url(str(each)))
+                read.append(ReadPath(place=place, name=f"the file of {param.opts[-1]}"))
+            elif reader in WRITTEN:
+                written.append(WrittenPath(place=each, is_folder=param.metavar == "DIR"))
+            if name == "site":
                 from gpureport.nightly import site
 
-                # those who write other files there keep away from the names of the pages
                 written += (WrittenPath(place=each / file) for file in (site.INDEX, site.MARKER))
                 folders = (each / folder for folder in (site.REPORTS, site.FIGURES))
                 read += (ReadPath(place=folder, name="the folder of --site", is_closed=True) for folder in folders)
@@ -55,27 +50,20 @@ def refuse_taken(ctx: click.Context) -> None:
 
 
 def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
-    """Yield the file or folder of a source, where files with these suffixes are not read; none of a name or server."""
     scheme, _, rest = text.partition(":")
     path = rest if scheme in TRACKERS.kinds else text
     for name in filter(None, {text, path, path.rpartition("#")[0]}):
         with suppress(SettingsError, OSError):
             place, is_closed = parse_place(name.removeprefix("sqlite:///").removeprefix("file://")), False
-            if isinstance(place, Path):
-                if not place.exists():
-                    continue
-                if place.is_dir():
-                    from gpureport.importers.sources import find_tracker
+            if isinstance(place, Path) and place.is_dir():
+                from gpureport.importers.sources import find_tracker
 
-                    is_closed = find_tracker(str(place)) is not None
-            yield ReadPath(place=place, name="a source", is_closed=is_closed, suffixes=suffixes)
+                is_closed = find_tracker(str(place)) is not None
+            if not isinstance(place, Path) or place.exists():
+                yield ReadPath(place=place, name="a source", is_closed=is_closed, suffixes=suffixes)
 
 
 def _holds_data(path: Path) -> bool:
-    """Return whether a file is a log or a database that a command could read.
-
-    What gpureport wrote is none, nor is the summary of a job of GitHub, which is only added to.
-    """
     if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         return False
     from gpureport.importers.sources import is_readable

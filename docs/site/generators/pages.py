@@ -11,8 +11,6 @@ import click
 import gpureport as api
 from generators.limit_rows import LIMITS
 from gpureport.cli.main import gpureport
-from gpureport.cli.options import list_fields
-from gpureport.cli.table import COMMANDS
 from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 
 Option = tuple[str, str, str]
@@ -165,10 +163,8 @@ def _help(command: click.Command) -> str:
 def _list_options() -> Iterator[tuple[str, list[Option]]]:
     """Yield each command with its options: the section of the help, what is typed, and the meaning."""
     for name, command in commands(gpureport, "gpureport"):
-        words = name.removeprefix("gpureport ")
-        sections = {field: section for field, section, _ in (list_fields(words) if words in COMMANDS else ())}
         options = [each for each in command.params if isinstance(each, click.Option)]
-        yield name, [(sections.get(each.name or "", "Options"), *_option_row(each)) for each in options]
+        yield name, [(getattr(each, "section", "Options"), *_option_row(each)) for each in options]
 
 
 def _name_shared(options: list[Option], shared: dict[str, list[Option]]) -> Iterator[str]:

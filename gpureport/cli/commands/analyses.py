@@ -1,30 +1,25 @@
-"""Commands on runs that are read and analysed: analyze, report, compare, check and demo."""
+"""Commands on runs that are read and analysed."""
 
 from dataclasses import replace
 
 import click
 
 from gpureport.checks import verdict as verdicts
-from gpureport.cli import gate, output
+from gpureport.cli import gate, output, recordings, sources, words
 from gpureport.cli.messages import Exit, UsageError, print_error, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, recordings
-from gpureport.cli.reading.recordings import analyze_runs, sample_runs
-from gpureport.cli.reading.steps import list_factors, read_steps
-from gpureport.cli.reading.words import select_sources
+from gpureport.cli.recordings import analyze_runs, sample_runs
+from gpureport.cli.steps import list_factors, read_steps
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
 
-_SIDES = 2
-"""Runs that a comparison takes at least."""
 _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
-"""The sample of `demo`, and what each of its 15 runs did, as the README beside them says."""
 
 
 def analyze(source: tuple[str, ...], options: Options) -> int:
-    source = select_sources(source, options)
+    source = words.select_sources(source, options)
     if not source:
         raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
     policy = gate.read_policy_without_baseline(options)
@@ -60,21 +55,20 @@ def report(source: tuple[str, ...], options: Options) -> int:
 
 
 def compare(source: tuple[str, ...], options: Options) -> int:
-    """Print the comparison of runs; return 4 where nothing of what was read can be compared."""
     from gpureport.comparison.chain import compare as compare_steps
     from gpureport.comparison.chain import pair_steps
     from gpureport.report.formats import comparison_json
 
     found = read_steps(source, options, tolerant=True)
-    if len(found) < _SIDES:
+    if len(found) <= 1:
         msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
         raise UsageError(msg, code="too_few_runs")
     step = found[0].run.step
     if step is not None and all(one.run.step == step for one in found):
-        label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by) or "step"
+        label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
         msg = f"all {len(found)} runs are of one {label} ({step}), which leaves nothing to compare"
         raise UsageError(msg, code="one_step")
-    analysed, by = analyze_runs(found, options, fewest_runs=_SIDES), list_factors(options)
+    analysed, by = analyze_runs(found, options, fewest_runs=2), list_factors(options)
     comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)
     if options.form == "json":
         click.echo(comparison_json.render(comparison, by), nl=False)
@@ -88,30 +82,31 @@ def compare(source: tuple[str, ...], options: Options) -> int:
 
 
 def check(source: tuple[str, ...], options: Options) -> int:
-    rules = gate.read_rules(options)
-    if not rules.policy.entries:
-        hint = "write [[policy]] limit = 'problem', or --fail-on problem"
-        raise SettingsError(rules.stated_at, "no rule is set", hint, code="no_rule")
+    policy, baseline_name = gate.read_rules(options)
+    if not policy.entries:
+        where, hint = options.policy or options.config, "write [[policy]] limit = 'problem', or --fail-on problem"
+        raise SettingsError(str(where or "gpureport.toml"), "no rule is set", hint, code="no_rule")
     found: list[Recording] = []
     missing: list[Check] = []
-    for _, _, each in gate.read_each_run(source, options, recordings.read_stored, recordings.read_log):
+    for _, _, each in gate.read_each_run(source, options, words.read_stored, recordings.read_log):
         if isinstance(each, Recording):
             found.append(each)
         else:
             missing.append(verdicts.build_missing_check(*gate.explain_missing(each)))
-    given.check_single_name(options, len(found))
-    baseline = gate.read_baseline(rules.baseline if found and rules.policy.needs_baseline else None, options)
+    sources.check_single_name(options, len(found))
+    baseline = gate.read_baseline(baseline_name if found and policy.needs_baseline else None, options)
     if options.anonymise:
         # in one call, so that a machine has the same name on both sides
-        hidden = recordings.hide_names([*found, *baseline.recordings])
+        hidden = recordings.name_runs([*found, *baseline.recordings], options)
         found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
-    named = found if options.name else recordings.make_run_names_distinct(found)
+    named = recordings.name_runs(found, replace(options, anonymise=False))
     analysed = analyze_runs(named, options, fewest_runs=0)
     missing += [verdicts.build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
     against = gate.compare_with_baseline(baseline, analysed, options)
-    verdict = gate.judge_runs(rules, analysed, missing, against, options)
+    judged = gate.judge_runs(policy, baseline_name, analysed, against, options)
+    verdict = verdicts.Verdict(checks=(*missing, *judged))
     line = f"gpureport check {verdict.line}"
-    gate.write_results(options, rules, verdict.checks, "check", [line])
+    gate.write_results(options, policy, verdict.checks, "check", [line])
     if options.exports:
         from gpureport.nightly.figures import render_openmetrics
 

@@ -1,30 +1,17 @@
-"""`gpureport fleet`: runs selected or stored first, summarised on an engine, added up into a report."""
+"""`gpureport fleet`: runs stored first, summarised on an engine, added up into a report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import click
 
-from gpureport.cli import output
+from gpureport.cli import output, sources, words
 from gpureport.cli.messages import Exit, current_session, list_names, print_error, print_note, show_stage
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given, readings, words
-from gpureport.cli.reading.recordings import read_run_prices
+from gpureport.cli.recordings import read_run_prices
 from gpureport.errors import SettingsError, StoreError
-from gpureport.fleet import formats
+from gpureport.fleet import formats, running
 from gpureport.fleet.cards import Facts
-from gpureport.fleet.running import (
-    Engine,
-    FleetSummaries,
-    Outcome,
-    ReadTask,
-    SelectedRuns,
-    Watch,
-    locate_store,
-    open_engine,
-    read_sources,
-    summarise_runs,
-)
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
 from gpureport.report.formats.branding import read_brand
@@ -34,7 +21,6 @@ from gpureport.store.run_selection import select_runs
 from gpureport.store.store import Store
 
 _MOST_NAMED = 20
-"""Reasons of failed runs that are named on standard error; the report names all."""
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
 """Options that label or cut what is read, `--tag` left out: without a source it selects."""
 
@@ -47,9 +33,9 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     brand = read_brand(settings)
     refuse_sources(options.outputs, [*map(str, brand.files)])
     prices, rules = read_run_prices(settings, options), read_summary_settings(settings)
-    engine = open_engine(options.engine, options.scheduler)
+    engine = running.open_engine(options.engine, options.scheduler)
     if not source:
-        if option := given.find_given(options, [*given.READING, *_LABELLING]):
+        if option := sources.find_given(options, [*sources.READING, *_LABELLING]):
             what, hint = "it only matters while a log is read", "name a SOURCE, or leave it out"
             raise SettingsError(option, what, hint, code="only_while_reading")
         options = replace(options, tagged=options.tag)
@@ -70,29 +56,24 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
 
 
 def _summarise(
-    sources: Sequence[str], options: Options, settings: SummarySettings, engine: Engine | None
-) -> FleetSummaries:
-    """Return the summaries of the runs that are wanted, then an entry with its error for each that failed.
-
-    Those of sources are put into the store first. Without a source, `--tag` selects among the stored runs; with one it
-    labels what is read.
-    """
+    named: Sequence[str], options: Options, settings: SummarySettings, engine: running.Engine | None
+) -> running.FleetSummaries:
     store, selection = words.find_store(options), words.build_selection(options)
-    read, unread = _read_sources(store, sources, options, engine)
+    read, unread = _read_sources(store, named, options, engine)
     index = store.index()
-    wanted = [each for each in index.runs if each.run.id in read] if sources else index.runs
+    wanted = [each for each in index.runs if each.run.id in read] if named else index.runs
     words.note_undated_runs(wanted, selection)
-    runs = select_runs(wanted, selection)
-    damaged = () if sources else index.damaged
+    runs, damaged = select_runs(wanted, selection), () if named else index.damaged
     if not (runs or unread or damaged):
         if index.runs:
             hint = "list runs: gpureport runs"
             raise StoreError(str(store.folder), "no stored run matches", hint, code="nothing_selected")
         hint = "ingest logs first, or name a folder of logs"
         raise StoreError(str(store.folder), "holds no run", hint, code="empty_store")
-    selected = SelectedRuns(store=store.folder, runs=runs, every_run=frozenset(each.run.id for each in index.runs))
+    every_run = frozenset(each.run.id for each in index.runs)
+    selected = running.SelectedRuns(store=store.folder, runs=runs, every_run=every_run)
     with show_stage("Analysing runs") as say:
-        done = summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
+        done = running.summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
@@ -102,19 +83,18 @@ def _summarise(
 
 
 def _read_sources(
-    store: Store, sources: Sequence[str], options: Options, engine: Engine | None
-) -> tuple[set[str], list[Outcome]]:
-    logs = [source for source in sources if words.is_source(source, options)]
-    lookup = store.lookup()
-    ids = {lookup.find(name).run.id for name in sources if name not in logs}
+    store: Store, named: Sequence[str], options: Options, engine: running.Engine | None
+) -> tuple[set[str], list[running.Outcome]]:
+    logs, lookup = [source for source in named if words.is_source(source, options)], store.lookup()
+    ids = {lookup.find(name).run.id for name in named if name not in logs}
     # a table of jobs does not travel to workers: it labels what is stored afterwards
-    found = readings.find_readings(logs, replace(options, label_table=None)) if logs else []
-    folder = locate_store(store.folder)
-    tasks = [ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
+    found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
+    folder = running.locate_store(store.folder)
+    tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
     with show_stage("Reading logs") as say:
-        outcomes = read_sources(tasks, engine, _watch(say, "Reading logs"))
+        outcomes = running.read_sources(tasks, engine, _watch(say, "Reading logs"))
     ids |= {each.run_id for each in outcomes if each.run_id}
-    labels = given.build_labels(options) if options.label_table else None
+    labels = sources.build_labels(options) if options.label_table else None
     for run_id in sorted(ids) if labels else ():
         entry = store.get(run_id)
         if labels and entry is not None and (run := labels.look_up(entry.run)) != entry.run:
@@ -122,7 +102,7 @@ def _read_sources(
     return ids, [each for each in outcomes if each.error]
 
 
-def _watch(say: Callable[[str], None], label: str) -> Watch:
+def _watch(say: Callable[[str], None], label: str) -> running.Watch:
     return lambda done, count, name: say(f"{label}: {done:,} of {count:,} ({name})")
 
 

@@ -1,4 +1,4 @@
-"""Commands that analyse no run: record, publish, explain, completion, and `gpureport` without a command."""
+"""Commands that analyse no run, and `gpureport` without a command."""
 
 import shlex
 from collections.abc import Iterator
@@ -12,21 +12,17 @@ from gpureport.cli.messages import count, list_names, print_note
 from gpureport.cli.options import Options
 
 _LOGS = {".csv", ".log", ".txt", ".xml"}
-_TRACKERS = ("mlflow.db", "mlruns", ".neptune")
-_MOST, _NAMED = 1000, 3
-"""Entries of a folder that are looked at, and names that are listed."""
+_MOST = 1000
 _ALWAYS = (
     "Record a job:           gpureport record -- COMMAND",
     "Report on this folder:  gpureport report . -o report.html",
     "See an example:         gpureport demo",
     "All commands:           gpureport --help",
 )
-_COMPLETION = {
-    "bash": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc""",
-    "zsh": """echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc""",
-    "fish": "gpureport completion fish > ~/.config/fish/completions/gpureport.fish",
-}
-"""The one line that installs completion in each shell; silent where gpureport is not on the PATH."""
+_COMPLETION = """Install completion with one line, then open a new terminal:
+  bash  echo 'command -v gpureport > /dev/null && eval "$(gpureport completion bash)"' >> ~/.bashrc
+  zsh   echo 'command -v gpureport > /dev/null && eval "$(gpureport completion zsh)"' >> ~/.zshrc
+  fish  gpureport completion fish > ~/.config/fish/completions/gpureport.fish"""
 
 
 def record(job: tuple[str, ...], options: Options) -> int:
@@ -37,11 +33,10 @@ def record(job: tuple[str, ...], options: Options) -> int:
     session = RecordingSession(folder, job, options.record_interval, host_only=options.host_only)
     if not job:
         print_note(f"Recording into {folder}. Ctrl-C ends it.")
-    code = session.record()
-    for note in session.run.notes:
+    code, run = session.record(), session.run
+    for note in run.notes:
         print_note(f"gpureport: {note}")
-    seconds = ((session.run.ended or session.run.started) - session.run.started) / 1e6
-    print_note(f"Recorded {format_duration(seconds)} in {folder}.")
+    print_note(f"Recorded {format_duration(((run.ended or run.started) - run.started) / 1e6)} in {folder}.")
     print_note(f"Read it: gpureport report {folder} -o report.html")
     return code
 
@@ -68,19 +63,14 @@ def explain(name: str | None, options: Options) -> None:
 
 
 def completion(shell: str | None, _: Options) -> None:
-    if shell is None:
-        click.echo("Install completion with one line, then open a new terminal:")
-        for name, line in _COMPLETION.items():
-            click.echo(f"  {name:5} {line}")
-    else:
-        from click.shell_completion import get_completion_class
+    from click.shell_completion import get_completion_class
 
-        program, made = click.get_current_context().find_root().command, get_completion_class(shell)
-        click.echo(made(program, {}, "gpureport", "_GPUREPORT_COMPLETE").source() if made else "")
+    program = click.get_current_context().find_root().command
+    made = get_completion_class(shell) if shell else None
+    click.echo(made(program, {}, "gpureport", "_GPUREPORT_COMPLETE").source() if made else _COMPLETION)
 
 
 def _list_entries(folder: Path) -> list[Path]:
-    """Return what lies in a folder, by name; nothing of one that cannot be read."""
     try:
         return sorted(islice(folder.iterdir(), _MOST))
     except OSError:
@@ -88,7 +78,6 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def describe_folder(folder: Path) -> Iterator[str]:
-    """Yield what a folder holds by its names, with the command that reads each, and how to begin."""
     from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE
 
     entries = _list_entries(folder)
@@ -97,11 +86,13 @@ def describe_folder(folder: Path) -> Iterator[str]:
     recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
     bare = {path: path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path for path in entries}
     logs = [path for path in entries if bare[path].suffix.lower() in _LOGS and path.is_file()]
-    told = [(f"Runs in {name}:", f"ingest {name} --list") for name in _TRACKERS if (folder / name).exists()]
-    for found, noun in ((logs, "log"), (recordings, "recording")):
-        if found:
-            names = list_names(map(str, found), _NAMED)
-            told.insert(0, (f"{count(len(found), noun)} ({names}):", f"analyze {shlex.quote(str(found[-1]))}"))
+    told = [
+        (f"{count(len(found), noun)} ({list_names(map(str, found), 3)}):", f"analyze {shlex.quote(str(found[-1]))}")
+        for found, noun in ((recordings, "recording"), (logs, "log"))
+        if found
+    ]
+    stores = [name for name in ("mlflow.db", "mlruns", ".neptune") if (folder / name).exists()]
+    told += [(f"Runs in {name}:", f"ingest {name} --list") for name in stores]
     told += [("Stored runs:", "runs")] if (folder / ".gpureport").is_dir() else []
     yield from (f"{what:<23} gpureport {command}" for what, command in told)
     yield from _ALWAYS

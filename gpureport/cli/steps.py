@@ -1,27 +1,24 @@
 """Which runs make which step: by labels, settings, folder, or a file."""
 
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
+
+from gpureport.cli import recordings, words
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.reading import recordings, words
 from gpureport.cli.values import amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, order_folders
 from gpureport.errors import SettingsError
-from gpureport.importers.time_window import RunReading
 from gpureport.recording import Recording
 from gpureport.regular_files import path_exists
 from gpureport.settings.toml_files import read_toml
-from gpureport.store.run_records import StoredRun
 
-_MOST_STEPS = 40
-"""Runs without a step label that one source may hold as steps of a chain: there the page is ten times as tall as a
-person reads (pragmatic)."""
-_FEWEST = 2
-"""Runs that a comparison takes at least."""
+Text = Annotated[str, Meta(min_length=1)]
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
     'write [[step]] with label = "…" and runs = ["…"] for each step, and optionally params = {lr = 0.1} and '
@@ -30,26 +27,12 @@ _FORM = (
 
 
 def list_factors(options: Options) -> tuple[Factor, ...]:
-    """Return the settings that runs are grouped by; none for a chain of steps."""
-    return () if options.steps is not None else tuple(each for each in options.by if each.kind not in CHAIN_KINDS)
+    return () if options.steps is not None else tuple(each for each in options.by or () if each.kind not in CHAIN_KINDS)
 
 
 def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = False) -> list[Recording]:
-    """Return the runs that are named or selected, with their steps; the rest as `read_recordings` takes it.
-
-    So many runs are refused that they are no steps, and a run without what `--by` names.
-    """
-
-    def check_selected(runs: Sequence[StoredRun]) -> None:
-        asked = [word for each in words.build_selection(options) for word in ("--where", each.text)]
-        _refuse_unlabelled(sum(one.run.step is None for one in runs), "--where", asked)
-
-    def check_source(name: str, readings: Sequence[RunReading]) -> None:
-        _refuse_unlabelled(sum(each.labels.step is None for each in readings), name, [name])
-
     by = options.by or _BY_LABEL
-    is_plain = options.steps is None and by == _BY_LABEL
-    source = words.select_sources(source, options, check_selected if is_plain else None)
+    source = words.select_sources(source, options, steps=True)
     if (options.steps is None) == (not source):
         msg = "name the runs or, with --steps, a file of steps, but not both"
         raise UsageError(msg, code="named_or_selected")
@@ -57,41 +40,27 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         what = "--anonymise hides the folders that distinguish the runs"
         raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
-        check = check_source if is_plain else None
-        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True, check=check)
+        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True)
         chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
         return _label_steps(chosen, by)
     if options.step:
         what = f"{options.steps} says which step each run belongs to"
         raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
-    steps = read_step_file(options.steps)
+    steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
-    # names are hidden in all runs at once; what the command line says of work is said of each run
-    shown = replace(options, anonymise=False)
-    found = []
+    # names are hidden in all runs at once
+    shown, found = replace(options, anonymise=False), []
     for step, work in steps:
         # as trackers write them: `True`, `14`, `bf16`
         params = tuple((dict(options.param) | {key: str(value) for key, value in step.params.items()}).items())
         own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
-        found += recordings.read_recordings(step.runs, own, named=named, step=step.label)
-    return recordings.hide_names(found) if options.anonymise else found
-
-
-def _refuse_unlabelled(runs: int, where: str, named: Sequence[str]) -> None:
-    """Refuse so many runs without a step label that they are parallel jobs; `named` names or selects them."""
-    if runs > _MOST_STEPS:
-        what = f"{runs:,} runs without a step label are not a chain of steps"
-        command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
-        raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
+        found += recordings.read_recordings(step.runs, own, every=named, step=step.label)
+    return recordings.name_runs(found, options) if options.anonymise else found
 
 
 def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
-    """Return the runs with a GPU, where that leaves a comparison; name the others.
-
-    A store often holds a run of the CPU alone, which as the first step would prevent every comparison.
-    """
     kept = [one for one in found if one.run.gpus]
-    if len(kept) < _FEWEST or len(kept) == len(found):
+    if len(kept) <= 1 or len(kept) == len(found):
         return found
     left_out = ", ".join(one.run.name for one in found if not one.run.gpus)
     print_note(f"gpureport: left out, no GPU was recorded: {left_out}")
@@ -99,14 +68,10 @@ def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
 
 
 def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequence[Recording]:
-    """Return the runs with the params and tags of `--by`, where they make two groups; name the others.
-
-    A store often holds runs of other experiments beside those of a study.
-    """
     ungrouped = find_ungrouped([one.run for one in found], factors)
     places = {place for lacking in ungrouped.values() for place in lacking}
     kept = [one for place, one in enumerate(found) if place not in places]
-    if not places or len({tuple(factor.value(one.run) for factor in factors) for one in kept}) < _FEWEST:
+    if not places or len({tuple(factor.value(one.run) for factor in factors) for one in kept}) <= 1:
         return found
     for factor, lacking in ungrouped.items():
         names = list_names([found[place].run.name for place in lacking])
@@ -129,37 +94,26 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Rec
     return labelled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedStep:
-    """A step of a file: its runs as sources, the params of each, and the work of all or of each, if stated."""
-
-    label: str
-    runs: tuple[str, ...]
-    params: dict[str, str | bool | int | float] = field(default_factory=dict)
-    work: str | tuple[str, ...] = ()
+class NamedStep(msgspec.Struct, forbid_unknown_fields=True):
+    label: Text
+    runs: Annotated[list[Text], Meta(min_length=1)]
+    params: dict[str, str | bool | int | float] = {}
+    work: str | list[str] = []
 
 
-def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
-    """Return the steps of a file in their order, each with its work.
+class StepFile(msgspec.Struct, forbid_unknown_fields=True):
+    step: Annotated[list[NamedStep], Meta(min_length=1)]
 
-    A run whose name is that of a file beside it is that file.
-    """
-    import msgspec
 
-    content = read_toml(path, _FORM).content
+def _read_step_file(path: Path) -> Iterator[tuple[NamedStep, tuple[tuple[float, str], ...]]]:
     try:
-        steps = msgspec.convert(content.get("step"), list[NamedStep])
+        steps = msgspec.convert(read_toml(path, _FORM).content, StepFile).step
     except msgspec.ValidationError as error:
         raise SettingsError(str(path), f"not a list of steps ({error})", _FORM, code="not_a_step_file") from error
-    known = {each.name for each in fields(NamedStep)}
-    stated = all(step.label and step.runs and all(step.runs) for step in steps)
-    if set(content) != {"step"} or not (steps and stated) or any(each.keys() - known for each in content["step"]):
-        raise SettingsError(str(path), "not a list of steps", _FORM, code="not_a_step_file")
     if len({step.label for step in steps}) < len(steps):
         raise SettingsError(str(path), "two steps have one label", "give each its own label", code="repeated_step")
-    found = []
     for step in steps:
-        texts = (step.work,) if isinstance(step.work, str) else step.work
+        texts = [step.work] if isinstance(step.work, str) else step.work
         if len(texts) not in {0, 1, len(step.runs)}:
             what = f"work of {step.label} must be one amount, or one for each of {len(step.runs)} runs"
             raise SettingsError(str(path), what, _FORM, code="wrong_count")
@@ -168,6 +122,5 @@ def read_step_file(path: Path) -> list[tuple[NamedStep, tuple[tuple[float, str],
         except ValueError as error:
             what = f"work of {step.label} is not an amount with its unit"
             raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
-        runs = (beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs)
-        found.append((replace(step, runs=tuple(runs)), work))
-    return found
+        step.runs = [beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs]
+        yield step, work

@@ -1,6 +1,7 @@
-"""What a word on the command line names: a file, a tracker, something in a bucket, or a run of the store."""
+"""What a word names: a file or tracker, or a run or baseline of the store; and what is stored."""
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -8,15 +9,13 @@ from pathlib import Path, PurePath
 
 import click
 
-from gpureport import record_folder
-from gpureport.cli.messages import UsageError, count, now, print_error, print_note, show_stage
+from gpureport.cli import sources
+from gpureport.cli.messages import UsageError, count, now, print_error, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.reading import given
-from gpureport.errors import DamagedRunError, PlaceError, SettingsError, SourceError, StoreError, UnknownRunError
+from gpureport.errors import DamagedRunError, SettingsError, StoreError, UnknownRunError
 from gpureport.importers import LOCATORS
 from gpureport.importers.sources import names_run
 from gpureport.importers.time_window import RunReading, cut_recording
-from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.recording import Recording, Run
 from gpureport.regular_files import path_exists
 from gpureport.store import run_selection
@@ -24,13 +23,10 @@ from gpureport.store.run_records import StoredRun
 from gpureport.store.store import Entry, Store
 
 BASELINE = "baseline:"
-"""What stands before the name of a baseline where a stored run may have the same name."""
-_SMALL = 16 * 2**20
-"""Bytes up to which hashing a log is faster than searching a store of many runs."""
+_MOST_STEPS, _SMALL = 40, 16 * 2**20
 
 
 def find_store(options: Options, *, must_exist: bool = False) -> Store:
-    """Return the store that a command names, itself or before its second word, else the nearest one."""
     folder, context = options.store, click.get_current_context(silent=True)
     while folder is None and context is not None:
         folder, context = context.params.get("store"), context.parent
@@ -42,7 +38,6 @@ def find_store(options: Options, *, must_exist: bool = False) -> Store:
 
 
 def find_lookup(options: Options) -> run_selection.RunLookup:
-    """Return what finds stored runs by name; a command reads the names once."""
     place = find_store(options)
     context = click.get_current_context(silent=True)
     lookups: dict[str, run_selection.RunLookup] = context.meta.setdefault(f"{__name__}.lookups", {}) if context else {}
@@ -50,16 +45,10 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file, folder or tracker; a stored run may be called like a path that is none."""
+    """Return whether a word names a file or tracker; a stored run may be called like a path."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
-    return _looks_like_path(source) and not is_stored(source, options)
-
-
-def is_stored(name: str, options: Options) -> bool:
-    with suppress(StoreError):
-        return bool(find_lookup(options).find(name))
-    return False
+    return _looks_like_path(source) and find_stored(source, options) is None
 
 
 def _looks_like_path(source: str) -> bool:
@@ -67,64 +56,25 @@ def _looks_like_path(source: str) -> bool:
 
 
 def note_stored_namesake(source: str, options: Options) -> None:
-    """Note that a file or folder is read although the store holds a run of its name."""
-    if source == "-" or _looks_like_path(source) or not path_exists(source):
-        return
-    with suppress(StoreError):
-        run, kind = find_lookup(options).find(source).run, "folder" if Path(source).is_dir() else "file"
+    is_named = source != "-" and not _looks_like_path(source) and path_exists(source)
+    if is_named and (run := find_stored(source, options)):
+        kind = "folder" if Path(source).is_dir() else "file"
         print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
-def fetch_sources(sources: Sequence[str], *, tolerant: bool = False) -> list[str]:
-    """Return sources, each URL of a bucket as the path of a local copy; `tolerant` keeps that of a missing one."""
-    found = list(sources)
-    for number, source in enumerate(sources):
-        try:
-            found[number] = _fetch(source)
-        except PlaceError as error:
-            if not tolerant:
-                raise SourceError(error.where, error.what, error.hint, code=error.code) from error
-    return found
-
-
-def _fetch(source: str) -> str:
-    """Return the path of the copy of a URL; any other source as it is. `#` may name a run of a store in a bucket."""
-    place = parse_place(source) if is_bucket_url(source) else None
-    if not isinstance(place, RemotePath):
-        return source
-    copy = _fetch_watched(place)
-    if copy.is_file():
-        # what says beside a log which run it is of
-        names = {record_folder.RUN_FILE, record_folder.LABEL_FILE, f"{place.name}.json", f"{place.stem}.json"}
-        for beside in place.parent.iterdir():
-            if beside.name in names - {place.name}:
-                _fetch_watched(beside)
-    path, _, run = source.rpartition("#")
-    if not copy.exists() and is_bucket_url(path) and isinstance(store := parse_place(path), RemotePath):
-        return f"{_fetch_watched(store)}#{run}"
-    return str(copy)
-
-
-def _fetch_watched(place: RemotePath) -> Path:
-    from gpureport.places.transfer import fetch
-
-    with show_stage(f"Fetching {place}"):
-        return fetch(place)
-
-
-# --- runs of the store
+def find_stored(name: str, options: Options) -> Run | None:
+    with suppress(StoreError):
+        return find_lookup(options).find(name).run
+    return None
 
 
 def build_selection(options: Options) -> run_selection.RunSelection:
     tags = (run_selection.Condition(key=f"tag:{key}", operator="=", value=value) for key, value in options.tagged)
-    times = (run_selection.parse_since(text, now()) for text in options.since)
+    times = (run_selection.parse_since(text, round(now().timestamp() * 1e6)) for text in options.since)
     return (*tags, *map(run_selection.parse_condition, options.where), *times)
 
 
-def select_sources(
-    source: tuple[str, ...], options: Options, check: Callable[[Sequence[StoredRun]], None] | None = None
-) -> tuple[str, ...]:
-    """Return what a person named, or the ids of selected runs, oldest first; `check` may refuse these."""
+def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = False) -> tuple[str, ...]:
     selection = build_selection(options)
     if not selection:
         return source
@@ -132,10 +82,11 @@ def select_sources(
         msg = "name the runs or select stored runs with --where and --since, but not both"
         raise UsageError(msg, code="named_or_selected")
     place = find_store(options)
-    runs = select_stored_runs(place, selection)
-    if check is not None:
-        check(runs)
-    ids = tuple(dict.fromkeys(stored.run.id for stored in runs))
+    runs = [stored.run for stored in select_stored_runs(place, selection)]
+    if steps:
+        asked = [word for each in selection for word in ("--where", each.text)]
+        refuse_parallel_jobs([run.step for run in runs], "--where", asked, options)
+    ids = tuple(dict.fromkeys(run.id for run in runs))
     if not ids:
         hint = "list runs: gpureport runs"
         raise StoreError(str(place.folder), "no stored run matches", hint, code="nothing_selected")
@@ -143,8 +94,15 @@ def select_sources(
     return ids
 
 
+def refuse_parallel_jobs(steps: Sequence[str | None], where: str, named: Sequence[str], options: Options) -> None:
+    is_chain = options.steps is None and all(each.kind == "step" for each in options.by or ())
+    if is_chain and steps.count(None) > _MOST_STEPS:
+        what = f"{steps.count(None):,} runs without a step label are not a chain of steps"
+        command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
+        raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
+
+
 def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> list[StoredRun]:
-    """Return the wanted runs of a store, oldest first; say which cannot be judged."""
     index = place.index()
     for run_id in index.damaged:
         folder = place.folder / "runs" / run_id
@@ -160,63 +118,51 @@ def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> l
 
 
 def note_undated_runs(runs: Sequence[StoredRun], selection: run_selection.RunSelection) -> None:
-    """Say how many runs a selection by time leaves out for want of time stamps."""
     without_time = sum(stored.run.quality.synthetic_time for stored in runs)
     if without_time and any(each.key in run_selection.TIMES for each in selection):
         print_note(f"gpureport: {count(without_time, 'stored run')} without time stamps left out")
 
 
-def read_stored_runs(name: str, options: Options) -> list[Recording]:
-    """Return the stored run of a name, else the runs of that baseline, as repetitions of a step.
-
-    They get the labels of the options, and are cut to their window.
-    """
+def read_stored(name: str, options: Options) -> list[Recording]:
     from gpureport.nightly.baselines import read_baseline
 
-    place, lookup = find_store(options), find_lookup(options)
+    labels, place, lookup = sources.build_labels(options), find_store(options), find_lookup(options)
     baselines = run_selection.list_baseline_names(place.folder)
     plain = name.removeprefix(BASELINE)
     if plain != name or (name in baselines and name not in lookup.names):
         found = [replace(one, run=replace(one.run, step=plain)) for one in read_baseline(place, plain)]
     else:
-        found = [place.read(_find_entry(name, options, baselines))]
+        try:
+            found = [place.read(lookup.find(name))]
+        except UnknownRunError as error:
+            hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
+            if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
+                is_baseline = close[0] in baselines
+                hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
+            what = f'no file, stored run or baseline named "{name}"'
+            raise UnknownRunError(name, what, hint, code="unknown_run") from error
         if name in baselines:
             print_note(f"gpureport: {name}: the stored run, not the baseline; that is {BASELINE}{name}")
-    _refuse_reading_option(name, options, given.READING)
-    window, labels = given.build_window(options), given.build_labels(replace(options, label_table=None))
+    _refuse_reading_option(name, options, sources.READING)
+    window, own = sources.build_window(options), sources.build_labels(replace(options, label_table=None))
     parts = [one if window is None else cut_recording(one, window) for one in found]
-    return [replace(one, run=labels.applied(one.run)) for one in parts]
-
-
-def _find_entry(name: str, options: Options, baselines: Sequence[str]) -> Entry:
-    """Return the stored run of a name; where there is none, suggest what has nearly this name."""
-    lookup = find_lookup(options)
-    try:
-        return lookup.find(name)
-    except UnknownRunError as error:
-        hint = f"list runs: gpureport runs; set a baseline: gpureport baseline set {name} RUN"
-        if close := get_close_matches(name, [*baselines, *lookup.names], n=1):
-            is_baseline = close[0] in baselines
-            hint = f"did you mean the baseline {close[0]!r}?" if is_baseline else f"did you mean {close[0]!r}?"
-        what = f'no file, stored run or baseline named "{name}"'
-        raise UnknownRunError(name, what, hint, code="unknown_run") from error
+    parts = [replace(one, run=own.applied(one.run)) for one in parts]
+    if options.job is not None:
+        jobs = [(one, sources.find_job_windows(one, options.job)) for one in parts]
+        parts = [cut_recording(one, window) for one, windows in jobs for window in windows]
+    return [replace(one, run=labels.look_up(one.run)) for one in parts]
 
 
 def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) -> None:
-    if option := given.find_given(options, names):
+    if option := sources.find_given(options, names):
         what = f"{name} is stored, and the option only matters while a log is read"
         raise SettingsError(option, what, "name its log instead", code="only_while_reading")
 
 
 def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry, str]:
-    """Store a run unless the store holds it; return it with the begin of a sentence on that.
-
-    A run that the store holds keeps its labels unless the options give others. What a file beside its log says besides
-    is added, and with `force` wins.
-    """
     from gpureport.importers.reading import IMPORTER_VERSION
 
-    # finding the id of a large log means reading all of it, in vain if the store cannot hold the run
+    # hashing a large log is in vain if the store cannot hold the run
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
     done, run = "", None
     try:
@@ -227,7 +173,7 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
         done = " again" if store.intact(known) else " again, since it was damaged"
         labelled = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
         run = reading.labels.applied(labelled)
-        # a GPU log that has grown is another run; a stored training log stays where none is named
+        # a GPU log that has grown is another run
         has_grown = bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
         if done == " again" and known.stored.importer_version == IMPORTER_VERSION and not (has_grown or force):
             if not _is_alike(run, known.run):
@@ -243,12 +189,10 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
 
 def relabel_stored_run(store: Store, name: str, options: Options) -> Entry:
     entry = store.named(name)
-    _refuse_reading_option(name, options, [*given.READING, "start", "end", "job"])
-    run = given.build_labels(options).applied(entry.run)
+    _refuse_reading_option(name, options, [*sources.READING, "start", "end", "job"])
+    run = sources.build_labels(options).applied(entry.run)
     return entry if _is_alike(run, entry.run) else store.relabel(entry, run)
 
 
 def _is_alike(run: Run, stored: Run) -> bool:
-    """Return whether a run is as stored, with its work stated of it alone, or of several, as there."""
-    common = [each.work is not None and each.work.is_common for each in (run, stored)]
-    return run == stored and common[0] == common[1]
+    return run == stored and getattr(run.work, "is_common", None) == getattr(stored.work, "is_common", None)
