@@ -55,18 +55,30 @@ def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
-    length, entry = phrases.duration(covered), denied(kind, "too_short", "", name_length(needed))
+    length = phrases.duration(covered)
     if length == phrases.duration(needed):
         # rounded to what is needed, it would deny itself
         length = f"{math.floor(10 * covered) / 10:.1f} s"
-    template = f"{what} only {{}}" if covered > 0 else "the recording holds only one moment"
-    amounts = ((covered, length),) if covered > 0 else ()
-    return replace(entry, template=template, amounts=amounts, needed_seconds=needed)
+    return NotJudged(
+        kind=kind,
+        device=None,
+        recording=name_length(needed),
+        template=f"{what} only {{}}" if covered > 0 else "the recording holds only one moment",
+        amounts=((covered, length),) if covered > 0 else (),
+        needed_seconds=needed,
+        code="too_short",
+    )
 
 
 def too_few(kind: str, readings: int) -> NotJudged:
-    entry = denied(kind, TOO_FEW_SAMPLES, "", "a log of the whole job, with samples 5 s apart or less")
-    return replace(entry, template="the recording holds only {} of each GPU", amounts=(count_of(readings, "sample"),))
+    return NotJudged(
+        kind=kind,
+        device=None,
+        template="the recording holds only {} of each GPU",
+        amounts=(count_of(readings, "sample"),),
+        recording="a log of the whole job, with samples 5 s apart or less",
+        code=TOO_FEW_SAMPLES,
+    )
 
 
 def name_length(seconds: float) -> str:

@@ -32,7 +32,8 @@ class Job:
 class MetricSummary:
     """One metric of one device: mean and quantiles by time (`seconds` in all), log gaps excluded.
 
-    `below` pairs limits with the share of time below, of utilisation alone.
+    `below` pairs limits with the share of time below, of utilisation alone. `changes`, `repeated_ratio` and
+    `refresh_seconds` are always None.
     """
 
     metric: str
@@ -54,6 +55,8 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
+    """What a counter of the driver rose by, and over log gaps; loads of the driver, and impossible rises."""
+
     total: float
     in_gaps: float
     seconds: float
@@ -63,9 +66,10 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
-    """What one device did while jobs held it: `idle_seconds` at 5% and less, `observed_seconds` that samples own.
+    """What one device did while jobs held it.
 
-    `energy_joules` is the integral of power over `energy_seconds`, of which no sample owns `energy_bridged_seconds`.
+    `idle_seconds` is time at 5% and less, `observed_seconds` what samples own. `energy_joules` is the integral of power
+    over `energy_seconds`, of which no sample owns `energy_bridged_seconds`; with a `power_doubt` none is stated.
     """
 
     device: str
@@ -92,10 +96,13 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
+"""Classes of GPU time. Throttled is the cost of lowered clocks: at 80% of the reference clock, a fifth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
+    """A part of the class of GPU time `name`, by cause."""
+
     name: str
     cause: str
     seconds: float
@@ -103,6 +110,8 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
+    """Where the time of one GPU went from first to last sample, by class; `parts` by cause if known."""
+
     device: str
     seconds: tuple[tuple[str, float], ...]
     parts: tuple[TimePart, ...] = ()
@@ -113,7 +122,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job may have held the GPU: the whole of shares."""
+        """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -129,16 +138,19 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Share of observed job time from which short pauses, perhaps hidden waits, are named."""
+"""Share of the observed time of jobs from which short pauses are named: they may be hidden waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
+    """Return the share of short pauses in the observed time of jobs, by GPU-seconds per class."""
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
+    """What an hour of one GPU costs, None where unstated, and where the price is stated."""
+
     device: str
     amount: float | None
     source: str
@@ -146,7 +158,10 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost; `idle` is idle and unused time, `counted` that the driver counted energy."""
+    """What a run cost by stated prices, in money and carbon; `idle` is the part of idle and unused time.
+
+    Energy is that of all GPUs, and `counted` where the driver counted all of it; carbon is in grams of CO2 equivalent.
+    """
 
     currency: str
     date: str
@@ -160,6 +175,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
+        """Return the highest cost of the time a finding lost, None where loss or price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -168,6 +184,8 @@ class Cost:
 
 
 class Effect(StrEnum):
+    """What a clock event reason means for a busy GPU: by design or choice, a fault, or unknown."""
+
     BENIGN = "benign"
     HARMFUL = "harmful"
     UNCLASSIFIED = "unclassified"
@@ -175,7 +193,10 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """What one clock event reason did to one busy GPU; `lost_ratio` is an estimate."""
+    """What one clock event reason, by NVML's name or its bit, did to one GPU while busy.
+
+    The reference is the clock of other busy samples, or the highest; `lost_ratio` an estimate of what it cost.
+    """
 
     device: str
     reason: str
@@ -190,13 +211,15 @@ class ClockEventTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedJob:
+    """When the processes of a job were first and last seen, in microseconds."""
+
     started: int | None = None
     ended: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Distances too short for a log gap and too long to own all, of the GPU with most."""
+    """Distances between samples too short for a log gap and too long to own all, of the GPU with most."""
 
     count: int
     longest_seconds: float
@@ -205,10 +228,22 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """All that was found out about one run. Findings are by severity, then lost time, then start.
+    """All that was found out about one run.
 
-    `limits` is what this sampling cannot show, with `limit_codes`; `answers` has every kind once per group of devices.
-    `coverage_ratio` is the share of time that samples own; `in_turn`: several GPUs, never two at a time.
+    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once per
+    group of devices. `coverage_ratio` is the share of the run's time that samples own, over all GPUs. `in_turn` says
+    that several GPUs were recorded in turn, never two at a time.
+
+    Attributes:
+        run: the run.
+        findings: by severity, then lost time, then start.
+        not_judged: kinds that could not be judged, and why.
+        statistics: one entry for each device, of GPUs over the time of the jobs.
+        gpu_time: one entry for each GPU.
+        cost: what the run cost; None where nothing is known of prices or carbon.
+        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        phases: start-up, steady and tail, in order.
+        stages: one entry for each stage, in the order they began; empty where a run has none.
     """
 
     run: Run
@@ -234,13 +269,13 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample without that between and after jobs."""
+        """Time from first to last sample, without that between jobs and after the last."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job may have held a GPU: the whole of shares."""
+        """GPU time in which a job held a GPU, or may have: the whole that shares refer to."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

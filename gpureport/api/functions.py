@@ -160,8 +160,8 @@ def analyze(
         select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
         ignore: kinds not to look for.
         settings: a `gpureport.toml`, or its content as a dict: `{"prices": {"gpu_hour": 2.49, "currency": "EUR",
-            "date": "2026-11-01"}}`; defaults without it. Secrets that it names are replaced from then on. One that
-            can no longer be set is a `UserWarning`.
+            "date": "2026-11-01"}}`; defaults without it, and no file of the working directory is read. Secrets that it names
+            are replaced from then on. One that can no longer be set is a `UserWarning`.
 
     Raises:
         SettingsError: when a kind or a setting is unknown.
@@ -205,7 +205,7 @@ def compare(
 
     Args:
         runs: recordings or analyses in the order of their steps, of which those with one step label are repetitions, or
-            a dict of steps: `{"before": [run, run], "after": run}`.
+            a dict of steps: `{"before": [run, run], "after": run}`. A run without a label is a step of its own.
         throughput: training metric that counts the work done, whatever its name.
         by: what makes a step of a list, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand
             in the order of their values; those of `"folder"` by their first numbers, or else by start.

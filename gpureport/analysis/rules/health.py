@@ -306,10 +306,13 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
     others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
     others += [("the training metrics", steps)] if len(steps) else []
     others += [(phrases.gpu_name(name), times) for name, times in own.items()]
-    if (is_untimed := context.recording.run.quality.synthetic_time) or len(others) <= 1:
+    if context.recording.run.quality.synthetic_time:
+        reason = "the log has no time stamps to compare with those of other logs"
+        yield doubts.denied("monitoring_ended", doubts.NO_TIMES, reason, RECORD)
+        return
+    if len(others) <= 1:
         reason = "nothing else was recorded to compare the end of the log with"
-        reason = "the log has no time stamps to compare with those of other logs" if is_untimed else reason
-        yield doubts.denied("monitoring_ended", doubts.NO_TIMES if is_untimed else "nothing_to_compare", reason, RECORD)
+        yield doubts.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
         return
     others.sort(key=lambda other: -int(other[1][-1]))
     later = {}

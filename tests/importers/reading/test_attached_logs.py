@@ -76,7 +76,7 @@ def test_a_zone_is_found_where_one_fits_or_named(tmp_path: Path) -> None:
     assert len(reading(path, tz="Etc/GMT-1").rows_of("gpu:0")) > POINTS
     # measured is the first part of a long run, and the log covers that
     assert seconds(reading(store(tmp_path / "long", {"gpu.csv": log(0.25)}, lasts=7200)), start=BEGAN)[0] == 0
-    path = store(tmp_path, {"gpu.csv": log(1)})
+    path = store(tmp_path / "short", {"gpu.csv": log(1)})
     assert len(reading(path, tz="Europe/Paris").rows_of("gpu:0")) == LASTS
     assert len(reading(path, tz="Asia/Tokyo").rows_of("gpu:0")) == POINTS
 
@@ -95,10 +95,10 @@ def test_what_only_an_attached_log_knows_is_read(tmp_path: Path) -> None:
     rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
     recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
     assert column(recording, "cpu_busiest_core_ratio", "host") == [1.0] * LASTS
-    recording = reading(store(tmp_path, {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
+    recording = reading(store(tmp_path / "gpus", {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
     # Nobody can say which node's gpu:0 it speaks of.
-    recording = reading(store(tmp_path, {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
+    recording = reading(store(tmp_path / "nodes", {"gpu.csv": log()}, names=(f"a/{GPU}", f"a/{MACHINE}")))
     assert [device.id for device in recording.run.devices] == ["a/gpu:0", "a/host"]
     assert any("gpureport/gpu.csv" in note for note in recording.run.quality.notes)
 

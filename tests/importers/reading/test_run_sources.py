@@ -165,9 +165,10 @@ def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
 def test_what_adds_to_any_node_or_has_no_zone_is_a_run_of_its_own(tmp_path: Path) -> None:
     write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
     assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
-    write(tmp_path, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
-    assert runs(tmp_path) == [["a"], ["b"]]
-    assert runs(tmp_path, tz="UTC") == [["a", "b"]]
+    zones = tmp_path / "zones"
+    write(zones, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
+    assert runs(zones) == [["a"], ["b"]]
+    assert runs(zones, tz="UTC") == [["a", "b"]]
 
 
 def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
