@@ -160,8 +160,8 @@ def analyze(
         select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
         ignore: kinds not to look for.
         settings: a `gpureport.toml`, or its content as a dict: `{"prices": {"gpu_hour": 2.49, "currency": "EUR",
-            "date": "2026-11-01"}}`; defaults without it, and no file of the working directory is read. Secrets that it names
-            are replaced from then on. One that can no longer be set is a `UserWarning`.
+            "date": "2026-11-01"}}`; defaults without it: no file of the working directory is read. Secrets that it
+            names are replaced from then on. One that can no longer be set is a `UserWarning`.
 
     Raises:
         SettingsError: when a kind or a setting is unknown.

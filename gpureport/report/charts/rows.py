@@ -99,7 +99,7 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
         for start, end in shaded
     )
     limit, limit_name = _draw_limit(panel, scale, tall, shaded)
-    ends = ((panel.high, 10.0), (panel.low, tall - 3))
+    ends = ((panel.high, _HEAD + 3), (panel.low, tall - 3))
     labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", "muted", size=_SMALL)) for end, y in ends]
     labels.append(limit_name)
     if panel is history.panels[0] and len(shaded) == 1:

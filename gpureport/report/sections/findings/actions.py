@@ -201,8 +201,8 @@ def _list_measurements(
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
-        text = "Without it, a faster run can look worse: add --work N:UNIT, such as --work 12000:batches."
-        yield 2, _ask("Give the work done", "Shows cost per unit of work", text, "No work was given.")
+        text = "Only with it can runs be compared fairly: add --work N:UNIT, such as --work 12000:batches."
+        yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "The amount of work is not known.")
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:

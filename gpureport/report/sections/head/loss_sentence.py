@@ -91,7 +91,8 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
         of = gpu_time.format_held(held, len(analyses))
         of = f"the {of} observed" if is_mostly_unseen else of if is_lower_bound else of + _describe_cost(analyses)
         share = f"{'At least ' if is_lower_bound else ''}{display.percent(ratio)}"
-        said = f"{share} of {of} was lost: {list_losses(lost, held, analyses)}."
+        losses = list_losses(lost, held, analyses)
+        said = f"{share} of {of} was lost: {losses.removeprefix('all of it ') if is_lower_bound else losses}."
     elif pauses is not None:
         said = f"How much GPU time was lost is {describe_short_pauses(pauses)}."
     else:

@@ -307,7 +307,7 @@ def build_use_over_time(
     several = any(len(step.runs) > 1 for step in comparison.steps)
     undrawn = len(known) - len(chosen)
     return UseOverTime(
-        caption=f"{'The middle run of each' if several else 'Each'} step. The band has the colours from above.",
+        caption=f"{'The median run of each' if several else 'Each'} step. The band has the colours from above.",
         rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),

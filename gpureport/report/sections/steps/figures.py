@@ -216,7 +216,7 @@ def _describe_installed(step: Step, peak: float) -> str:
     if kept:
         amounts = max(0.0, total - kept - peak), total
         left, installed = (display.memory(each).removesuffix(f"{display.GAP}GiB") for each in amounts)
-        return f"{left} of {display.memory(total - kept)} usable left; {installed} installed"
+        return f"{left} free of {display.memory(total - kept)} usable; {installed} installed"
     return f"Of {display.memory(total)} installed: {display.percent(max(0.0, 1 - peak / total))} free"
 
 
