@@ -14,7 +14,6 @@ from gpureport.testing import (
     Analysis,
     Cost,
     DeviceStatistics,
-    Floats,
     MetricSummary,
     Recording,
     analyze,
@@ -35,10 +34,6 @@ def summary(run: Recording, metric: str = UTILISATION) -> MetricSummary:
     one = figures(run).metric(metric)
     assert one is not None
     return one
-
-
-def noise(count: int, *, low: int = 90, high: int = 99, seed: int = 0) -> Floats:
-    return np.random.default_rng(seed).integers(low, high, count).astype(np.float64)
 
 
 def test_means_and_quantiles_are_weighted_by_time() -> None:
@@ -82,7 +77,7 @@ def test_what_was_not_recorded_is_none_and_rows_are_counted() -> None:
     assert (alone.energy_joules, alone.observed_seconds, alone.idle_seconds) == (None, 0.0, 0.0)
     nulls = summary(rec(util=[50, np.nan, 70]))
     assert (nulls.samples, nulls.mean) == pytest.approx((2, 0.6))
-    one = summary(rec(every=0.01, util=np.repeat(noise(300), 20)))
+    one = summary(rec(every=0.01, util=np.repeat(np.random.default_rng(0).integers(90, 99, 300).astype(float), 20)))
     assert (one.samples, one.effective_samples, one.changes, one.repeated_ratio) == (6000, 6000, None, None)
 
 

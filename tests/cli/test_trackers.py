@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.test_files import loaded
+from tests.api.test_api import loaded
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps, folders
 from tests.importers.trackers.neptune.schedule import Schedule

@@ -16,7 +16,7 @@ _FAILS = "gpureport check sample_logs/thermal_throttle"
 _PATH = re.compile(r"(?:tests|sample_logs)/[\w/.]*\w")
 ELSEWHERE = {
     "docs/contributing/": "tests/docs/test_recipes.py",
-    "docs/how-to/ci/github-actions.md": "tests/docs/test_github_recipe.py",
+    "docs/how-to/ci/github-actions.md": "tests/docs/test_recipes.py",
     "docs/how-to/ci/": "tests/docs/test_ci.py",
     "docs/how-to/publish.md": "tests/docs/test_pages.py",
     "docs/how-to/nightly.md": "tests/docs/test_ci.py",
@@ -49,7 +49,7 @@ NOT_RUN = {
     "gpureport runs list --since": "a store of large runs: tests/store and tests/cli/commands/test_small_commands.py",
     "gpureport compare baseline/ workers/ --by folder --target": "training logs that are not shipped: tests/cli",
     "  2-more-workers 3 runs\n": "a part of a longer table: tests/report/test_steps.py",
-    "  column gpu_util%": "of a log with headings that a person wrote: tests/cli/commands/test_ingest.py",
+    "  column gpu_util%": "of a log with headings that a person wrote: tests/cli/commands/test_nightly.py",
     "gpureport: jobs.csv": "of 200 runs that are not shipped: tests/cli",
     "[[policy]]": "tests/docs/test_pages.py::test_policy_example_is_accepted",
     "[baseline]": "tests/docs/test_pages.py",

@@ -47,16 +47,14 @@ def _list_facts(run: Json) -> Iterator[str]:
 
 def _list_finding(finding: Json, started: str) -> str:
     begin = datetime.fromisoformat(started)
-    spans = [[round((datetime.fromisoformat(end) - begin).total_seconds()) for end in span] for span in _spans(finding)]
+    spans = [
+        [round((datetime.fromisoformat(end) - begin).total_seconds()) for end in span]
+        for span in sorted(finding["intervals"])
+    ]
     when = f" from {spans[0][0]} to {spans[-1][1]} s in {len(spans)}" if spans else ""
     lost = "" if finding["lost_gpu_seconds"] is None else f", lost {_number(finding['lost_gpu_seconds'])}"
     named = " ".join(str(finding[key]) for key in ("kind", "cause", "severity", "confidence"))
     return f"finding {named} {','.join(finding['devices'])}{when}{lost}"
-
-
-def _spans(finding: Json) -> list[list[str]]:
-    spans: list[list[str]] = finding["intervals"]
-    return sorted(spans)
 
 
 def _figures(value: object) -> str:

@@ -115,10 +115,6 @@ def _idle_error(gpu: int, seconds: float) -> float:
     return 3 * deviation + seconds / 2
 
 
-def _share_error(gpu: int, seconds: float) -> float:
-    return (_idle_error(gpu, seconds) + 2 * seconds) / one_run.SECONDS
-
-
 @pytest.mark.parametrize("gpu", range(len(GPUS)))
 def test_a_reading_a_second_has_the_run_as_it_was(seen: dict[str, Seen], gpu: int) -> None:
     truth = sum(length for _, length in one_run.IDLE[gpu])
@@ -131,7 +127,7 @@ def test_a_reading_a_second_has_the_run_as_it_was(seen: dict[str, Seen], gpu: in
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_tracker_has_the_same_means(seen: dict[str, Seen], name: str, gpu: int) -> None:
     device, one, other = GPUS[gpu], seen[SMI], seen[name]
-    error = _share_error(gpu, other.seconds)
+    error = (_idle_error(gpu, other.seconds) + 2 * other.seconds) / one_run.SECONDS
     assert error < 0.05
     assert other.idle(device) == pytest.approx(one.idle(device), abs=_idle_error(gpu, other.seconds))
     work = one.mean(device, UTILISATION)

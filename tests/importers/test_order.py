@@ -77,9 +77,9 @@ def test_rows_of_several_writers_are_put_in_order_and_not_judged(tmp_path: Path,
     assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
 
 
-def check_stored(gpureport: Program, direct: Recording) -> None:
+def check_stored(gpureport: Program, direct: Recording, *source: str) -> None:
     """Check that a log comes from the store as it is read, in the order of device and time."""
-    assert gpureport("ingest", "gpu.csv").code == 0
+    assert gpureport("ingest", *(source or ["gpu.csv"])).code == 0
     assert gpureport("runs", "export", direct.run.name, "-o", "run.parquet").code == 0
     stored = parquet.read_table("run.parquet").select(direct.series.column_names)
     assert stored.to_pylist() == direct.series.to_pylist()
@@ -209,47 +209,18 @@ def test_rows_that_stand_in_both_are_taken_once(tmp_path: Path, told: str, share
     assert (quality.accounted, quality.gaps, quality.coverage_ratio) == (True, (), 1)
 
 
-def test_a_copy_of_a_part_adds_nothing(tmp_path: Path) -> None:
-    whole = rows(range(200))
-    recording = one(tmp_path, a=whole[: len(rows(range(50))) - 4], b=whole)
-    assert (device_ids(recording), kept(recording), recording.run.quality.coverage_ratio) == (
-        ["gpu:0", "gpu:1"],
-        401,
-        1,
-    )
-    assert seconds(recording, "gpu:1") == [*range(50), 49, *range(50, 200)]
-
-
-def test_a_recorder_beside_adds_samples(tmp_path: Path) -> None:
-    other = rows([tick + 0.4 for tick in range(50, 150)], told="uuid")
-    recording = one(tmp_path, a=rows(range(100), told="uuid"), b=other)
-    assert device_ids(recording) == ["gpu:0", "gpu:1"]
-    assert seconds(recording) == sorted([*range(100), *(tick + 0.4 for tick in range(50, 150))])
-    assert (recording.run.quality.rejected, recording.run.quality.gaps) == ((), ())
-    changed = rows(range(50, 150), told="uuid").replace(" W", "1 W", 2)
-    recording = one(tmp_path, a=rows(range(100), told="uuid"), b=changed)
-    assert [entry.rows for entry in recording.run.quality.rejected] == [98]
-    assert kept(recording) == 302
-
-
 def test_a_recorder_that_starts_before_the_other_ends(tmp_path: Path, gpureport: Program) -> None:
     recording = one(tmp_path, a=rows(range(30)), b=rows([27.4 + tick for tick in range(30)], seed=2))
     assert seconds(recording) == sorted([*range(30), *(27.4 + tick for tick in range(30))])
     assert (recording.run.quality.rejected, recording.run.quality.accounted) == ((), True)
-    assert gpureport("ingest", "run", "--as-one-run").code == 0
-    assert gpureport("runs", "export", "run", "-o", "run.parquet").code == 0
-    stored = parquet.read_table("run.parquet").select(recording.series.column_names)
-    assert stored.to_pylist() == recording.series.to_pylist()
+    check_stored(gpureport, recording, "run", "--as-one-run")
 
 
-@pytest.mark.parametrize("offset", [0, 0.3])
-def test_logs_that_contradict_each_other_are_two_machines(tmp_path: Path, offset: float) -> None:
-    recording = one(tmp_path, a=rows(range(120)), b=rows([tick + offset for tick in range(60, 200)], seed=2))
-    assert device_ids(recording) == ["a/gpu:0", "a/gpu:1", "b/gpu:0", "b/gpu:1"]
-    assert (kept(recording), recording.run.quality.rejected) == (520, ())
-
-
-def test_idle_machines_that_agree_for_a_while_are_two(tmp_path: Path) -> None:
+def test_logs_that_contradict_each_other_are_two_machines(tmp_path: Path) -> None:
+    for offset in (0, 0.3):
+        recording = one(tmp_path, a=rows(range(120)), b=rows([tick + offset for tick in range(60, 200)], seed=2))
+        assert device_ids(recording) == ["a/gpu:0", "a/gpu:1", "b/gpu:0", "b/gpu:1"], offset
+        assert (kept(recording), recording.run.quality.rejected) == (520, ()), offset
     idle = "".join(f"{logs.stamp(tick)}, 0, 0 %, 40.00 W\n" for tick in range(60))
     texts = {
         name: f"{FIELDS}\n{idle}" + rows(range(60, 160), seed=seed, gpus=1)[len(FIELDS) + 1 :]
@@ -259,16 +230,30 @@ def test_idle_machines_that_agree_for_a_while_are_two(tmp_path: Path) -> None:
     assert (device_ids(recording), kept(recording)) == (["a/gpu:0", "b/gpu:0"], 320)
 
 
-def test_other_values_and_many_rows_are_compared(tmp_path: Path) -> None:
+def test_what_other_logs_hold_of_the_same_rows_adds_nothing_or_fills_gaps(tmp_path: Path) -> None:
+    whole = rows(range(200))
+    recording = one(tmp_path, a=whole[: len(rows(range(50))) - 4], b=whole)
+    assert (device_ids(recording), kept(recording), recording.run.quality.coverage_ratio) == (
+        ["gpu:0", "gpu:1"],
+        401,
+        1,
+    )
+    assert seconds(recording, "gpu:1") == [*range(50), 49, *range(50, 200)]
+    other = rows([tick + 0.4 for tick in range(50, 150)], told="uuid")
+    recording = one(tmp_path, a=rows(range(100), told="uuid"), b=other)
+    assert device_ids(recording) == ["gpu:0", "gpu:1"]
+    assert seconds(recording) == sorted([*range(100), *(tick + 0.4 for tick in range(50, 150))])
+    assert (recording.run.quality.rejected, recording.run.quality.gaps) == ((), ())
+    changed = rows(range(50, 150), told="uuid").replace(" W", "1 W", 2)
+    recording = one(tmp_path, a=rows(range(100), told="uuid"), b=changed)
+    assert [entry.rows for entry in recording.run.quality.rejected] == [98]
+    assert kept(recording) == 302
     recording = one(tmp_path, a=rows(range(30)), b=rows(range(27, 60)).replace("%, 2", "%, 1", 2))
     assert (kept(recording), [entry.rows for entry in recording.run.quality.rejected]) == (122, [4])
     ticks = [tick / 20 for tick in range(30_000)]
     for seed, devices, held in ((1, 2, 60_000), (2, 4, 109_000)):
         recording = one(tmp_path, a=rows(ticks[:25_000]), b=rows(ticks[500:], seed=seed))
         assert (len(device_ids(recording)), recording.run.quality.rows_kept) == (devices, held)
-
-
-def test_a_gap_that_another_log_fills_is_none(tmp_path: Path) -> None:
     torn = rows([*range(30), *range(90, 100), *range(130, 140)], told="uuid")
     recording = one(tmp_path, a=torn, b=rows(range(20, 100), told="uuid"))
     assert seconds(recording) == [*range(100), *range(130, 140)]

@@ -1,14 +1,19 @@
-"""A report put where people look: whole, and with everything else as it was."""
+"""A report put where people look, whole; and figures of a comparison on its runs of MLflow."""
 
 import json
+import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.importers.trackers.mlflow.real import oracle, served
 from tests.importers.trackers.mlflow.servers import Reply, answering
-from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
+from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.importers.trackers.tracked import state
@@ -20,7 +25,7 @@ RUN = Made(id=run_id(1), name="baseline", series=monitored([10_000 * (place + 1)
 PUT = Path("artifacts/gpureport/report.html")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def report(tmp_path: Path) -> Path:
     path = tmp_path / "out" / "report.html"
     path.parent.mkdir()
@@ -69,6 +74,7 @@ def test_a_store_gets_a_report_and_stays_as_it_is(gpureport: Program, report: Pa
     assert "; MLflow looks in /srv/absent/mlruns/1/run/artifacts" in publish(gpureport, "--to", f"{source}#baseline")
 
 
+@pytest.mark.usefixtures("report")
 def test_a_server_gets_a_report_and_a_tag(gpureport: Program) -> None:
     sent: set[str] = set()
 
@@ -102,6 +108,7 @@ def test_artifacts_outside_a_store_need_a_word(uri: str, report: Path, tmp_path:
     assert found.read_bytes() == report.read_bytes()
 
 
+@pytest.mark.usefixtures("report")
 def test_a_server_names_no_folder_of_this_machine(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
 
@@ -148,6 +155,7 @@ REFUSED = {
 """By what is published where: the code; None where another room of the package says no."""
 
 
+@pytest.mark.usefixtures("report")
 def test_what_cannot_be_published_stops_all(gpureport: Program, tmp_path: Path) -> None:
     for name in ("other/report.html", "other/index.html", "kept/runs/x", "taken/report.html/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -165,3 +173,210 @@ def test_what_cannot_be_published_stops_all(gpureport: Program, tmp_path: Path) 
         assert code is None or said == code, (words, said)
     assert "word" not in gpureport("publish", REPORT, "--to", "postgresql://me:word@host/db").err
     assert json.loads((tmp_path / "kept/store.json").read_text()) == {"format": 1}
+
+
+NAMES = ("base", "workers", "amp")
+OURS = "gpureport"
+FIGURES = ("comparison.json", "--to")
+Store = Callable[[Path], AbstractContextManager[tuple[str, str]]]
+
+
+def made(place: int) -> Made:
+    begun = 400_000 * place
+    ticks = [begun + 10_000 * (tick + 1) for tick in range(30)]
+    hardware = monitored(ticks, HARDWARE | {"gpu_0_utilization_percentage": 30.0 + 20 * place})
+    speed = {"samples_per_second": [(START + tick, 100.0 * (place + 1), tick) for tick in ticks]}
+    start, end = START + begun, START + begun + 310_000
+    return Made(id=run_id(place + 1), name=NAMES[place], series=hardware | speed, start=start, end=end)
+
+
+RUNS = [made(place) for place in range(3)]
+
+
+def compared(gpureport: Program, *sources: str) -> Any:
+    done = gpureport("compare", *sources, "--format", "json")
+    Path("comparison.json").write_text(done.out, encoding="utf-8")
+    return json.loads(done.out)
+
+
+def written(document: object) -> None:
+    Path("comparison.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+
+def record(uri: str, artifacts: str | None = None) -> None:
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, RunTag
+
+    client = MlflowClient(uri)
+    experiment = client.create_experiment("tuning", artifacts)
+    for run in RUNS:
+        key = client.create_run(experiment, start_time=run.start, run_name=run.name).info.run_id
+        points = [Metric(name, value, at, step) for name, series in run.series.items() for at, value, step in series]
+        client.log_batch(key, metrics=points, tags=[RunTag("team", "vision")])
+        client.set_terminated(key, end_time=run.end)
+
+
+@contextmanager
+def _database(home: Path) -> Iterator[tuple[str, str]]:
+    uri = f"sqlite:///{home}/mlflow.db"
+    record(uri)
+    yield uri, uri
+
+
+@contextmanager
+def _server(home: Path) -> Iterator[tuple[str, str]]:
+    record(f"sqlite:///{home}/mlflow.db", "mlflow-artifacts:/tuning")
+    with served(home / "mlflow.db", home / "artifacts") as url:
+        yield url, url
+
+
+@contextmanager
+def _file_store(home: Path) -> Iterator[tuple[str, str]]:
+    record(f"file://{home}/mlruns")
+    yield f"{home}/mlruns", f"file://{home}/mlruns"
+
+
+@pytest.mark.tracker
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [_database, _file_store, _server], ids=["database", "file store", "server"])
+def test_every_run_gets_the_figures_of_the_comparison(kind: Store, gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("<html>", encoding="utf-8")
+    with kind(tmp_path) as (store, uri):
+        before = oracle(uri)
+        document = compared(gpureport, f"mlflow:{store}")
+        put = ("publish", "comparison.json", "report.html", "--to", f"mlflow:{store}")
+        done = gpureport(*put)
+        assert (done.code, done.out, "3 of 3 runs changed" in done.err) == (0, "", True)
+        after = oracle(uri)
+        runs = {run["name"]: run for step in document["steps"] for run in step["runs"]}
+        for run in after.values():
+            own = {key: points for key, points in run["metrics"].items() if key.startswith(f"{OURS}.")}
+            expected = runs[run["name"]]["measures"] | {"lost_ratio": runs[run["name"]]["lost_ratio"]}
+            assert {key: [float(point[2]) for point in points] for key, points in own.items()} == {
+                f"{OURS}.{name}": [value] for name, value in expected.items() if value is not None
+            }
+        tags = {run["name"]: dict(run["tags"]) for run in after.values()}
+        assert [tags[name][f"{OURS}.step"] for name in NAMES] == list(NAMES)
+        assert [tags[name].get(f"{OURS}.compared_with") for name in NAMES] == [None, "base", "workers"]
+        for run in after.values():
+            run["metrics"] = {
+                name: points for name, points in run["metrics"].items() if not name.startswith(f"{OURS}.")
+            }
+            run["tags"] = [pair for pair in run["tags"] if not pair[0].startswith(f"{OURS}.")]
+        assert after == before
+        assert "0 of 3 runs changed" in gpureport(*put).err
+        # what was published is no measurement: the comparison stays the same
+        assert compared(gpureport, f"mlflow:{store}") == document
+
+
+def read_tags(store: Path, number: int) -> dict[str, str]:
+    files = next(store.glob(f"*/{run_id(number)}")).glob(f"tags/{OURS}.*")
+    return {path.name.removeprefix(f"{OURS}."): path.read_text(encoding="utf-8") for path in files}
+
+
+def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_path: Path) -> None:
+    store = folder(tmp_path / "mlruns", RUNS)
+    compared(gpureport, f"mlflow:{store}")
+    gpureport("publish", *FIGURES, f"mlflow:{store}")
+    document = compared(gpureport, *(f"mlflow:{store}#{name}" for name in ("workers", "amp")))
+    document["steps"][1]["runs"][0]["measures"]["gpu_seconds"] = 1.25
+    written(document)
+    assert gpureport("publish", *FIGURES, f"mlflow:{store}").code == 0
+    assert set(read_tags(store, 2)) == {"step", "judged_by"}
+    points = next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.gpu_seconds")).read_text(encoding="utf-8").splitlines()
+    assert [float(line.split()[1]) for line in points][1:] == [1.25]
+    assert len(next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.idle_ratio")).read_text().splitlines()) == 1
+
+
+def test_changes_are_tags_in_per_cent_or_points(gpureport: Program, tmp_path: Path) -> None:
+    store = folder(tmp_path / "mlruns", RUNS)
+    known = compared(gpureport, f"mlflow:{store}")
+    quality = {"base": "base", "step": "workers", "leading": True, "verdict": "worse"}
+    quality["before"] = {"final": 0.791, "diverged": 0}
+    known["quality"] = [
+        quality | {"name": "accuracy", "after": {"final": 0.612, "diverged": 0}},
+        quality | {"name": "score", "after": {"final": None, "diverged": 1}},
+        quality | {"name": "f1", "after": {"final": None, "diverged": 0}},
+        quality | {"name": "loss", "leading": False, "after": {"final": 1, "diverged": 0}},
+    ]
+    plain = {"verdict": "better", "before": 4.0, "difference": -2.0, "interval": [-2.4, -1.6], "unit": "s"}
+    for more, expected in (
+        ({}, "-50% (-60 to -40%)"),
+        ({"interval": None}, "-50%"),
+        ({"unit": "1", "difference": 0.12, "interval": [0.05, 0.19]}, "+12 points (+5 to +19 points)"),
+        ({"difference": None, "interval": None}, None),
+        ({"before": 0.0}, None),
+        ({"device": "gpu:0"}, None),
+        ({"interval": None, "verdict": "not enough data"}, None),
+    ):
+        document = known | {"deltas": [dict(each) for each in known["deltas"]]}
+        for each in document["deltas"]:
+            if (each["metric"], each["base"], each["step"]) == (known["primary"], "base", "workers"):
+                each.update(plain | more)
+            if each["metric"] == "training_rate_hertz":
+                each.update(before=None, after=None, difference=None)
+        written(document)
+        assert gpureport("publish", *FIGURES, f"mlflow:{store}").code == 0
+        tags = read_tags(store, 2)
+        assert tags.get("change") == tags.get("change_since_first") == expected, (more, tags)
+        assert tags.get("verdict") == (None if "device" in more else more.get("verdict", "better")), more
+        assert ("training_verdict" in tags, tags["judged_by"]) == (False, known["primary"])
+        assert tags["quality"] == "accuracy 0.791 to 0.612: worse; score 0.791 to not a number: worse"
+
+
+def test_nothing_is_written_where_anything_is_wrong(gpureport: Program, tmp_path: Path) -> None:
+    store = folder(tmp_path / "mlruns", RUNS)
+    other = folder(tmp_path / "other", [Made(id=run_id(9), name="other", series=RUNS[0].series)])
+    old = database(tmp_path / "mlflow.db", RUNS)
+    document = compared(gpureport, f"mlflow:{store}")
+    target = f"mlflow:{store}"
+    assert refuse(gpureport, tmp_path, *FIGURES, f"mlflow:{other}", "--skip-missing") == "not_a_tracked_run"
+    assert refuse(gpureport, tmp_path, "comparison.json", *FIGURES, target) == "unknown_run"
+    # MLflow's client would bring it to its own version by opening it
+    refused = "other_schema" if find_spec("mlflow") else "not_installed"
+    assert refuse(gpureport, tmp_path, *FIGURES, f"mlflow:{old}") == refused
+    shutil.rmtree(next(store.glob(f"*/{run_id(2)}")))
+    assert refuse(gpureport, tmp_path, *FIGURES, target) == "unknown_run"
+    assert gpureport("publish", *FIGURES, target, "--skip-missing").code == 0
+    (tmp_path / "page.html").write_text("<html>", encoding="utf-8")
+    for meta in store.glob("*/*/meta.yaml"):
+        kept = [line for line in meta.read_text(encoding="utf-8").splitlines() if not line.startswith("artifact_uri")]
+        meta.write_text("\n".join([*kept, f"artifact_uri: {tmp_path}/theirs/{meta.parent.name}"]), encoding="utf-8")
+    (tmp_path / "theirs").mkdir()
+    both = ("page.html", "--to", "site", "--to", target, "--skip-missing")
+    assert refuse(gpureport, tmp_path, "comparison.json", *both) == "foreign_artifacts"
+    # a comparison of an earlier version does not say where its runs come from; no float holds every number of JSON
+    document["steps"][0]["runs"][0]["measures"]["gpu_seconds"] = 10**400
+    written(document)
+    assert refuse(gpureport, tmp_path, *FIGURES, target) == "not_a_comparison_document"
+    del document["steps"][0]["runs"]
+    written(document)
+    assert refuse(gpureport, tmp_path, *FIGURES, target) == "not_a_comparison_document"
+    for text in ("", "<html>", "\xff", '{"schema": "gpureport.analysis/1"}', "[" * 100_000):
+        (tmp_path / "comparison.json").write_text(text, encoding="latin-1")
+        assert refuse(gpureport, tmp_path, *FIGURES, target) == "unknown_run", text[:40]
+
+
+def test_a_named_run_gets_a_comparison_as_a_file(gpureport: Program, tmp_path: Path) -> None:
+    store = folder(tmp_path / "mlruns", RUNS)
+    compared(gpureport, f"mlflow:{store}")
+    assert gpureport("publish", *FIGURES, f"mlflow:{store}#amp").code == 0
+    assert read_tags(store, 3) == {}
+    assert next(store.glob(f"*/{run_id(3)}/artifacts/gpureport/comparison.json")).is_file()
+
+
+@pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])
+def test_figures_go_through_no_link_out_of_a_store(link: str, gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/file").write_text("mine")
+    store = folder(tmp_path / "mlruns", RUNS)
+    compared(gpureport, f"mlflow:{store}")
+    path = next(store.glob(f"*/{run_id(1)}")) / link
+    path.parent.mkdir(exist_ok=True)
+    if path.is_dir():
+        path.rename(path.with_name("moved"))
+        shutil.copytree(path.with_name("moved"), tmp_path / "theirs", dirs_exist_ok=True)
+    path.symlink_to(tmp_path / "theirs" / ("file" if "/" in link else ""))
+    before = state(tmp_path / "theirs")
+    assert gpureport("publish", *FIGURES, f"mlflow:{store}").code == 3
+    assert state(tmp_path / "theirs") == before

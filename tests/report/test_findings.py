@@ -119,16 +119,6 @@ def test_what_is_advised_first(name: str) -> None:
     assert found == [kind for kind in kinds if kind]
 
 
-def test_savings_are_promised_once_and_caps_lie_below_the_draw() -> None:
-    apart = advised(gap("cpu_bound", 100, 160), gap("tail_idle", 500, 560))
-    assert [share for kind, share, _ in apart if kind] == ["10%", "10%"]
-    together = advised(gap("cpu_bound", 100, 160), gap("no_progress", 150, 560))
-    assert [share for kind, share, _ in together if kind] == ["", ""]
-    drawn = Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=226.0, unit="W")
-    commands = [command for _, _, command in advised(replace(heat(100, 200), evidence=(drawn,))) if command]
-    assert commands == ["nvidia-smi -i 0 -pl 200"]
-
-
 def test_short_pauses_that_nothing_explains_are_tried_against() -> None:
     def trials(level: float, count: int = 600, **params: str) -> list[str]:
         made = testing.with_params(testing.recording(util=level + 2 * (np.arange(count) % 3 - 1)), **params)
@@ -168,7 +158,14 @@ def test_findings_of_several_runs_are_not_gone_and_told_briefly() -> None:
     assert [row["cards"] for row in page["rows"]] == [["F1", "F2", "F3"]]
 
 
-def test_a_finding_costs_what_its_time_costs() -> None:
+def test_savings_are_promised_once_and_findings_cost_what_their_time_costs() -> None:
+    apart = advised(gap("cpu_bound", 100, 160), gap("tail_idle", 500, 560))
+    assert [share for kind, share, _ in apart if kind] == ["10%", "10%"]
+    together = advised(gap("cpu_bound", 100, 160), gap("no_progress", 150, 560))
+    assert [share for kind, share, _ in together if kind] == ["", ""]
+    drawn = Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=226.0, unit="W")
+    commands = [command for _, _, command in advised(replace(heat(100, 200), evidence=(drawn,))) if command]
+    assert commands == ["nvidia-smi -i 0 -pl 200"]
     for price in (3.6, None):
         settings = {"prices": {"gpu_hour": price, "currency": "EUR", "date": "2026-03-01"}} if price else None
         analysis = gpureport.analyze(run(util=[97.0] * 200 + [0.0] * 60 + [97.0] * 341), settings=settings)

@@ -181,17 +181,6 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     assert page_of(run())["verdict"]["doubts"] == 0
 
 
-def test_few_samples_and_low_confidence_are_said() -> None:
-    for count, every, doubts in ((12, 90.0, 1), (29, 60.0, 1), (30, 90.0, 0), (12, 30.0, 0)):
-        verdict = page_of(testing.recording(util=[80.0] * count, every=every))["verdict"]
-        named = [line for line in verdict["details"] if f"{count} samples" in line]
-        assert (verdict["doubts"], len(named)) == (doubts, doubts), (count, every, verdict)
-    for confidence, is_said in ((Confidence.LOW, True), (Confidence.HIGH, False)):
-        made = testing.finding("idle_gap", (100, 280), lost=180.0, confidence=confidence)
-        details = page_of(runs.with_findings(divided(computing=500, idle=100), made))["verdict"]["details"]
-        assert any("onfidence" in line for line in details) == is_said, details
-
-
 def width(text: str) -> int:
     wide = {"W", "F"}
     return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in wide) for sign in text)
@@ -215,7 +204,15 @@ def test_steps_and_many_gpus_are_one_screen() -> None:
     check_screen([one for place in range(60) for one in step(f"step {place}")][:60])
 
 
-def test_bars_are_as_long_as_the_time_they_stand_for() -> None:
+def test_few_samples_are_said_and_bars_are_as_long_as_their_time() -> None:
+    for count, every, doubts in ((12, 90.0, 1), (29, 60.0, 1), (30, 90.0, 0), (12, 30.0, 0)):
+        verdict = page_of(testing.recording(util=[80.0] * count, every=every))["verdict"]
+        named = [line for line in verdict["details"] if f"{count} samples" in line]
+        assert (verdict["doubts"], len(named)) == (doubts, doubts), (count, every, verdict)
+    for confidence, is_said in ((Confidence.LOW, True), (Confidence.HIGH, False)):
+        made = testing.finding("idle_gap", (100, 280), lost=180.0, confidence=confidence)
+        details = page_of(runs.with_findings(divided(computing=500, idle=100), made))["verdict"]["details"]
+        assert any("onfidence" in line for line in details) == is_said, details
     content = runs.page_of(*runs.recorded_steps())
     lines = check_screen(runs.recorded_steps())
     drawn = {line.split()[0]: line.split()[1] for line in lines if re.match(r"  \d-", line) and "█" in line}

@@ -141,14 +141,6 @@ def test_events_of_a_log_have_number_time_gpu_and_line_in_every_format() -> None
     assert "21" in quality["more_events"]
 
 
-def test_times_that_no_log_gave_are_shown_nowhere() -> None:
-    made = told(*EVENTS, synthetic_time=True)
-    for form in ("html", "txt", "md"):
-        assert "2026-" not in build_page(made, form, full=True), form
-    facts = {fact["name"]: fact["text"] for fact in page_of(made)["quality"][0]["facts"]}
-    assert (facts["Coverage"], "Longest gap" in facts) == ("not recorded", False)
-
-
 def test_every_line_of_a_dirty_log_is_accounted_for() -> None:
     made = run()
     rows = made.run.quality.rows_kept - 60
@@ -200,7 +192,12 @@ def test_energy_and_cost_are_those_of_the_analysis() -> None:
         assert f"€{analysis.cost.total:.2f}" in plain(build_page(analysis, form, full=True)), form
 
 
-def test_time_without_a_job_is_not_gpu_time() -> None:
+def test_times_that_no_log_gave_and_time_without_a_job() -> None:
+    made = told(*EVENTS, synthetic_time=True)
+    for form in ("html", "txt", "md"):
+        assert "2026-" not in build_page(made, form, full=True), form
+    facts = {fact["name"]: fact["text"] for fact in page_of(made)["quality"][0]["facts"]}
+    assert (facts["Coverage"], "Longest gap" in facts) == ("not recorded", False)
     util = steps((97, 600), (0, 1800), (97, 600))
     memory = steps((40, 600), (0, 1800), (40, 600))
     power = steps((350, 600), (60, 1800), (350, 600))

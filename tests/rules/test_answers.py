@@ -1,7 +1,9 @@
-"""What people and machines are told of rules: exit code, one line, text, JSON, JUnit, Markdown and OpenMetrics."""
+"""What people and machines are told of rules, and one verdict of `nightly` and `check` on the same night."""
 
 import json
+import random
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -162,3 +164,169 @@ def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> Non
     assert gate("check", "3.csv", *work, "--baseline", "main", "--fail-on", rule).code == 0
     assert gate("check", "4.csv", *work, "--baseline", "main", "--fail-on", rule).code == 1
     assert "hold a size" not in gate("baseline", "set", "one", "0.csv", *work).out
+
+
+FIRST = 1_772_366_400
+"""Noon of 1 March 2026, in seconds."""
+
+DAY = 86_400
+POLICY = """
+[[policy]]
+limit = "change gpu_utilization_ratio >= -8 points"
+[[policy]]
+limit = "no new problem"
+for = { source = "a*" }
+[[policy]]
+limit = "idle_ratio <= 40%"
+[[policy]]
+limit = "no idle_gap"
+[[acknowledge]]
+finding = "idle_gap"
+reason = "the loader is being mended"
+until = 2026-03-09
+[baseline]
+name = "main"
+"""
+_WORDS = {0: "PASSED", 1: "FAILED", 4: "NOT ASSESSED"}
+_STYLES = {0: "better", 1: "worse", 4: "unsure"}
+
+
+def write_log(path: Path, chance: random.Random, util: int, pause: int = 0, rows: int = 600) -> None:
+    """Write the log of a job that holds a utilisation, with a pause in its middle."""
+    start, pauses = chance.randint(0, 4), range(200, 200 + pause)
+    powers = [f"{chance.randint(240, 260)}.00 W" for _ in range(rows)]
+    lines = [
+        row(second, util=0 if second in pauses else util + (second * 7 + start) % 5 - 2, power=power)
+        for second, power in enumerate(powers)
+    ]
+    path.write_text("\n".join([HEADER, *lines, ""]))
+
+
+def make_night(folder: Path, number: int, chance: random.Random) -> list[str]:
+    """Write the logs of a night, some of them worse, too short, unreadable or missing; return what to name."""
+    sources = []
+    for job in "ab" if number < 6 else "abc":
+        path = folder / f"{job}{number}.csv"
+        sources.append(path.name)
+        fate = 0.15 if number == 2 else chance.random()
+        if fate < 0.05:
+            continue
+        if fate < 0.08:
+            path.write_text("no log\n" * 20)
+        elif fate < 0.11:
+            write_log(path, chance, util=90, rows=chance.randint(8, 30))
+        else:
+            write_log(path, chance, util=60 if fate < 0.2 else 90, pause=60 if 0.17 < fate < 0.27 else 0)
+    return sources
+
+
+def break_baseline(folder: Path) -> tuple[Path, bytes]:
+    """Cut the series of the baseline short; return the file and what it held."""
+    (series,) = (folder / ".gpureport" / "baselines" / "main").glob("runs/*/hardware.parquet")
+    whole = series.read_bytes()
+    series.write_bytes(whole[:-9])
+    return series, whole
+
+
+def cases(path: Path) -> list[tuple[str, str, str]]:
+    found = ET.parse(path).iter("testcase")  # noqa: S314 - our own
+    return [(str(case.get("name")), str(case.get("classname")), "".join(each.tag for each in case)) for case in found]
+
+
+def table(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if line.startswith("|")]
+
+
+def compare_night(run: Program, folder: Path, sources: list[str], *, more: tuple[str, ...]) -> int:
+    """Run both commands on a night, and hold whatever each of them says against the other; return the exit code."""
+    files = "--junit", "{}.xml", "--summary", "{}.md"
+    night, gate = (
+        run(command, *sources, *extra, *more, *(word.format(command) for word in files))
+        for command, extra in (("nightly", ("--site", "site")), ("check", ()))
+    )
+    assert night.code == gate.code
+    assert night.out.splitlines()[-len(gate.out.splitlines()) :] == gate.out.splitlines()
+    assert cases(folder / "nightly.xml") == cases(folder / "check.xml")
+    assert table(folder / "nightly.md") == table(folder / "check.md")
+    heading = (folder / "check.md").read_text().splitlines()[0].replace("gpureport check", "gpureport nightly")
+    assert (folder / "nightly.md").read_text().splitlines()[0] == heading
+    assert heading.startswith(f"## gpureport nightly {_WORDS[gate.code]}")
+    check_pages(folder, gate.code)
+    return gate.code
+
+
+def check_pages(folder: Path, code: int) -> None:
+    """Hold the index, the rows of the night and its report against the exit code and the test cases."""
+    index = (folder / "site" / "index.html").read_text()
+    assert f'<p class="lead"><b class="{_STYLES[code]}">{_WORDS[code]}</b>' in index
+    (newest,) = re.findall(r'<p class="note">(\d{4}-\d\d-\d\d)', index)
+    rows = [part for part in index.split("<h2>Nights</h2>")[1].split("<tr") if f'"row">{newest}' in part]
+    shown = [re.findall(r'data-name="Rules">\s*(?:<span>)?<b class="\w+">([^<]+)', each)[0] for each in rows]
+    assert (_WORDS[1] in shown) == (code == 1)
+    assert set(shown) == {_WORDS[0]} or code
+    reports = {name for each in rows for name in re.findall(r'href="(nights/[^"#]+)"', each)}
+    assert bool(reports) == any("No data." not in each for each in rows)
+    for name in reports:
+        rules = unescape((folder / "site" / name).read_text().split('id="policy"')[1].split("</details>")[0])
+        assert (">failed<" in rules) == (code == 1)
+    outcomes = [kind for _, _, kind in cases(folder / "nightly.xml")]
+    assert [kind in outcomes for kind in ("failure", "error")] == [code == 1, code == 4 or "error" in outcomes]
+
+
+def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights: int, seed: int) -> set[int]:
+    chance = random.Random(seed)
+    write_log(folder / "good.csv", chance, 90)
+    (folder / "gpureport.toml").write_text(POLICY)
+    assert run("baseline", "set", "main", "good.csv").code == 0
+    codes = set()
+    for number in range(nights):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(FIRST + number * DAY))
+        sources = make_night(folder, number, chance)
+        more = {7: ("--baseline", "mian"), 9: ("--fail-on", "gpu_sm_clock_hertz >= 1 GHz")}.get(number % 11, ())
+        damaged = break_baseline(folder) if number % 9 == 4 else None
+        codes.add(compare_night(run, folder, sources, more=more))
+        if damaged:
+            damaged[0].write_bytes(damaged[1])
+        for path in folder.glob("[abc]*.csv"):
+            path.unlink()
+    return codes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("nights", "seed"), [(8, 20260301), (20, 0), (20, 1)])
+def test_check_and_nightly_agree_night_after_night(
+    nights: int, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert simulate(program(capsys, monkeypatch, tmp_path), tmp_path, monkeypatch, nights, seed) == {0, 1, 4}
+
+
+@pytest.mark.parametrize("name", ["tonight", "tonight/b.csv"])
+def test_a_folder_with_an_unreadable_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    chance = random.Random(3)
+    (tmp_path / "tonight").mkdir()
+    write_log(tmp_path / "tonight" / "a.csv", chance, 90, pause=60)
+    (tmp_path / "tonight" / "b.csv").write_text("\n".join([HEADER, *["no row"] * 20, ""]))
+    (tmp_path / "gpureport.toml").write_text(POLICY)
+    run = program(capsys, monkeypatch, tmp_path)
+    rules = "--fail-on", "idle_ratio <= 2%"
+    assert compare_night(run, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)
+    outcomes = {(source, rule): kind for rule, source, kind in cases(tmp_path / "check.xml")}
+    assert outcomes["gpureport", "the run has data"] == "error"
+    assert outcomes["gpureport", "idle_ratio <= 2%"] == ("failure" if name == "tonight" else "error")
+
+
+def test_a_baseline_that_no_rule_asks_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(tmp_path / "good.csv", random.Random(3), 90)
+    write_log(tmp_path / "a.csv", random.Random(4), 90)
+    run = program(capsys, monkeypatch, tmp_path)
+    assert run("baseline", "set", "main", "good.csv").code == 0
+    for rule in ("idle_ratio <= 20%", "no new problem"):
+        compare_night(run, tmp_path, ["a.csv"], more=("--baseline", "main", "--fail-on", rule))
+        is_unused = "new" not in rule
+        for path in ("nightly.md", "check.md", "nightly.xml", "check.xml", "site/index.html"):
+            assert ("comparison with main" in (tmp_path / path).read_text()) == is_unused
+        assert ("comparison with main", "gpureport", "skipped") in cases(tmp_path / "check.xml") or not is_unused

@@ -10,8 +10,7 @@ import pytest
 from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Work, finding
 from tests.rules.nights import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
-from tests.statistics.learning import learning
-from tests.statistics.runs import level, made
+from tests.statistics.runs import learning, level, made
 
 LIMIT = "change gpu_utilization_ratio >= -4 points"
 SLOWER = "change gpu_seconds_per_1000_work <= 5%"
@@ -56,17 +55,6 @@ def test_a_limit_allows_or_demands_a_fall_or_a_rise() -> None:
         found = one(f"change gpu_utilization_ratio {limit}", after, baseline=[before])
         assert found.outcome.value == outcome, limit
         assert found.value == pytest.approx((means[1] - means[0]) / 100), limit
-
-
-def test_repetitions_speak_for_themselves() -> None:
-    before = of_step([night(f"old {seed}", 85.0 + 0.1 * seed, seed=seed) for seed in range(3)])
-    after = of_step([night(f"new {seed}", 83.0 + 0.1 * seed, seed=9 + seed) for seed in range(3)])
-    found = one("change gpu_utilization_ratio >= -1 point", *after, baseline=before)
-    assert (told(found), found.run) == ((BROKEN, "replicates"), "nightly")
-    # the scatter of the repeated side stands for both
-    single = of_step([night("new", 70.0, seed=9)])
-    assert told(one("change gpu_utilization_ratio >= -1 point", *single, baseline=before)) == (BROKEN, "replicates")
-    assert told(one("change gpu_utilization_ratio <= 1 point", *before, baseline=single)) == (BROKEN, "replicates")
 
 
 def test_no_share_changes_by_more_than_is_left_of_it() -> None:
@@ -216,7 +204,15 @@ def test_changes_of_training_metrics() -> None:
         assert told(one(limit, ending("new", ends[1]), baseline=[ending("old", ends[0])])) == expected, limit
 
 
-def test_repetitions_narrow_the_change_of_a_training_metric() -> None:
+def test_repetitions_speak_for_themselves_and_narrow_changes_of_training() -> None:
+    before = of_step([night(f"old {seed}", 85.0 + 0.1 * seed, seed=seed) for seed in range(3)])
+    after = of_step([night(f"new {seed}", 83.0 + 0.1 * seed, seed=9 + seed) for seed in range(3)])
+    found = one("change gpu_utilization_ratio >= -1 point", *after, baseline=before)
+    assert (told(found), found.run) == ((BROKEN, "replicates"), "nightly")
+    # the scatter of the repeated side stands for both
+    single = of_step([night("new", 70.0, seed=9)])
+    assert told(one("change gpu_utilization_ratio >= -1 point", *single, baseline=before)) == (BROKEN, "replicates")
+    assert told(one("change gpu_utilization_ratio <= 1 point", *before, baseline=single)) == (BROKEN, "replicates")
     before, after = ([ending(f"{end}-{k}", end + k / 1000, step=str(end)) for k in range(3)] for end in (0.79, 0.785))
     assert told(one("change val_accuracy >= -0.01", *after, baseline=before)) == (PASSED, "replicates")
     losses = [ending(name, 0.4, "val_loss") for name in "ab"]

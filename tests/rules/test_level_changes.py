@@ -179,16 +179,13 @@ def test_levels_know_their_value_and_their_unit_changes_nothing() -> None:
     assert [step.place for step in detect_changes(-values, smallest=0.0)] == places
 
 
-def test_noise_is_told_beside_steps_and_outliers() -> None:
+def test_noise_is_told_apart_and_only_what_is_new_is_news() -> None:
     for seed in range(10):
         values = quiet(seed, 120)
         expected = estimate_noise(values, 0.0).deviation
         values[60:] += 20
         values[20] -= 40
         assert estimate_noise(values, 0.0).deviation == pytest.approx(expected, rel=0.33)
-
-
-def test_only_what_is_new_is_news() -> None:
     values = quiet(3)
     values[30:] -= 4.8
     before, now, later = (detect_changes(values[:nights], smallest=0.5) for nights in (32, 33, 34))

@@ -15,8 +15,7 @@ from gpureport.errors import SettingsError
 from gpureport.testing import Work, check, finding, recording
 from tests.patience import patience
 from tests.rules.nights import BROKEN, CANNOT, PASSED, one, told
-from tests.statistics.learning import learning
-from tests.statistics.runs import made
+from tests.statistics.runs import learning, made
 
 RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
 

@@ -94,18 +94,6 @@ def test_what_is_not_known_cannot_be_judged() -> None:
         assert told(one(limit, analysis)) == (CANNOT, code), limit
 
 
-def test_what_is_known_is_judged_beside_it() -> None:
-    assert one("energy_joules <= 100 Wh", bare(power=np.full(1200, 200.0))).outcome.value == PASSED
-    assert one("lost <= 20%", HOLES).outcome.value == PASSED
-    half = bare(util=90.0, power=np.array([[200.0] * 300, [np.nan] * 300]))
-    assert [one(f"gpu_power_watts <= {watts} W", half).outcome.value for watts in (300, 100)] == [CANNOT, BROKEN]
-    idle = bare(util=steps((95, 600), (0, 600)), power=200.0)
-    assert one("idle_ratio <= 40%", idle).outcome.value == BROKEN
-    worked = run(work=Work(amount=12_000, unit="steps"))
-    assert one("work_rate_hertz >= 9 /s", worked).outcome.value == PASSED
-    assert one("cost_per_1000_work <= 100 EUR", worked).outcome.value == BROKEN
-
-
 def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Finding]:
     found = [
         finding("idle_gap", (at * 100.0, at * 100 + 50), lost=lost, confidence=confidence)
@@ -133,7 +121,16 @@ def test_findings_are_counted_and_weighed() -> None:
         assert one(limit, run(gaps(50.0, 50.0))).outcome.value == outcome, limit
 
 
-def test_findings_that_do_not_count() -> None:
+def test_what_is_known_is_judged_beside_findings_that_do_not_count() -> None:
+    assert one("energy_joules <= 100 Wh", bare(power=np.full(1200, 200.0))).outcome.value == PASSED
+    assert one("lost <= 20%", HOLES).outcome.value == PASSED
+    half = bare(util=90.0, power=np.array([[200.0] * 300, [np.nan] * 300]))
+    assert [one(f"gpu_power_watts <= {watts} W", half).outcome.value for watts in (300, 100)] == [CANNOT, BROKEN]
+    idle = bare(util=steps((95, 600), (0, 600)), power=200.0)
+    assert one("idle_ratio <= 40%", idle).outcome.value == BROKEN
+    worked = run(work=Work(amount=12_000, unit="steps"))
+    assert one("work_rate_hertz >= 9 /s", worked).outcome.value == PASSED
+    assert one("cost_per_1000_work <= 100 EUR", worked).outcome.value == BROKEN
     (root,) = gaps(50.0)
     after = replace(finding("low_util_cause_unknown", (0, 50), lost=50.0), root=root.fingerprint)
     assert one("warning <= 51 s", run([root, after])).outcome.value == PASSED

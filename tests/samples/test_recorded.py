@@ -1,6 +1,8 @@
-"""What a real machine wrote, and what trackers kept of it, against what was measured beside it."""
+"""Generated samples against their generator, and what a real machine wrote against what was measured beside it."""
 
+import gzip
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -15,9 +17,58 @@ import pytest
 
 import gpureport
 from gpureport.testing import Analysis, Comparison, Floats, Recording, Verdict, Work, findings_of
+from tests.samples import generate
 from tests.samples.archives import unpack
+from tests.samples.scenarios import SCENARIOS, Scenario
+from tests.support.logs import SAMPLES
 
-RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
+RECORDED = SAMPLES / "recorded"
+FACTS = Path(__file__).parents[1] / "golden" / "samples"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
+def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
+    names = {"host.csv", "training.csv", *generate.WRITERS}
+    committed = {
+        path.name: (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+        for path in (SAMPLES / scenario.folder).iterdir()
+        if path.name in names
+    }
+    generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
+    assert sorted(name for name in committed | generated if committed.get(name) != generated.get(name)) == []
+
+
+def test_every_kind_has_a_sample_of_its_name() -> None:
+    reference = (SAMPLES.parent / "docs" / "reference" / "kinds.md").read_text(encoding="utf-8")
+    kinds = re.findall(r"^## (\w+)$", reference, re.MULTILINE)
+    assert len(kinds) > 30
+    facts = {kind: [*FACTS.glob(f"{kind}.txt"), *FACTS.glob(f"{kind}/*.txt")] for kind in kinds}
+    lacking = [
+        kind for kind, files in facts.items() if not any(f"finding {kind} " in path.read_text() for path in files)
+    ]
+    assert lacking == []
+
+
+def test_samples_say_what_they_are_and_stay_small() -> None:
+    readmes = {path.parent.name: path.read_text(encoding="utf-8") for path in SAMPLES.glob("*/README.md")}
+    assert readmes.keys() == {path.name for path in SAMPLES.iterdir()}
+    assert "recorded on" in readmes.pop("recorded")
+    assert [name for name, text in readmes.items() if "generated" not in text] == []
+    (steps,) = {scenario.job.steps for scenario in SCENARIOS if scenario.folder.startswith("input_starved/")}
+    assert f"--work {steps}:steps" in readmes["input_starved"]
+    # Generated ones under one megabyte and recorded ones under 420 kB, since every wheel carries them.
+    sizes = {path: path.stat().st_size for path in SAMPLES.rglob("*") if path.is_file()}
+    recorded = sum(size for path, size in sizes.items() if RECORDED in path.parents)
+    assert sum(sizes.values()) - recorded < 1_000_000
+    assert recorded < 420_000
+    for path in sorted(RECORDED.rglob("*.gz")):
+        text = gzip.decompress(path.read_bytes())
+        assert b"/tmp/" not in text
+        assert b"/root/" not in text
+        at = text.find(b"GPU-")
+        assert at < 0 or text[at:].startswith((b"GPU-00000000-0000-0000-0000-000000000001", b"GPU-h", b"GPU-Util"))
+
+
 WATCHED = {"query": 1.0, "query-0p1s": 0.1, "dmon": 1.0, "dmon-gpm": 1.0, "table": 1.0, "nvitop": 1.0}
 """Recorders of the phases that sample finely enough to show every gap, and how many seconds apart they do."""
 STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
@@ -122,16 +173,6 @@ def test_dmons_and_recorders_agree() -> None:
         assert max(told.values()) - min(told.values()) < allowed, told
 
 
-def test_hardware_counters_settle_what_utilisation_cannot() -> None:
-    ((start, end),) = true_spans("hollow_util")
-    active = {}
-    for name in (UTILISATION, "gpu_sm_active_ratio", "gpu_tensor_active_ratio", "gpu_dram_active_ratio"):
-        times, values = series(read("phases/dmon-gpm.txt.gz"), name)
-        active[name] = values[(times > start + 4) & (times < end - 4)].mean()
-    assert 0.25 < active.pop(UTILISATION) < 0.42
-    assert set(active.values()) == {0.0}
-
-
 @pytest.mark.parametrize("run", RUNS)
 def test_a_training_run_against_what_it_measured(run: str) -> None:
     folder = f"training_steps/{run}"
@@ -174,7 +215,14 @@ def test_what_three_short_runs_a_step_show() -> None:
     assert [round(100 * (end or 0) / (in_all.before or 1)) for end in ends] == [-52, -58, -45]
 
 
-def test_one_second_tells_what_a_tenth_does() -> None:
+def test_counters_settle_what_utilisation_cannot_and_a_second_tells_what_a_tenth_does() -> None:
+    ((start, end),) = true_spans("hollow_util")
+    active = {}
+    for name in (UTILISATION, "gpu_sm_active_ratio", "gpu_tensor_active_ratio", "gpu_dram_active_ratio"):
+        times, values = series(read("phases/dmon-gpm.txt.gz"), name)
+        active[name] = values[(times > start + 4) & (times < end - 4)].mean()
+    assert 0.25 < active.pop(UTILISATION) < 0.42
+    assert set(active.values()) == {0.0}
     metrics = ((UTILISATION, UTILISATION, 0.12), (POWER, "gpu_power_instant_watts", 0.05))
     for step in STEPS:
         for one, other, allowed in metrics:

@@ -114,17 +114,14 @@ def test_dependence_of_a_known_process() -> None:
     assert estimate.find_block_length(estimate.find_autocovariance(rng.standard_normal(10_000))) < 8
 
 
-def test_a_long_series_is_cut_as_all_its_samples_ask_for() -> None:
-    """Of 100,000 samples neighbours are taken together: batches are as many, and hold no fewer correlation times."""
+def test_a_constant_is_as_sure_as_written_and_a_long_series_cut_as_asked() -> None:
+    # Of 100,000 samples neighbours are taken together: batches are as many, and hold no fewer correlation times.
     for process in processes():
         values = process.make(100_000, np.random.default_rng(4))
         covariance = estimate.find_autocovariance(values)
         every = max(estimate.find_block_length(covariance), 4 * estimate.find_correlation_time(covariance))
         assert estimate.find_batch_length(values) > 0.8 * every, process.name
         assert estimate.batch_means(values).degrees + 1 == np.clip(len(values) // every, 6, 30), process.name
-
-
-def test_a_constant_is_as_sure_as_it_was_written_down() -> None:
     found = estimate.batch_means(np.full(600, 0.97), 0.01)
     assert [found.mean, found.error] == pytest.approx([0.97, 0.01 / np.sqrt(12)])
     assert estimate.batch_means(np.full(600, 0.97)).error == pytest.approx(0, abs=1e-12)
@@ -133,7 +130,7 @@ def test_a_constant_is_as_sure_as_it_was_written_down() -> None:
     assert estimate.MeanEstimate(mean=0.0, error=1.0, degrees=9).interval(0.95)[1] == pytest.approx(2.262, abs=0.001)
 
 
-def test_gaps_are_counted() -> None:
+def test_gaps_are_counted_and_intervals_hold_the_mean() -> None:
     # Ten gaps of one length: the exact Poisson interval of ten, 4.80 to 18.39.
     low, high = estimate.find_gap_share_interval((1.0e-3,) * 10, 0.95)
     assert [low * 1000, high * 1000] == pytest.approx([4.795, 18.39], abs=0.005)
@@ -144,10 +141,7 @@ def test_gaps_are_counted() -> None:
     assert (found.seen, len(found.gaps)) == (3, 3)
     assert found.mean - low > 1.5 * (high - found.mean) > 0
     assert not measure(np.tile(values[150:250], 30)).gaps
-
-
-def test_intervals_hold_the_mean() -> None:
-    """An hour of each process, 60 times: the mean lies inside about as often as promised."""
+    # An hour of each process, 60 times: the mean lies inside about as often as promised.
     for process in processes():
         rng = np.random.default_rng(4)
         intervals = [measure(process.make(3600, rng)).interval(0.95) for _ in range(60)]

@@ -11,9 +11,8 @@ import pytest
 from gpureport import Analysis
 from gpureport.errors import SettingsError
 from gpureport.testing import GIB, Delta, Floats, Verdict, Work, check
-from tests.statistics.learning import learning
 from tests.statistics.processes import Process, autoregressive, processes
-from tests.statistics.runs import TRAINING_RATE, Points, compared, delta, document, level, made
+from tests.statistics.runs import TRAINING_RATE, Points, compared, delta, document, learning, level, made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,16 +120,6 @@ def batches(*sizes: tuple[str, float], gpus: int = 1, params: dict[str, str] | N
     ]
 
 
-def test_the_largest_batch_that_fits() -> None:
-    """Peaks of 10 + 0.5 GiB a sample on 80 GiB: 5% free leave room for 132."""
-    (found,) = over("batch_size", *batches(*((str(size), 10 + 0.5 * size) for size in (8, 16, 32))))
-    assert (found["sizes"], found["max_batch"], found["reason_code"]) == ([8, 16, 32], 132, "")
-    assert (found["evidence"][0]["metric"], found["evidence"][0]["observed"]) == ("max_batch", 132.0)
-    # as recorded on an H100: 64 samples take 10.7 GiB at 32 bits and 6.3 at 16, 256 take 20.1 GiB at 16
-    alike = batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})
-    assert over("batch_size", *alike)[0]["max_batch"] == 1033
-
-
 def test_batches_that_tell_nothing_of_memory() -> None:
     for runs in (
         [*batches(("64", 10.7)), *batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})],
@@ -171,7 +160,14 @@ def test_targets(text: str, expected: tuple[str, float] | None) -> None:
     assert (found["name"], found["value"]) == expected
 
 
-def test_goals_that_say_nothing_are_refused() -> None:
+def test_goals_that_say_nothing_are_refused_and_batches_that_fit_are_found() -> None:
+    # Peaks of 10 + 0.5 GiB a sample on 80 GiB: 5% free leave room for 132.
+    (found,) = over("batch_size", *batches(*((str(size), 10 + 0.5 * size) for size in (8, 16, 32))))
+    assert (found["sizes"], found["max_batch"], found["reason_code"]) == ([8, 16, 32], 132, "")
+    assert (found["evidence"][0]["metric"], found["evidence"][0]["observed"]) == ("max_batch", 132.0)
+    # as recorded on an H100: 64 samples take 10.7 GiB at 32 bits and 6.3 at 16, 256 take 20.1 GiB at 16
+    alike = batches(("64", 6.3), ("256", 20.1), params={"parameters/amp": "true"})
+    assert over("batch_size", *alike)[0]["max_batch"] == 1033
     runs = [learning(name, {"gain": ([60.0], [0.7])}) for name in "ab"]
     with pytest.raises(ValueError, match="gain"):
         compared(*runs, better={"gain": "up"})
@@ -213,12 +209,10 @@ SECONDS = 1800
 SEED = 20_261_121
 
 
-def share(values: Floats) -> Floats:
-    return np.asarray(np.round(np.clip(values, 0, 100)), dtype=np.float64)
-
-
 def pairs(make: Callable[[np.random.Generator], Floats], count: int, rng: np.random.Generator) -> list[Delta]:
-    return [delta(compared(*(made(name, util=share(make(rng))) for name in "ab"))) for _ in range(count)]
+    return [
+        delta(compared(*(made(name, util=np.round(np.clip(make(rng), 0, 100))) for name in "ab"))) for _ in range(count)
+    ]
 
 
 def is_claimed(found: Delta) -> bool:

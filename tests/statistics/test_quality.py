@@ -9,8 +9,7 @@ import pytest
 
 from gpureport import Analysis, analyze
 from gpureport.testing import Verdict, Work, recording, with_training
-from tests.statistics.learning import LearningCurve, learning, learning_step
-from tests.statistics.runs import compared, delta, document, level, made, reason
+from tests.statistics.runs import LearningCurve, compared, delta, document, learning, learning_step, level, made, reason
 
 SEEDS = 100
 SMALL_DROPS = {1: 0.1, 3: 0.08}
@@ -156,15 +155,6 @@ def test_a_fall_is_said_as_surely_as_runs_allow(runs: int, verdict: str) -> None
     assert not fallen([each for after in (0.79, 0.9) for each in over_seeds(runs, after, 3)])
 
 
-def test_values_at_equal_work_and_losses_that_rise() -> None:
-    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
-        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
-        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
-    base, step = learning_step("a", {"val_loss": [0.9, 0.5, 0.4]}), learning_step("b", {"val_loss": [2.0, 1.8]})
-    change = changes(base, step)[0]
-    assert (change["higher_is_better"], change["fell"], change["verdict_code"]) == (False, True, "unconfirmed")
-
-
 def leading(base: list[Analysis], step: list[Analysis], **options: Any) -> list[tuple[str, bool]]:
     return list(dict.fromkeys((each["name"], each["leading"]) for each in changes(base, step, **options)))
 
@@ -243,7 +233,13 @@ def test_ends_best_values_and_spread_of_a_metric() -> None:
     assert figure([0.2, 0.3])["spread"] is None
 
 
-def test_a_missing_value_was_logged_as_no_number() -> None:
+def test_values_at_equal_work_and_those_logged_as_no_number() -> None:
+    for values, count, value in (([0.8] * 59 + [0.2] + [0.9] * 40, 60, 0.7), ([0.0] * 3 + [0.8] + [0.9] * 4, 4, 0.8)):
+        base, step = (learning_step(label, {"loss": values[:stop]}) for label, stop in (("a", None), ("b", count)))
+        assert changes(base, step)[0]["before"]["at_work"] == pytest.approx(value)
+    base, step = learning_step("a", {"val_loss": [0.9, 0.5, 0.4]}), learning_step("b", {"val_loss": [2.0, 1.8]})
+    change = changes(base, step)[0]
+    assert (change["higher_is_better"], change["fell"], change["verdict_code"]) == (False, True, "unconfirmed")
     points = [(20.0, "val_acc", 0.5), (30.0, "loss", None), (10.0, "loss", 0.9), (10.0, "val_acc", 0.1)]
     runs = [analyze(with_training(recording(util=level(90, 100, seed)), points)) for seed in range(2)]
     found = {each["name"]: each["before"] for each in document(*runs)["quality"]}
@@ -262,17 +258,6 @@ def targets(*runs: Analysis, target: str = GOAL) -> list[dict[str, Any]]:
     return found
 
 
-def test_time_to_target_is_that_of_the_first_value_beyond_it() -> None:
-    for constant in (40.0, 80.0, 150.0):
-        truth = -constant * log((0.8 - 0.7) / (0.8 - 0.1))
-        found = targets(sooner("a", "a", constant, is_priced=True), sooner("b", "b", 40.0))[0]
-        assert truth <= found["seconds"] + 1 <= truth + 3.1
-        assert found["gpu_seconds"] == pytest.approx(found["seconds"])
-        assert found["cost"] == pytest.approx(found["seconds"] / 3600 * 2)
-    loss = learning("a", {"val_loss": ([60.0, 120.0, 180.0], [0.9, 0.5, 0.6])})
-    assert targets(loss, sooner("b", "b", 40.0), target="val_loss=0.5")[0]["seconds"] == pytest.approx(120, abs=1)
-
-
 def test_a_run_without_a_time_says_why() -> None:
     """No time is never a time of 0."""
     cases: list[tuple[dict[str, Any], str]] = [
@@ -286,7 +271,15 @@ def test_a_run_without_a_time_says_why() -> None:
         assert (found["seconds"], found["gpu_seconds"], found["reason_code"]) == (None, None, code), code
 
 
-def test_a_step_has_a_time_only_where_each_run_reached_it() -> None:
+def test_a_step_has_the_time_to_a_target_that_each_run_reached() -> None:
+    for constant in (40.0, 80.0, 150.0):
+        truth = -constant * log((0.8 - 0.7) / (0.8 - 0.1))
+        found = targets(sooner("a", "a", constant, is_priced=True), sooner("b", "b", 40.0))[0]
+        assert truth <= found["seconds"] + 1 <= truth + 3.1
+        assert found["gpu_seconds"] == pytest.approx(found["seconds"])
+        assert found["cost"] == pytest.approx(found["seconds"] / 3600 * 2)
+    loss = learning("a", {"val_loss": ([60.0, 120.0, 180.0], [0.9, 0.5, 0.6])})
+    assert targets(loss, sooner("b", "b", 40.0), target="val_loss=0.5")[0]["seconds"] == pytest.approx(120, abs=1)
     runs, other = [sooner("a", "s", 40.0), sooner("b", "s", 90.0)], sooner("z", "z", 40.0)
     whole = targets(*runs, other)[0]
     each = [run["seconds"] for run in whole["runs"]]

@@ -226,13 +226,6 @@ def test_what_the_last_step_could_gain_at_most() -> None:
     assert [one["at_most"] for one in each] == pytest.approx([1 / 0.7, 1.25])
 
 
-def test_a_loss_that_is_not_known_leaves_no_bound() -> None:
-    for lost, at_most, unmeasured in ((None, None, ["thermal_throttle"]), (5.0, 2.0, [])):
-        slowed = configured("last", findings=[finding("thermal_throttle", (0, 10), lost=lost)])
-        found = document(configured("first"), spent(slowed, idle=500.0))["potential"]
-        assert (found["at_most"], found["unmeasured"]) == (at_most, unmeasured)
-
-
 def remaining(*runs: Analysis) -> Any:
     return document(configured("first"), *runs)["remaining"]
 
@@ -259,7 +252,11 @@ def test_the_largest_finding_left_counts_one_kind_and_cause() -> None:
     assert remaining(*runs)["largest"] == remaining(*runs[::-1])["largest"]
 
 
-def test_lost_classes_are_those_that_reports_call_lost() -> None:
+def test_losses_that_are_unknown_and_classes_that_reports_call_lost() -> None:
+    for lost, at_most, unmeasured in ((None, None, ["thermal_throttle"]), (5.0, 2.0, [])):
+        slowed = configured("last", findings=[finding("thermal_throttle", (0, 10), lost=lost)])
+        found = document(configured("first"), spent(slowed, idle=500.0))["potential"]
+        assert (found["at_most"], found["unmeasured"]) == (at_most, unmeasured)
     assert set(GPU_TIME_CLASSES) == LOST | {"computing", "short_pauses", "no_samples", "no_job"}
     left = remaining(spent(configured("last"), **{name: 10.0 + at for at, name in enumerate(sorted(LOST))}))
     assert left["step"] == "last"

@@ -176,17 +176,6 @@ def test_what_else_varied_is_held_equal() -> None:
     assert study(designed(rates))["effects"][0]["additive"] is False
 
 
-def test_without_one_unit_of_work_utilisation_is_studied() -> None:
-    silent = [run(None, seed, batch=batch) for seed, batch in enumerate(("8", "8", "16", "16"))]
-    mixed = [run(100.0, seed, batch="8") for seed in range(2)]
-    mixed += [run(200.0, seed, unit="tokens", batch="16") for seed in (2, 3)]
-    for runs in (silent, mixed):
-        found = study(runs)
-        assert found["best"] == {"cost": None, "speed": None}
-        (effects,) = found["effects"]
-        assert (effects["metric"], effects["relative"]) == ("gpu_utilization_ratio", False)
-
-
 def test_a_best_that_trains_worse_is_named_with_both_values() -> None:
     """The fastest batch is 18 points less accurate than the slowest; accuracies that agree are no warning."""
     settings = (("8", 100.0, 0.79), ("16", 200.0, 0.78), ("32", 240.0, 0.61))
@@ -276,8 +265,16 @@ def test_what_by_takes() -> None:
         assert [(each["kind"], each["key"]) for each in study(runs, by)["by"]] == kinds, by
 
 
-def test_what_by_refuses() -> None:
-    runs = of("1", a="1"), of("2", a="2")
+def test_what_by_refuses_and_what_is_studied_without_one_unit_of_work() -> None:
+    silent = [run(None, seed, batch=batch) for seed, batch in enumerate(("8", "8", "16", "16"))]
+    mixed = [run(100.0, seed, batch="8") for seed in range(2)]
+    mixed += [run(200.0, seed, unit="tokens", batch="16") for seed in (2, 3)]
+    for runs in (silent, mixed):
+        found = study(runs)
+        assert found["best"] == {"cost": None, "speed": None}
+        (effects,) = found["effects"]
+        assert (effects["metric"], effects["relative"]) == ("gpu_utilization_ratio", False)
+    runs = [of("1", a="1"), of("2", a="2")]
     for by in ("colour", "param:", "gpu:0", "param:a,param:b,gpu", "gpu,gpu", "step,param:a"):
         with pytest.raises(ValueError, match=r"'|names|mixes"):
             compared(*runs, by=by)

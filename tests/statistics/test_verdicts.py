@@ -103,13 +103,6 @@ def test_a_large_change_is_seen_in_short_runs() -> None:
         assert slow.verdict is (Verdict.NOT_ENOUGH_DATA if seconds <= 120 else Verdict.UNCONFIRMED), seconds
 
 
-def test_runs_too_short_for_a_figure_have_none() -> None:
-    found = delta(compared(made("a", util=level(43, 15)), made("b", util=level(87, 15))))
-    assert (found.verdict, found.interval, reason(found)) == (Verdict.NOT_ENOUGH_DATA, None, "observed_time")
-    runs = [made(f"new{k}", step="new", util=level(80, 12 + k, k)) for k in range(3)]
-    assert delta(compared(*three("old", 60), *runs)).verdict is Verdict.NOT_ENOUGH_DATA
-
-
 def test_a_repetition_counts_from_a_third_of_the_longest_on() -> None:
     """Three runs of 40 s are three observations; one of 35 s beside two of two minutes is left out and named."""
     old = three("old", 60)
@@ -227,7 +220,11 @@ def test_holm_allows_for_the_number_of_steps() -> None:
     assert delta(chain, between=(0, 3)).base == "a"
 
 
-def test_a_gate_bars_what_it_touches_only() -> None:
+def test_runs_too_short_have_no_figure_and_a_gate_bars_what_it_touches() -> None:
+    found = delta(compared(made("a", util=level(43, 15)), made("b", util=level(87, 15))))
+    assert (found.verdict, found.interval, reason(found)) == (Verdict.NOT_ENOUGH_DATA, None, "observed_time")
+    runs = [made(f"new{k}", step="new", util=level(80, 12 + k, k)) for k in range(3)]
+    assert delta(compared(*three("old", 60), *runs)).verdict is Verdict.NOT_ENOUGH_DATA
     one, other = (
         made(name, util=level(mean, seed=seed), power=300.0, device=replace(A100, power_window=window))
         for name, mean, seed, window in (("a", 60, 1, "instant"), ("b", 90, 2, "1 s"))

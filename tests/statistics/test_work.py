@@ -83,16 +83,13 @@ def test_throughput_tells_both_rates() -> None:
     assert delta(comparison, ENERGY_PER_WORK).difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
 
 
-def test_repetitions_by_throughput_are_better() -> None:
+def test_repetitions_by_throughput_and_rates_in_milliseconds_and_counters() -> None:
     old, new = (
         [run(f"{s}{k}", rates(r + k, seed=k), step=s) for k in range(3)] for s, r in (("old", 100.0), ("new", 150.0))
     )
     found = delta(compared(*old, *new), PER_WORK)
     assert (found.verdict, found.basis) == (Verdict.BETTER, "replicates")
     assert found.difference == pytest.approx(10 / 1.5 - 10, rel=0.05)
-
-
-def test_milliseconds_and_step_counters_are_rates() -> None:
     seconds, thousandths = run("a", rates(0.5, name="step_time")), run("b", rates(500.0, name="step_time_ms"))
     found = delta(compared(seconds, thousandths), TRAINING_RATE)
     assert (found.before, found.after) == pytest.approx((2, 2), rel=0.01)

@@ -10,8 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from tests.truth import labels, memory, readings, scenarios
-from tests.truth.physics import STEP, course
+from tests.truth import labels, readings, scenarios
+from tests.truth.physics import STEP, course, used
 from tests.truth.scoring import Scores, found
 from tests.truth.script import A100, CARDS, H100, TICK, V100, Script, Setting, blocks, busy
 
@@ -72,7 +72,7 @@ def _one(folder: Path, name: str, interval: float, rng: np.random.Generator) -> 
 def log(folder: Path, script: Script, rng: np.random.Generator) -> dict[str, Any]:
     """Play a run and write its logs into a new folder; return its labels."""
     courses = [course(script, script.of(gpu), busy(script.of(gpu), rng), rng) for gpu in range(script.gpus)]
-    used = [memory.used(script, blocks(played.busy, round(STEP / TICK)), rng) for played in courses]
+    used = [used(script, blocks(played.busy, round(STEP / TICK)), rng) for played in courses]
     times = readings.moments(script, rng)
     rows = [
         readings.gpu(script, gpu, played=courses[gpu], used=used[gpu], times=times, rng=rng)

@@ -55,7 +55,7 @@ def test_a_seed_gives_the_same_files(tmp_path: Path) -> None:
         assert (first / name).read_bytes() == (again / name).read_bytes() != (other / name).read_bytes()
 
 
-def test_labels_agree_with_themselves(tmp_path: Path) -> None:
+def test_what_is_invented_costs_and_labels_agree_with_themselves(tmp_path: Path) -> None:
     truths = suite.write(tmp_path, [("irregular_pauses", 1.0), ("hanging_collective", 5.0)], 3)
     perfect, silent = Scores(), Scores()
     for truth in truths:
@@ -65,9 +65,6 @@ def test_labels_agree_with_themselves(tmp_path: Path) -> None:
     assert {"idle_gap", "startup_idle", "tail_idle", "hollow_util"} <= set(scored_by_time)
     for scores, marks in ((perfect, (1.0, 1.0)), (silent, (0.0, 0.0))):
         assert {(scores.spans[name].time_f1, scores.spans[name].event_f1) for name in scored_by_time} == {marks}
-
-
-def test_what_is_invented_costs(tmp_path: Path) -> None:
     (truth,) = suite.write(tmp_path, [("steady", 1.0)], 3)
     invented = _found("idle_gap", 0, truth["t0"] + 300, truth["t0"] + 340)
     scores = Scores()

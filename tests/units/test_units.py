@@ -89,14 +89,11 @@ def test_a_name_leads_to_its_own_model() -> None:
         assert known.memory_bandwidth_bytes_per_second, name
 
 
-def test_every_cell_has_a_source_and_every_source_is_used() -> None:
+def test_every_cell_has_a_source_and_no_source_is_a_memory() -> None:
     plain = {"model", "names", "not"}
     cited = {(row["model"], key): cell[1] for row in TABLE["gpu"] for key, cell in row.items() if key not in plain}
     assert {cell: source for cell, source in cited.items() if source not in TABLE["sources"]} == {}
     assert set(cited.values()) == set(TABLE["sources"])
-
-
-def test_no_source_is_a_memory() -> None:
     dumps = {"dump", "dump_margin", "mock", "cc", "dcgm", "refresh", "idle"}
     sources = TABLE["sources"].items()
     assert [name for name, words in sources if name not in dumps and "http" not in words] == []
@@ -161,11 +158,6 @@ def read(text: str) -> float:
     return float(found[0].replace(",", "").replace("−", "-"))
 
 
-def test_quantities_are_read_and_written() -> None:
-    assert {key: parse_quantity(*key) for key in READ} == READ
-    assert {shown: expected for shown, expected in SHOWN.items() if shown.replace("\xa0", " ") != expected} == {}
-
-
 @given(st.floats(1e-6, 1e9), st.floats(1e-3, 1e9), st.sampled_from(SCALED), st.integers(0, 2))
 def test_figures_keep_three_digits_and_their_order(
     value: float, other: float, units: number_format.Units, place: int
@@ -178,7 +170,9 @@ def test_figures_keep_three_digits_and_their_order(
     assert 1 <= read(number_format.format_scaled(amount * units[place + 1][1], units)) < 10_000
 
 
-def test_numbers_in_names_sort_as_numbers() -> None:
+def test_quantities_are_written_and_numbers_in_names_sort() -> None:
+    assert {key: parse_quantity(*key) for key in READ} == READ
+    assert {shown: expected for shown, expected in SHOWN.items() if shown.replace("\xa0", " ") != expected} == {}
     wanted = ["gpu", "gpu:0", "gpu:2", "gpu:010", "gpu:11", f"gpu:{'9' * 5000}", "node_1/gpu:3", "node_2/gpu:0"]
     assert sorted(set(wanted), key=split_numbers) == wanted
 
@@ -281,14 +275,11 @@ def test_work_by_rates_and_by_steps() -> None:
     assert not wrong, wrong
 
 
-def test_a_part_of_the_time_holds_a_part_of_the_work() -> None:
+def test_a_part_of_the_time_holds_a_part_of_the_work_and_what_counts_none() -> None:
     work = by_rates([5, 10, 15], [200, 200, 100], [10, 20, 30])
     assert work is not None
     assert work.within(5 * SECOND, round(12.5 * SECOND)) == pytest.approx(1000 + 250)
     assert (work.within(-10 * SECOND, 100 * SECOND), work.within(20 * SECOND, 30 * SECOND)) == (work.amount, 0)
-
-
-def test_what_counts_no_work() -> None:
     assert (by_rates([5], [200]), by_steps([5], [10])) == (None, None)
     for rates in ([1e308] * 4, [1e-308, 100.0, 100.0, 100.0]):
         assert by_rates([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates

@@ -1,17 +1,25 @@
-"""Which files are logs, which of a folder are read, and what is refused with what to do instead."""
+"""Which files are logs, which of them make one run, and what is refused with what to do instead."""
 
 import bz2
 import io
+import json
+import shutil
 import tarfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpureport
 from gpureport.errors import SourceError
+from gpureport.testing import Recording
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
-from tests.support.logs import PACKED, log, read, read_text, write
+from tests.support.logs import PACKED, log, read, read_text, stamp, write
+from tests.support.program import Program
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02}.000,50\n" for second in range(20))
 RUN = Made(id=run_id(1), name="baseline", series=monitored([10_000, 20_000, 30_000]))
@@ -184,3 +192,262 @@ def test_what_lies_beside_the_logs_of_samples_is_refused() -> None:
     assert len(texts) > 20
     for path in texts:
         refused(path)
+
+
+PHASES = Path("sample_logs/recorded/phases").resolve()
+COMPANIONS = ("dmon", "dmon-gpm", "pmon", "table", "compute-apps", "gpustat", "q", "nvitop")
+HEADER = "timestamp, index, uuid, utilization.gpu [%], memory.used [MiB], power.draw [W]"
+DMON = "#Date Time gpu rxpci txpci\n#YYYYMMDD HH:MM:SS Idx MB/s MB/s\n"
+RATE = "pcie_receive_bytes_per_second"
+VMSTAT = """\
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st                 UTC
+"""
+
+
+def query(seconds: Iterable[float], gpu: int = 0, uuid: str = "GPU-a") -> str:
+    rows = (
+        f"{stamp(at)}, {gpu}, {uuid}, {90 if at // 10 % 2 else 10} %, {1000 + gpu} MiB, {200 + at % 7:.2f} W"
+        for at in seconds
+    )
+    return "\n".join([HEADER, *rows, ""])
+
+
+def dmon(seconds: Iterable[int], gpu: int = 0) -> str:
+    """Return a log of copies over PCIe, which rise by one megabyte a second."""
+    return DMON + "".join(f"20260314 {stamp(at)[11:19]} {gpu} {at} 5\n" for at in seconds)
+
+
+def host(seconds: Iterable[int]) -> str:
+    return "timestamp,cpu_percent\n" + "".join(f"{stamp(at).replace('/', '-')},50\n" for at in seconds)
+
+
+def runs(source: Path, **options: object) -> list[list[str]]:
+    found = gpureport.read(source, **options)  # type: ignore[arg-type] # any option
+    return sorted(sorted(Path(each.locator).stem for each in own.run.sources) for own in found)
+
+
+def copy(folder: Path, *names: str) -> Path:
+    for path in PHASES.iterdir():
+        if path.name.partition(".")[0] in names:
+            shutil.copy(path, folder)
+    return folder
+
+
+def figures(recording: Recording, like: Recording) -> object:
+    return recording.rows_of("gpu:0").select(like.series.column_names).to_pylist()
+
+
+@pytest.mark.parametrize("companion", COMPANIONS)
+def test_each_recorder_of_a_job_joins_its_query(tmp_path: Path, companion: str) -> None:
+    recording = read(copy(tmp_path, "query", companion), tz="UTC")
+    assert [device.id for device in recording.run.gpus] == ["gpu:0"]
+    assert Path(recording.run.sources[0].locator).name == "query.csv.gz"
+    assert (len(recording.run.sources), recording.run.quality.accounted) == (2, True)
+
+
+def test_recorders_of_a_job_join_and_leave_the_main_log_as_it_is(tmp_path: Path) -> None:
+    joined, alone = read(copy(tmp_path, "query", "dmon", "pmon", "host")), read(PHASES / "query.csv.gz")
+    assert figures(joined, alone) == figures(alone, alone)
+    for name in ("interval", "started", "ended", "name", "gpus"):
+        assert getattr(joined.run, name) == getattr(alone.run, name)
+    assert joined.run.quality.gaps == alone.run.quality.gaps
+    assert joined.series.column(RATE).null_count < len(joined.series) / 2 + 20
+    recording = read(copy(tmp_path, "query", "host", *COMPANIONS), tz="UTC")
+    assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
+    assert recording.run.interval == pytest.approx(1.007)
+    assert recording.run.quality.accounted
+
+
+@pytest.mark.parametrize(
+    ("logs", "expected"),
+    [
+        ({"a": query(range(60)), "b": query(range(60, 120))}, [["a"], ["b"]]),
+        ({"a": query(range(60)), "b": query(range(60), uuid="GPU-b")}, [["a", "b"]]),
+        ({"gpu0": query(range(60)), "gpu1": query(range(60), 1, "GPU-b")}, [["gpu0", "gpu1"]]),
+        ({"slow": query(range(0, 60, 5)), "fine": query(range(60))}, [["fine", "slow"]]),
+        ({"slow": query(range(0, 300, 5)), "fine": query(range(60))}, [["fine"], ["slow"]]),
+        ({"a": query(range(60)), "end": dmon(range(50, 110))}, [["a"], ["end"]]),
+        ({"rank-1": query(range(1000)), "rank-2": query(range(1000), 1, "GPU-b")}, [["rank-1", "rank-2"]]),
+        ({"a": query(range(1000)), "b": query(range(90, 1090), 1, "GPU-b")}, [["a"], ["b"]]),
+        ({"a": query(range(1000)), "b": query(range(90, 1090), uuid="GPU-b")}, [["a"], ["b"]]),
+        (
+            {"a": query(range(60)), "b": query(range(100, 160)), "day": dmon(range(200)), "host": host(range(200))},
+            [["a", "day", "host"], ["b", "day", "host"]],
+        ),
+        (
+            {
+                "n1-gpu": query(range(60)),
+                "n2-gpu": query(range(60), uuid="GPU-b"),
+                "n1-host": host(range(60)),
+                "other": host(range(60)),
+            },
+            [["n1-gpu", "n1-host", "n2-gpu", "other"]],
+        ),
+    ],
+    ids=["jobs", "nodes", "GPUs", "recorders", "goes on", "end", "ranks", "late", "late node", "day", "hosts of nodes"],
+)
+def test_logs_of_a_folder(tmp_path: Path, logs: dict[str, str], expected: list[list[str]]) -> None:
+    write(tmp_path, ".log", **logs)
+    assert runs(tmp_path) == expected
+
+
+def node(seed: int, seconds: Iterable[int] = range(60), extra: str = "") -> str:
+    """Return a log of two GPUs of a machine that no column names; `seed` tells machines apart."""
+    lines = [f"timestamp, index, utilization.gpu [%], power.draw [W]{extra and f', {extra}'}"]
+    for at in seconds:
+        for gpu in (0, 1):
+            util, watts = (at * (7 + seed) + 13 * gpu) % 101, 200 + (at * seed + gpu) % 97
+            lines.append(f"{stamp(at)}, {gpu}, {util} %, {watts}.00 W{extra and ', 50'}")
+    return "\n".join([*lines, ""])
+
+
+def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) -> None:
+    write(tmp_path / "logs", **{f"node{seed}": node(seed) for seed in (2, 1, 3)})
+    run = read(tmp_path / "logs").run
+    assert [device.id for device in run.gpus] == [f"node{seed}/gpu:{gpu}" for seed in (1, 2, 3) for gpu in (0, 1)]
+    assert (run.name, run.quality.rows_kept, run.quality.accounted) == ("logs", 360, True)
+    assert any("several machines: node1, node2, node3." in note for note in run.quality.notes)
+    assert run.id == read(tmp_path / "logs", as_one_run=True).run.id
+
+
+@pytest.mark.parametrize(("model", "count"), [("NVIDIA A100-SXM4-40GB", 1), ("A100-SXM4-40GB", 1), ("NVIDIA L4", 2)])
+def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
+    names = {"a": (1, "NVIDIA A100-SXM4-40GB"), "b": (2, model)}
+    texts = {name: node(seed, extra="name").replace(", 50\n", f", {own}\n") for name, (seed, own) in names.items()}
+    write(tmp_path / "logs", **texts)
+    assert len(runs(tmp_path / "logs")) == count
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *(node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")),
+        node(2, range(8, 68)),
+    ],
+    ids=["later", "longer", "coarser", "other columns", "seconds later"],
+)
+def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
+    write(tmp_path / "logs", a=node(1), b=other)
+    assert runs(tmp_path / "logs") == [["a"], ["b"]]
+
+
+def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
+    write(tmp_path / "logs", a=node(1), b=node(2))
+    (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
+    assert runs(tmp_path / "logs") == [["a"], ["b"]]
+    write(tmp_path / "copies", a=node(1), b=node(1, range(55)))
+    assert [device.id for device in read(tmp_path / "copies").run.gpus] == ["gpu:0", "gpu:1"]
+
+
+def test_what_adds_to_any_node_or_has_no_zone_is_a_run_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
+    assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
+    zones = tmp_path / "zones"
+    write(zones, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
+    assert runs(zones) == [["a"], ["b"]]
+    assert runs(zones, tz="UTC") == [["a", "b"]]
+
+
+def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
+    write(tmp_path, n1=node(1), n2=node(2))
+    for more, count in (((), 2), (("--as-one-run",), 1)):
+        done = gpureport("analyze", "n1.csv", "n2.csv", *more, "--format", "json")
+        assert len(json.loads(done.out)["runs"]) == count
+    assert len(json.loads(gpureport("analyze", ".", "n2.csv", "--format", "json").out)["runs"]) == 2
+    write(tmp_path, ".log", gpu0=query(range(60)), gpu1=query(range(60), 1, "GPU-b"))
+    compared = json.loads(gpureport("compare", "gpu0.log", "gpu1.log", "--format", "json").out)
+    assert [step["label"] for step in compared["steps"]] == ["gpu0", "gpu1"]
+
+
+def test_a_companion_named_as_host_log(tmp_path: Path) -> None:
+    logs = {"gpu": query(range(60)), "copies": dmon(range(60)), "late": dmon(range(600, 700))}
+    gpu, copies, late = write(tmp_path, ".log", **logs)
+    joined = read(gpu, host=copies)
+    assert joined.run.id == read(copies, host=gpu).run.id != read(gpu).run.id
+    with pytest.raises(SourceError) as refused:
+        gpureport.read(gpu, host=late)
+    assert refused.value.where == str(late)
+    gpu.write_text("index, utilization.gpu [%]\n" + "0, 90 %\n" * 9)
+    with pytest.raises(SourceError) as refused:
+        gpureport.read(gpu, host=copies, interval=1.0)
+    assert refused.value.code == "joins_no_run"
+
+
+def test_finer_and_coarser_companions(tmp_path: Path) -> None:
+    write(tmp_path, ".log", slow=query(range(0, 60, 5)), fine=query(range(60)))
+    recording = read(tmp_path)
+    assert (Path(recording.run.sources[0].locator).stem, recording.run.interval) == ("fine", 1.0)
+    gpu, copies = write(tmp_path, ".log", gpu=query(range(0, 60, 10)), copies=dmon(range(60)))
+    rates = read(gpu, host=copies).series.column(RATE).to_numpy()
+    assert rates[1:-1] / rates[1] == pytest.approx([1, 2, 3, 4], rel=0.1)
+    gpu, copies = write(tmp_path, ".log", gpu=query(range(60)), copies=dmon(range(0, 30, 10)))
+    rates = read(gpu, host=copies).series.column(RATE).to_numpy()
+    assert len(set(rates[~np.isnan(rates)])) == 3
+    assert np.flatnonzero(np.isnan(rates)).tolist() == list(range(31, 60))
+
+
+def test_recordings_of_nodes_are_one_run_on_demand(tmp_path: Path) -> None:
+    for node in ("n1", "n2"):
+        write(tmp_path / node, ".log", gpu=query(range(60), uuid=f"GPU-{node}"), dmon=dmon(range(60)))
+    assert [run.run.name for run in gpureport.read(tmp_path)] == ["n1", "n2"]
+    joined = read(tmp_path, as_one_run=True)
+    assert [device.id for device in joined.run.devices] == ["n1/gpu:0", "n2/gpu:0"]
+    assert (joined.series.column(RATE).null_count, joined.run.quality.accounted) == (0, True)
+
+
+@settings(max_examples=6, deadline=None)
+@given(names=st.permutations("vwxyz"))
+def test_the_names_of_logs_never_matter(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    first, second, other = range(60), range(100, 160), query(range(60), 3, "GPU-3")
+    logs = (query(first), dmon(first), query(second), dmon(second), other)
+    folder = tmp_path_factory.mktemp("logs")
+    write(folder, ".log", **dict(zip(names, logs, strict=True)))
+    assert runs(folder) == sorted([sorted([names[0], names[1], names[4]]), sorted(names[2:4])])
+
+
+@pytest.mark.parametrize(("day", "zone", "sizes"), [(14, None, [1, 1]), (14, "UTC", [1, 2]), (15, "UTC", [1, 1])])
+def test_a_log_of_the_machine_that_names_a_zone(tmp_path: Path, day: int, zone: str | None, sizes: list[int]) -> None:
+    write(tmp_path, a=query(range(60)), b=query(range(1800, 1860)))
+    rows = (f" 5 0 0 21292 112652 3277128 0 0 29 75 77 55 43 4 53 0 0 2026-03-{day} 09:00:{s:02d}" for s in range(60))
+    (tmp_path / "host.txt").write_text(VMSTAT + "\n".join(rows) + "\n")
+    assert sorted(map(len, runs(tmp_path, tz=zone))) == sizes
+
+
+NAMES = {
+    "a/run.csv": "run",
+    "b/run.csv.gz": "run",
+    "c/gpu.csv": "c",
+    "d/nvidia-smi.log": "d",
+    "base/1/gpu.csv": "base/1",
+    "base/2026/03/gpu.csv": "base/2026/03",
+    "base/1-starved/gpu.csv": "1-starved",
+    "base/1.csv": "1",
+}
+
+
+def test_a_run_is_called_after_its_log_or_its_folder(tmp_path: Path, gpureport: Program) -> None:
+    for path, name in NAMES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(log())
+        assert read(tmp_path / path).run.name == name, path
+    (tmp_path / "gpu.csv").write_text(log())
+    (run,) = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)["runs"]
+    assert run["run"]["name"] == tmp_path.name
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["c1/starved/gpu.csv", "c2/starved/gpu.csv"], ["c1/starved", "c2/starved"]),
+        (["c1/run.csv", "c2/run.csv"], ["c1/run", "c2/run"]),
+        (["a/base/1/gpu.csv", "b/base/1/gpu.csv"], ["a/base/1", "b/base/1"]),
+        (["c1/same.csv", "c2/other.csv"], ["same", "other"]),
+    ],
+)
+def test_as_much_of_a_path_as_differs(tmp_path: Path, gpureport: Program, paths: list[str], names: list[str]) -> None:
+    for place, path in enumerate(paths):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(query(range(100 * place, 100 * place + 60)))
+    found = json.loads(gpureport("analyze", *paths, "--format", "json").out)["runs"]
+    assert [each["run"]["name"] for each in found] == names

@@ -90,16 +90,13 @@ def test_totals_and_limits_are_derived_from_shares_that_tell_them(store: Store, 
         assert gpu.memory_total_bytes is None
 
 
-def test_monitors_of_one_machine_are_kept_and_said(store: Store) -> None:
+def test_monitors_of_one_machine_and_one_that_counts_anew_after_a_pause(store: Store) -> None:
     one, other = monitored(TICKS), monitored([tick + 3_000 for tick in TICKS])
     found = recording(store(series={key: [*one[key], *other[key]] for key in one}))
     assert [device.id for device in found.run.devices] == ["gpu:0", "host"]
     assert len(found.rows_of("gpu:0")) == 18
     assert seconds(found, "gpu:0")[2:6] == [10.05, 13.05, 20.1, 23.1]
     assert "processes_told_by_steps" in codes(found)
-
-
-def test_a_monitor_that_counts_anew_after_a_pause_is_not_two(store: Store) -> None:
     one, later = monitored(TICKS[:4]), monitored([tick + 100_000 for tick in TICKS[:4]])
     found = recording(store(series={key: [*one[key], *later[key]] for key in one}))
     assert "processes_told_by_steps" not in codes(found)
@@ -136,7 +133,7 @@ def test_a_pause_and_an_amd_gpu(store: Store) -> None:
     assert column(found, "gpu:0", "extra_power_usage_percentage")[0] == "50"
 
 
-def test_what_has_no_place_is_kept_and_gpus_are_chosen(store: Store) -> None:
+def test_what_has_no_place_is_kept_and_what_is_no_number_counted(store: Store) -> None:
     values = {"gpu_0_utilization_percentage": 5.0, "gpu_0_temperature_celsius": 61.5, "fan": 3.0, "net/eth0": 1.0}
     found = recording(store(series=monitored(TICKS, values)))
     assert column(found, "gpu:0", "extra_temperature_celsius") == ["61.5"] * 9
@@ -145,9 +142,6 @@ def test_what_has_no_place_is_kept_and_gpus_are_chosen(store: Store) -> None:
     found = recording(store(series=monitored(TICKS, values)), gpus=(0, 2))
     assert [device.index for device in found.run.gpus] == [0, 2]
     assert rejected(found) == [("gpu_not_selected", 9)]
-
-
-def test_a_value_that_is_no_number_is_null_and_counted(store: Store) -> None:
     series = monitored(TICKS)
     series[USED] = [(series[USED][0][0], float("nan"), 0), *series[USED][1:]]
     found = recording(store(series=series))
@@ -155,7 +149,7 @@ def test_a_value_that_is_no_number_is_null_and_counted(store: Store) -> None:
     assert (USED, "not a number") in {(each.column, each.reason) for each in found.run.quality.absent_cells}
 
 
-def test_training_metrics_are_kept_with_step_and_time(store: Store) -> None:
+def test_training_metrics_work_params_and_tags_are_kept(store: Store) -> None:
     inf, nan = float("inf"), float("nan")
     points = ((0, 1.0, 0), (2000, inf, 2), (1000, nan, 1), (3000, -inf, 3), (500, 0.9, 2))
     loss = [(START + late, value, step) for late, value, step in points]
@@ -163,9 +157,6 @@ def test_training_metrics_are_kept_with_step_and_time(store: Store) -> None:
     assert [row["step"] for row in rows] == [0, 2, 1, 2, 3]
     assert [row["value"] for row in rows] == [1.0, 0.9, None, inf, -inf]
     assert {row["name"] for row in rows} == {"train/loss"}
-
-
-def test_work_is_counted_by_the_throughput_that_was_logged(store: Store) -> None:
     speed = [(START + 10_000 * place, 1000.0, place) for place in range(8)]
     other = [(time, 2.0, step) for time, _, step in speed]
     source = store(series=monitored(TICKS) | {"samples_per_second": speed, "batches": other})
@@ -173,9 +164,6 @@ def test_work_is_counted_by_the_throughput_that_was_logged(store: Store) -> None
     assert getattr(recording(source, throughput="batches").run.work, "amount", None) == pytest.approx(140)
     missing = recording(source, throughput="tokens")
     assert (missing.run.work, "no_work_metric" in codes(missing)) == (None, True)
-
-
-def test_params_and_tags_are_kept_without_those_of_mlflow(store: Store) -> None:
     tags = {"team": "vision", "mlflow.user": "ada", "mlflow.source.git.commit": "abc", "gpureport.report": "x"}
     tags["mlflow.autologging"] = "pytorch"
     run = recording(store(params={"lr": "0.1", "amp": ""}, tags=tags)).run

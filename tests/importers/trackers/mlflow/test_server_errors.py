@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import GpureportError
-from tests.importers.trackers.mlflow.servers import Answering, Reply, answering, free_port, listening
+from tests.importers.trackers.mlflow.servers import Reply, answering, free_port, listening
 from tests.importers.trackers.tracked import refused
 
 _VARIABLES = ("URI", "USERNAME", "PASSWORD", "TOKEN", "AUTH", "AWS_SIGV4", "INSECURE_TLS", "SERVER_CERT_PATH")
@@ -90,14 +90,11 @@ def test_refused_access_names_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(value in str(error) for value in ("somebody", "hunter2", "secret"))
 
 
-def _experiments(answer: Answering, first: list[Reply]) -> Answering:
-    return lambda *request: first.pop(0) if first else answer(*request)
-
-
 def test_an_overloaded_server_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)
-    with answering(_experiments(lambda *_: Reply(200, {}), [Reply(503, "busy")])) as url:
+    first = [Reply(503, "busy")]
+    with answering(lambda *_: first.pop() if first else Reply(200, {})) as url:
         error = asked(url)
     assert (error.code, pauses) == ("no_finished_run", [1.0])
     with answering(lambda *_: Reply(429, "busy")) as url:

@@ -160,11 +160,6 @@ def meant(source: Path) -> Meant:
     return found
 
 
-def test_by_default_every_finished_run_with_hardware_in_the_order_of_time(meant: Meant) -> None:
-    assert meant() == [1, 2, 3, 4, 10]
-    assert meant(latest=2) == [4, 10]
-
-
 def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
     names = ["run " + "9" * 5000, "run 010", "run 9", "run"]
     made = [Made(id=run_id(n), name=name, series=_HARDWARE, start=START + 10 - n) for n, name in enumerate(names)]
@@ -172,7 +167,9 @@ def test_runs_that_started_at_once_stand_by_name(tmp_path: Path) -> None:
     assert ids(database(tmp_path / "mlflow.db", made)) == [run_id(number) for number in (3, 2, 1, 0, 9)]
 
 
-def test_names_choose_runs_in_the_order_they_are_given(meant: Meant) -> None:
+def test_runs_are_those_that_ended_in_the_order_of_time_or_as_named(meant: Meant) -> None:
+    assert meant() == [1, 2, 3, 4, 10]
+    assert meant(latest=2) == [4, 10]
     for name, number in {
         "baseline": 1, run_id(2): 2, run_id(2)[:6]: 2, "still running": 5, "no hardware": 6, run_id(7): 7,
     }.items():  # fmt: skip

@@ -33,16 +33,12 @@ def field(place: int, value: bytes | int) -> bytes:
     return number(place << 3) + number(value)
 
 
-def double(place: int, value: float) -> bytes:
-    return number(place << 3 | 1) + struct.pack("<d", value)
-
-
 def scalar(value: Value) -> bytes:
     if isinstance(value, bool):
         return field(5, int(value))
     if isinstance(value, int):
         return field(3, value)
-    return double(1, value) if isinstance(value, float) else field(6, value.encode())
+    return number(1 << 3 | 1) + struct.pack("<d", value) if isinstance(value, float) else field(6, value.encode())
 
 
 def moment(microseconds: int) -> bytes:

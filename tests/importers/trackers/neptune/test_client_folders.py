@@ -80,7 +80,7 @@ def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     assert state(tmp_path) == before
 
 
-def test_logs_cut_or_damaged_keep_their_other_lines(tmp_path: Path) -> None:
+def test_logs_cut_damaged_or_uploaded_in_part_keep_their_other_lines(tmp_path: Path) -> None:
     given = folders.operations(RUN)
     place = folders.write(tmp_path, given, mode="async", put=len(given) + 14)
     log = place / "data-1.log"
@@ -95,14 +95,11 @@ def test_logs_cut_or_damaged_keep_their_other_lines(tmp_path: Path) -> None:
     (place / "data-1.log").write_text("\n".join(lines))
     found = recording(tmp_path / "torn")
     assert (rejected(found), found.run.quality.rejected[0].first_line) == ([("torn_line", 1)], 6)
-
-
-def test_a_log_whose_beginning_was_uploaded(tmp_path: Path) -> None:
     given = folders.operations(RUN)
-    place = folders.write(tmp_path, given[:60], mode="async", first=1201, put=1200 + len(given))
+    place = folders.write(tmp_path / "uploaded", given[:60], mode="async", first=1201, put=1200 + len(given))
     rest = [json.dumps({"obj": each, "version": number, "at": 1.0}) for number, each in enumerate(given[60:], 1261)]
     (place / "data-1261.log").write_text("\n".join(rest))
-    found = recording(tmp_path)
+    found = recording(tmp_path / "uploaded")
     assert "operations_uploaded" in codes(found)
     assert len(found.rows_of("gpu:0")) == 20
 
@@ -125,7 +122,7 @@ def test_older_shapes(tmp_path: Path, shape: str) -> None:
         assert len(recording(source).rows_of("gpu:0")) == 20
 
 
-def test_processes_of_one_run(tmp_path: Path) -> None:
+def test_processes_of_one_run_and_stages_recorded_as_runs(tmp_path: Path) -> None:
     other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/validation", start=START + 30 * TICK)
     folders.write(tmp_path, folders.operations(RUN), mode="async")
     place = folders.write(tmp_path / "x", folders.operations(other), mode="async")
@@ -133,18 +130,15 @@ def test_processes_of_one_run(tmp_path: Path) -> None:
     found = recording(tmp_path)
     assert [stage.name for stage in found.run.stages] == ["training", "validation"]
     assert len(found.rows_of("gpu:0")) == 25
-
-
-def test_stages_recorded_as_runs_are_grouped(tmp_path: Path) -> None:
     other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/preprocessing", start=START - 9 * TICK)
-    folders.write(tmp_path, folders.operations(RUN))
-    folders.write(tmp_path, folders.operations(other), run="aaaaaaaa-eb52-4187-b43c-3cb0bae4f42f")
-    assert len(recordings(tmp_path)) == 2
-    found = recording(tmp_path, group="pipeline")
+    folders.write(tmp_path / "stages", folders.operations(RUN))
+    folders.write(tmp_path / "stages", folders.operations(other), run="aaaaaaaa-eb52-4187-b43c-3cb0bae4f42f")
+    assert len(recordings(tmp_path / "stages")) == 2
+    found = recording(tmp_path / "stages", group="pipeline")
     assert found.run.name == "pipeline"
     assert [stage.name for stage in found.run.stages] == ["preprocessing", "training"]
     assert len(found.rows_of("gpu:0")) == 25
-    assert found.run.id not in {each.run.id for each in recordings(tmp_path)}
+    assert found.run.id not in {each.run.id for each in recordings(tmp_path / "stages")}
 
 
 def test_operations_that_take_back(tmp_path: Path) -> None:
@@ -163,25 +157,19 @@ def test_operations_that_take_back(tmp_path: Path) -> None:
     assert (dict(found.run.params), found.run.tags) == ({"parameters/batch_size": "64"}, (("node", "node-a"),))
 
 
-def test_monitoring_that_ended_early(tmp_path: Path) -> None:
+def test_monitoring_that_ended_early_values_twice_and_a_gauge_without_memory(tmp_path: Path) -> None:
     late = folders.floats("loss", [(START + 60 * TICK, 0.1)])
-    folders.write(tmp_path, [*folders.operations(RUN), *late])
-    found = recording(tmp_path)
+    folders.write(tmp_path / "late", [*folders.operations(RUN), *late])
+    found = recording(tmp_path / "late")
     assert found.run.ended == RUN.ticks[-1]
     assert "monitoring_ended" in codes(found)
-
-
-def test_two_values_at_one_time(tmp_path: Path) -> None:
     path = "monitoring/training/gpu_1"
-    folders.write(tmp_path, [*folders.operations(RUN), *folders.floats(path, [(RUN.ticks[3], 44.0)])])
-    found = recording(tmp_path)
+    folders.write(tmp_path / "twice", [*folders.operations(RUN), *folders.floats(path, [(RUN.ticks[3], 44.0)])])
+    found = recording(tmp_path / "twice")
     assert rejected(found) == [("another_value_at_the_same_time", 1)]
     assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
-
-
-def test_a_gauge_without_memory_cannot_be_restored(tmp_path: Path) -> None:
     kept = [each for each in folders.operations(RUN) if "gpu_memory" not in each["path"][-1]]
-    found = recording(folders.write(tmp_path, kept))
+    found = recording(folders.write(tmp_path / "bare", kept))
     assert found.run.quality.imputed_points == 0
     assert "zeros_missing" in codes(found)
 
@@ -209,17 +197,14 @@ def test_the_recipe_is_read(tmp_path: Path) -> None:
     assert found.run.quality.noise == 6
 
 
-def test_a_namespace_of_one_s_own_is_a_stage(tmp_path: Path) -> None:
-    databases.write(tmp_path, databases.recipe(VALUES, space="training"))
-    assert [stage.name for stage in recording(tmp_path).run.stages] == ["training"]
-
-
-def test_a_sample_that_failed_is_unknown(tmp_path: Path) -> None:
+def test_a_namespace_of_one_s_own_and_a_sample_that_failed(tmp_path: Path) -> None:
+    databases.write(tmp_path / "own", databases.recipe(VALUES, space="training"))
+    assert [stage.name for stage in recording(tmp_path / "own").run.stages] == ["training"]
     messages = databases.recipe(VALUES)
     power = {"runtime/monitoring/gpu/0/power_usage_watts": 100.0}
     messages.append(databases.snapshot(START + 30_000_000, step=6, append=power))
-    databases.write(tmp_path, messages)
-    assert column(recording(tmp_path), "gpu:0", "gpu_utilization_ratio")[-1] is None
+    databases.write(tmp_path / "failed", messages)
+    assert column(recording(tmp_path / "failed"), "gpu:0", "gpu_utilization_ratio")[-1] is None
 
 
 @pytest.mark.parametrize("open_log", [False, True])
@@ -283,7 +268,7 @@ def several(folder: Path) -> None:
         dumps.write(folder, dumps.run(schedule, run_id=run_id, singles=singles))
 
 
-def test_which_runs_are_meant(tmp_path: Path) -> None:
+def test_which_runs_are_meant_also_in_a_folder_with_a_hash_sign(tmp_path: Path) -> None:
     several(tmp_path)
     assert ids(tmp_path) == ["OPT-1", "OPT-10"]
     assert ids(tmp_path, runs="OPT-1") == ["OPT-1"]
@@ -303,22 +288,16 @@ def test_which_runs_are_meant(tmp_path: Path) -> None:
         ({"project": "other/x"}, "no_runs"),
     ):
         assert refused(tmp_path, **options).code == code, options
-
-
-def test_a_folder_with_a_hash_sign(tmp_path: Path) -> None:
     several(tmp_path / "a#b")
     assert ids(f"neptune:{tmp_path / 'a#b'}") == ["OPT-1", "OPT-10"]
     assert ids(f"neptune:{tmp_path / 'a#b'}#OPT-1") == ["OPT-1"]
 
 
-def test_hidden_folders_are_looked_into_where_they_are_named(tmp_path: Path) -> None:
+def test_hidden_folders_where_they_are_named_and_what_decides_the_id(tmp_path: Path) -> None:
     folders.write(tmp_path / "job" / ".neptune", folders.operations(Schedule(utilization=[[50.0] * 3])))
     assert refused(tmp_path / "job").code == "folder_of_client"
     assert ids(tmp_path / "job" / ".neptune") == [folders.RUN]
     assert ids(f"neptune:{tmp_path / 'job'}") == [folders.RUN]
-
-
-def test_what_decides_the_id_of_a_run(tmp_path: Path) -> None:
     rows = dumps.run(Schedule(utilization=[[50.0] * 3]))
     dumps.write(tmp_path / "a", rows)
     dumps.write(tmp_path / "b", rows)
@@ -412,7 +391,7 @@ def test_errors_are_one_line(gpureport: Program, tmp_path: Path) -> None:
             assert done.err.startswith(f"gpureport: {where}: "), done.err
 
 
-def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:
+def test_the_list_is_printed_and_a_store_is_claimed_by_one_tracker(gpureport: Program, tmp_path: Path) -> None:
     several(tmp_path / "data")
     done = gpureport("ingest", "--list", "data")
     lines = done.out.splitlines()
@@ -420,9 +399,6 @@ def test_the_list_is_printed(gpureport: Program, tmp_path: Path) -> None:
     assert lines[1].startswith("OPT-1  run 0  inactive  2026-03-14T09:26:53")
     assert not (tmp_path / ".gpureport").exists()
     assert gpureport("analyze", "neptune:data#OPT-1").code == 0
-
-
-def test_a_store_is_claimed_by_one_tracker(tmp_path: Path) -> None:
     several(tmp_path / "dump")
     folders.write(tmp_path / "local", folders.operations(Schedule(utilization=[[50.0] * 3])))
     databases.write(tmp_path / "scale", databases.recipe([50.0] * 3))

@@ -21,15 +21,12 @@ def test_the_export_of_los_angeles() -> None:
         assert found.training.equals(other.training)
 
 
-def test_every_recorded_folder() -> None:
+def test_every_recorded_folder_is_read_and_what_went_wrong_is_told() -> None:
     before = state(DATA)
     expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
     for name, runs in expected.items():
         assert len(recordings(DATA / name)) == runs
     assert state(DATA) == before
-
-
-def test_what_went_wrong_is_told() -> None:
     found = {each.run.stages[0].name: each for each in recordings(DATA / "offline-sample")}
     assert "monitoring_ended" in codes(found["gpulost"])
     devices = {name: len(each.run.gpus) for name, each in found.items()}
