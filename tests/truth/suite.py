@@ -72,11 +72,11 @@ def _one(folder: Path, name: str, interval: float, rng: np.random.Generator) -> 
 def log(folder: Path, script: Script, rng: np.random.Generator) -> dict[str, Any]:
     """Play a run and write its logs into a new folder; return its labels."""
     courses = [course(script, script.of(gpu), busy(script.of(gpu), rng), rng) for gpu in range(script.gpus)]
-    used = [used(script, blocks(played.busy, round(STEP / TICK)), rng) for played in courses]
+    held = [used(script, blocks(played.busy, round(STEP / TICK)), rng) for played in courses]
     times = readings.moments(script, rng)
     rows = [
-        readings.gpu(script, gpu, played=courses[gpu], used=used[gpu], times=times, rng=rng)
+        readings.gpu(script, gpu, played=courses[gpu], used=held[gpu], times=times, rng=rng)
         for gpu in range(script.gpus)
     ]
     readings.write(folder, script, rows, readings.host(script, rng) if script.host else None)
-    return labels.truth(script, courses, used)
+    return labels.truth(script, courses, held)

@@ -202,7 +202,7 @@ def _list_measurements(
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
         text = "Only with it can runs be compared fairly: add --work N:UNIT, such as --work 12000:batches."
-        yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "The amount of work is not known.")
+        yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "No amount of work was given.")
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
