@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -80,10 +80,6 @@ class Reading:
     def sizes(self) -> tuple[int, ...]:
         return tuple(file.size for file in self._files.values())
 
-    def watch(self, seen: Callable[[int], None]) -> None:
-        for file in self._files.values():
-            file.watch = seen
-
     @property
     def sources(self) -> tuple[Source, ...]:
         """The run's origin; unread parts are read for hashing."""
@@ -145,11 +141,8 @@ class Reading:
         """Return one whole log; a surveyed one gives its bytes for the source's."""
         from gpureport.importers.surveys import Log
 
-        file = self._files[each]
-        log = surveyed.pop(survey_key(each, options), None) or Log(each, options, file)
+        log = surveyed.pop(survey_key(each, options), None) or Log(each, options, self._files[each])
         log.given, self._files[each] = each, log.file
-        if log.file is not file:
-            file.watch(log.file.size)
         self._refuse_rejected_lines(log.outcome, each.locator)
         if self._outcomes:
             self._check_times(each, log.outcome)

@@ -87,7 +87,6 @@ class RawFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.account = ByteAccount()
-        self.watch: Callable[[int], None] = lambda _: None
         # bytes that were hashed
         self.hashed = 0
         self._state: FileState | None = None
@@ -115,9 +114,7 @@ class RawFile:
             return file.read(min(length, self.size))
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
-        for block in self._read(0, size):
-            self.watch(len(block))
-            yield block
+        return self._read(0, size)
 
     def _read(self, at: int, size: int) -> Iterator[bytes]:
         with raise_source_errors(self.path), self.path.open("rb", buffering=0) as file:

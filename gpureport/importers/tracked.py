@@ -1,6 +1,6 @@
 """One run of a tracker being read; attached logs replace its records of the devices they cover."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import sha256
@@ -111,9 +111,6 @@ class TrackedReading:
             what = f"points were rejected: {', '.join(f'{each.rows} {each.reason}{each.at}' for each in rejected)}"
             raise SourceError(self.locator, what, "leave out --strict", code="points_rejected")
         return tracked
-
-    def watch(self, seen: Callable[[int], None]) -> None:
-        """Take who wants to be told of bytes; none are counted."""
 
     @property
     def sources(self) -> tuple[Source, ...]:

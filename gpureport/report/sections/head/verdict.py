@@ -143,7 +143,7 @@ def _write_run_lead(
         whole = whole and f"{whole} of computing on {told.gpus}, "
         lost = f"That cost {whole}{display.percent(told.share)} of all GPU time."
     elif told is not None and not told.lost and lost:
-        lost = f"Apart from that, {display.lower_first(lost)}"
+        lost = f"Separately, {display.lower_first(lost)}"
     is_one_class = len(gpu_time.lost_seconds_by_class(analyses)) == 1
     if told is not None and len(runs) > 1 and lost:
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)

@@ -228,6 +228,13 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
+    # of a whole run as the table of GPUs has it, which counts the time of jobs alone
+    stated = [
+        each.metric(name) for each in run.analysis.statistics if each.device == device.id for name in signal.metrics
+    ]
+    shown = mean[~np.isnan(mean)]
+    if len(shown) and view.edges[0] <= 0 and view.edges[-1] >= run.seconds:
+        shown = np.array([each.mean * signal.factor for each in stated if each][:1] or shown)
     return SignalPanel(
         quantity=signal.label,
         label=f"{label}, {format_value(signal, low, bare=True)} to {format_value(signal, high)}",
@@ -242,7 +249,7 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
         is_filled=signal.is_filled,
         is_alert=is_alert,
         is_of_host=signal.is_of_host,
-        note=display.join(_describe(signal, view.kind, mean, peak, (usual, meanwhile)), limit_text, by=", "),
+        note=display.join(_describe(signal, view.kind, shown, peak, (usual, meanwhile)), limit_text, by=", "),
     )
 
 
@@ -280,9 +287,9 @@ def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float |
 
 
 def _describe(
-    signal: Signal, kind: str, mean: FloatArray, peak: float, change: tuple[float | None, float | None]
+    signal: Signal, kind: str, known: FloatArray, peak: float, change: tuple[float | None, float | None]
 ) -> str:
-    (usual, meanwhile), known, when = change, mean[~np.isnan(mean)], _TIMES.get(kind, "meanwhile")
+    (usual, meanwhile), when = change, _TIMES.get(kind, "meanwhile")
     if not len(known):
         return ""
     if signal in {TEMPERATURE, MEMORY}:
