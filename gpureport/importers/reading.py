@@ -254,7 +254,8 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
     if logs[0] == "-":
         return "standard input"
     # several are called what a log is called that the folder says more of
-    return derive_name(logs[0] if len(logs) == 1 else f"{commonpath([Path(log).resolve().parent for log in logs])}/gpu")
+    folder = Path(commonpath([Path(log).resolve().parent for log in logs]))
+    return derive_name(logs[0] if len(logs) == 1 or not folder.name else f"{folder}/gpu")
 
 
 def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:

@@ -3,7 +3,6 @@
 import bz2
 import codecs
 import errno
-import gzip
 import lzma
 import re
 import zlib
@@ -12,8 +11,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from io import BufferedReader, RawIOBase, StringIO
+from io import RawIOBase, StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,42 +153,65 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Bytes that are unpacked at once, and that damage may cost."""
+"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
+_XZ_MEMORY = 256 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_UNPACKERS: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b\x08": lambda packed: gzip.GzipFile(fileobj=packed),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\0": lzma.LZMAFile,
-    _ZSTD: lambda packed: pa.CompressedInputStream(pa.PythonFile(packed, "r"), "zstd"),
+_DECODERS: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY),
 }
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
 _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
 
+def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    """Yield the content of concatenated members; NUL bytes between them are padding."""
+    decoder = _DECODERS[magic]()
+    for chunk in chunks:
+        left = chunk
+        while left := left.lstrip(b"\0") if decoder.eof else left:
+            if decoder.eof:
+                if not magic.startswith(left[: len(magic)]):
+                    account.damage = "followed by other bytes"
+                    return
+                decoder = _DECODERS[magic]()
+            try:
+                yield decoder.decompress(left)
+            except (zlib.error, OSError, lzma.LZMAError) as error:
+                account.damage = f"damaged ({error})"
+                return
+            left = decoder.unused_data
+    if not decoder.eof:
+        account.damage = "cut"
+
+
 class _Chunks(RawIOBase):
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
+        self.ended = False
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def read(self, _: int = -1) -> bytes:
         chunk = next(self._chunks, b"")
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+        self.ended = not chunk
+        return chunk
 
 
-def _unpack(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    stream = _UNPACKERS[magic](BufferedReader(_Chunks(chunks), _CHUNK))
+def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
+    source = _Chunks(chunks)
+    stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
     try:
-        while part := stream.read1(_CHUNK if magic == _ZSTD else BLOCK):
-            yield part
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
-        is_cut = isinstance(error, EOFError) or "Truncated" in str(error)
-        account.damage = "cut" if is_cut else f"damaged ({error})"
+        while out := stream.read(_CHUNK):
+            yield out
+    except (OSError, pa.ArrowException) as error:
+        account.damage = "cut" if source.ended else f"damaged ({error})"
 
 
 def archive_kind(file: RawFile) -> str | None:
+    """Return which kind of archive of files, compressed or not, a file is, else None."""
     head = file.first_bytes()
     plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
     if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
@@ -197,14 +220,15 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content, unpacked as far as it is whole; the account says what is damaged."""
-    magic = next((magic for magic in _UNPACKERS if file.first_bytes().startswith(magic)), b"")
+    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
+    magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
         return
-    most = max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
+    chunks, most = file.blocks(_CHUNK), max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
+    unpacked = _unpack_zstd(chunks, file.account) if magic == _ZSTD else _unpack_members(magic, chunks, file.account)
     held, done = bytearray(), 0
-    for part in _unpack(magic, file.blocks(_CHUNK), file.account):
+    for part in unpacked:
         held += part
         done += len(part)
         if done > most:

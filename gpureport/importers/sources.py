@@ -87,7 +87,7 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
     if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
         what = "the file is empty, or holds nothing but blank lines or NUL bytes"
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
-    found = IMPORTERS[kind] if kind else _recognise(file, head, beside=beside)
+    found = (IMPORTERS[kind] if kind in IMPORTERS.kinds else None) if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
         hint = "unpack it and give the files in it, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")

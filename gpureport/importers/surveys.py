@@ -6,6 +6,7 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -65,9 +66,10 @@ class Log:
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
-        if self.held + sum(log.held for log in surveyed.values() if log is not None) > _MOST_HELD:
+        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
             self.held = 0
         self._tables = tables if self.held else None
+        _holding.add(self)
         self.node: str | None = None
         recorded = read_run_file(given.path.parent) if name_log(given.path) else None
         self.machine = recorded.host if recorded else ""
@@ -93,6 +95,9 @@ class Log:
         """Each device's times, and a number for each row."""
         tables = self._tables or self._read_again()
         return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
+
+
+_holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
@@ -139,13 +144,13 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether times are comparable: both UTC, neither, counted, or moved by `tz`."""
-    counted = one.quality.synthetic_time or other.quality.synthetic_time
-    return tz is not None or counted or (one.timezone is None) == (other.timezone is None)
+    """Return whether times are comparable: both UTC, neither, or moved by `tz`."""
+    return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
 def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: str | None) -> None:
-    if not have_one_clock(base, outcome, tz):
+    is_counted = base.quality.synthetic_time or outcome.quality.synthetic_time
+    if not is_counted and not have_one_clock(base, outcome, tz):
         what = f"its times are {outcome.timezone or 'local'}, those of {first} are {base.timezone or 'local'}"
         hint = "give the zone of the local times with --tz, such as Europe/Berlin"
         raise SourceError(locator, what, hint, code="times_not_comparable")

@@ -195,8 +195,8 @@ def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
     # by writer, the longest waiting first
     last: dict[int, int] = {}
     for place, step in enumerate(steps.tolist()):
-        lower = {writer: known for writer, known in last.items() if known < step}
-        found[place] = writer = max(lower, key=lower.__getitem__, default=len(last))
+        waiting = [writer for writer, known in last.items() if known == step - 1]
+        found[place] = writer = next(iter(waiting or [one for one, known in last.items() if known < step]), len(last))
         last.pop(writer, None)
         last[writer] = step
     return found

@@ -226,7 +226,7 @@ class Server(Store):
         with self._expect_fields():
             found = self.ask("artifacts/list", {"run_id": run.id, "path": stores.ARTIFACT_FOLDER}).get("files", ())
             names = sorted(each["path"] for each in found if not each.get("is_dir"))
-        logs = (name for name in names if name.lower().endswith(stores.LOG_SUFFIXES))
+            logs = [name for name in names if name.lower().endswith(stores.LOG_SUFFIXES)]
         return {name: self._copy(run, name, make_temporary_folder()) for name in logs}
 
     def _copy(self, run: RunInfo, name: str, folder: Path) -> Path:

@@ -134,7 +134,9 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
-_LABELS = "select cast(key as text), cast(coalesce(value, '') as text) from {} where run_uuid = ? order by key"
+_LABELS = (
+    "select cast(coalesce(key, '') as text), cast(coalesce(value, '') as text) from {} where run_uuid = ? order by key"
+)
 _POINTS = """
     select key, is_nan, timestamp, value, step from metrics
     where run_uuid = :run and (:beginning = '' or key glob :beginning || '*')
@@ -155,7 +157,11 @@ class Database(LocalStore):
         self, experiment: str | None = None, wanted: str | None = None, run_id: str | None = None
     ) -> list[RunInfo]:
         with _open(self.path) as connection:
-            known = dict(connection.execute("select cast(experiment_id as text), cast(name as text) from experiments"))
+            known = dict(
+                connection.execute(
+                    "select cast(experiment_id as text), cast(coalesce(name, '') as text) from experiments"
+                )
+            )
             ids = find_experiments(self.where, known, experiment)
             rows = connection.execute(_RUNS, {"run": run_id})
             said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
@@ -186,7 +192,7 @@ _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
 _RUN_ID = re.compile("[0-9a-f]{32}")
 # a long value goes on in lines that are indented
 _ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
-_NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?|inf|nan)"
+_NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?|inf(?:inity)?|nan)"
 _POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?", re.ASCII | re.IGNORECASE)
 
 

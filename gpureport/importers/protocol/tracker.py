@@ -258,8 +258,8 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
 
     Monitoring that is on everywhere records the same hardware for a run and those nested in it.
     """
-    ended = (run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or "")))
-    found = {run.id: run for run in ended if run.hardware or run.fault is not None}
+    ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
+    found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:
         raise SourceError(where, "it holds no run", "name another store or experiment", code="no_finished_run")
     if not found:
@@ -267,4 +267,5 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
         what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"
         hint = f"--list shows the runs{'' if lacking else '; --run reads one whatever it holds'}"
         raise SourceError(where, what, hint, code="no_finished_run")
-    return [run for run in found.values() if run.parent not in found]
+    ids = {run.id for run in found}
+    return [run for run in found if run.parent not in ids]

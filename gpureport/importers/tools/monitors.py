@@ -5,7 +5,7 @@ the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a n
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -131,13 +131,17 @@ _EMPTY = {"", "nan", "NaN", "null", "None"}
 
 @tools.form
 def read_columns(
-    lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], _Table | None]
+    lines: Iterable[str],
+    first: int,
+    account: Account,
+    find: Callable[[list[str]], _Table | None],
+    without: Container[str] = ("",),
 ) -> Iterator[tools.Record]:
-    """Yield what each row says of each GPU, and of the machine; cells may be empty."""
+    """Yield what each row says of each GPU, and of the machine; some texts stand for an empty cell."""
     for number, (time, columns), row in tools.table_rows(lines, first, account, find):
-        loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in _EMPTY]
+        loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in without]
         others = (column for column in columns if column[1:3] != (None, _CORE))
-        devices = tools.take_row(account, others, row, _EMPTY)
+        devices = tools.take_row(account, others, row, without)
         cores = [tools.parse_cell(row[place], "%", "cpu_utilization_ratio") for place in loads]
         if cores and None not in cores:
             devices.setdefault(None, {}).update(describe_cores([load or 0.0 for load in cores]))
@@ -155,6 +159,7 @@ _WANDB_HEADING = re.compile(
     r"|(cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
     re.ASCII,
 )
+_TIMES = "_timestamp", "timestamp"  # of W&B
 _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
 
 
@@ -166,8 +171,10 @@ def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: t
             gpu, name = int(match[1]) if match[1] else None, match[match.lastindex] if match.lastindex else _CORE
             others.append((place, gpu, name, ("", "") if gpu is None else meanings.get(name, ("", ""))))
     known = any(target or (gpu is not None and name == _ALLOCATED) for _, gpu, name, (target, _) in others)
-    time = next((place for place, heading in enumerate(header) if is_time_heading(heading)), None)
-    is_whole = time is not None or "_runtime" in header or pattern is _LIGHTNING_HEADING
+    is_logged = pattern is _LIGHTNING_HEADING
+    times = filter(is_time_heading, header) if is_logged else (name for name in _TIMES if name in header)
+    time = next(map(header.index, times), None)
+    is_whole = time is not None or "_runtime" in header or is_logged
     return (time, others) if known and is_whole else None
 
 
@@ -249,7 +256,8 @@ _SNAPSHOT = "gpustat --json", _opens("query_time", "gpus"), _QUERIED
 _WINDOWS = "nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop
 _find_events = partial(_find_devices, pattern=_WANDB_HEADING, meanings=tools.WANDB)
 _find_logged = partial(_find_devices, pattern=_LIGHTNING_HEADING, meanings=tools.LIGHTNING)
-_EVENTS = "W&B system metrics", partial(tools.has_header, _find_events), partial(read_columns, find=_find_events)
+_read_events = partial(read_columns, find=_find_events, without=_EMPTY)
+_EVENTS = "W&B system metrics", partial(tools.has_header, _find_events), _read_events
 GPUSTAT = tools.ToolLog(kind="gpustat", title="gpustat", forms=(_SNAPSHOT,))
 NVITOP = tools.ToolLog(kind="nvitop", title="nvitop", forms=(_WINDOWS,))
 WANDB = tools.ToolLog(kind="wandb", title="Weights & Biases", forms=(_EVENTS,))
