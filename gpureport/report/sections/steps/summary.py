@@ -106,7 +106,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 def _describe_step_change(base: Step, step: Step) -> str:
     """Return what a step of two words or more changed: `more loader workers` of `2-more-workers`."""
-    words = re.split(r"[-_\s]+", re.sub(r"^[\W\d_]+", "", display.clean(step.label)))
+    words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
     losses = [gpu_time.lost_seconds_by_class(side.analyses) for side in (base, step)]
