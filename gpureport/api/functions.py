@@ -65,8 +65,8 @@ def read(  # noqa: PLR0913 - each option is given by name
         gpus_per_tick: number of GPUs of a log in which no column distinguishes them.
         column_map: TOML file that says what the columns of an unknown table mean.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
-            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. One that cannot be read
-            where others can is a `UserWarning`.
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. A run that
+            cannot be read where others can is a `UserWarning`.
         mlflow_raw_times: whether system metrics of MLflow stay at the times they were logged at.
 
     Raises:
@@ -159,9 +159,9 @@ def analyze(
         recording: the run, as `read` returns it.
         select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
         ignore: kinds not to look for.
-        settings: a `gpureport.toml`, or its content as a dict: `{"prices": {"gpu_hour": 2.49, "currency": "EUR",
-            "date": "2026-11-01"}}`; defaults without it: no file of the working directory is read. Secrets that it
-            names are replaced from then on. One that can no longer be set is a `UserWarning`.
+        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
+            2.49, "currency": "EUR", "date": "2026-11-01"}}`; defaults without it: no file of the working directory is
+            read. Secrets that it names are replaced from then on. A setting that is gone is a `UserWarning`.
 
     Raises:
         SettingsError: when a kind or a setting is unknown.
@@ -208,7 +208,8 @@ def compare(
             a dict of steps: `{"before": [run, run], "after": run}`. A run without a label is a step of its own.
         throughput: training metric that counts the work done, whatever its name.
         by: what makes a step of a list, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand
-            in the order of their values; those of `"folder"` by their first numbers, or else by start.
+            in the order of their values; those of `"folder"` by the numbers that names of
+            folders begin with, else by the start of their first runs. A dict names its steps itself.
         better: which way training metrics get better whose names do not say: `{"my_metric": "higher"}`, or `"lower"`.
         target: value a training metric is to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 

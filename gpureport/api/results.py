@@ -199,13 +199,16 @@ class Comparison(ComparisonResult):
         metric: str = "gpu_utilization_ratio",
         axes: "Axes | None" = None,
     ) -> "Axes":
-        """Draw one figure with matplotlib, or raise ValueError where there is none of that name.
+        """Draw one figure with matplotlib.
 
         Args:
             figure: `changes` of the last step against the first in per cent, with intervals; `gpu_time` of each step by
                 class; `overlay` of a signal of the first run of each step.
             metric: the column of the series that `overlay` draws.
             axes: axes to draw into; those of a new figure when None.
+
+        Raises:
+            ValueError: when there is no such figure.
         """
         if figure not in _FIGURES:
             msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"

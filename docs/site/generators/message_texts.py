@@ -31,7 +31,6 @@ _ERRORS = (
     "wrong",
 )
 _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
-    "LimitError": (0, 1),
     "UsageError": (0,),
     "BadParameter": (0,),
     "RefusedError": (0,),
