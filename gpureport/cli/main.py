@@ -186,7 +186,6 @@ def main(args: list[str] | None = None) -> None:
             _use_own_secrets(own)
             code = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session) or 0
     except BrokenPipeError:
-        # the reader closed the pipe
         sys.stderr.close()
         sys.exit(0)
     except (click.Abort, KeyboardInterrupt):
@@ -201,6 +200,9 @@ def main(args: list[str] | None = None) -> None:
 def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
     if isinstance(error, OSError):
         what, hint = error.strerror or str(error), getattr(error, "hint", "check permissions and free space")
+        if not error.filename:
+            # what standard output could not take is not written once more at the end
+            sys.stdout = io.StringIO()
         error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
     code, status, message = getattr(error, "code", ""), Exit.USAGE, str(error)
     if isinstance(error, click.ClickException):
@@ -219,7 +221,6 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
         trace = error.trace if isinstance(error, InternalError) else redact_text(traceback.format_exc())
         click.echo(trace, err=True, nl=False)
     if debug and code:
-        # it stays when the sentence changes
         click.echo(f"code: {code}", err=True)
     if isinstance(error, SourceError):
         print_source_error(error)
@@ -230,8 +231,8 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
 
 def _find_called(arguments: Sequence[str]) -> str:
     words = [argument for argument in arguments if not argument.startswith("-")]
-    names = (" ".join(words[:2]), *words[:1])
-    return " ".join(["gpureport", *(name for name in names if name in table.COMMANDS)][:2])
+    known = [name for name in (" ".join(words[:2]), *words[:1]) if name in table.COMMANDS]
+    return " ".join(["gpureport", *known[:1]])
 
 
 def _use_own_secrets(arguments: Sequence[str]) -> None:
