@@ -64,6 +64,12 @@ def held() -> gpureport.Analysis:
     return runs.with_findings(divided(computing=600), replace(made, evidence=(used,)))
 
 
+def drivers(*named: str) -> Recording:
+    made = run(gpus=len(named))
+    gpus = [replace(gpu, driver=driver) for gpu, driver in zip(made.run.devices, named, strict=False)]
+    return replace(made, run=replace(made.run, devices=(*gpus, *made.run.devices[len(named) :])))
+
+
 PAUSES = np.tile([70.0, 60.0, 66.0, 64.0], 75)
 MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a busy run": (lambda: divided(computing=600), "healthy", "lost 0%"),
@@ -88,6 +94,12 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "low use after start-up": (lambda: testing.recording(util=[*np.zeros(9), *PAUSES[:60]]), "cause_unknown", "65%"),
     "a tenth without data": (lambda: divided(computing=540, no_samples=60), "partly_observed", "10%"),
     "mostly not assessed": (lambda: testing.recording(util=np.tile([90.0, 80.0], 60)), "few_checks", "27 more"),
+    "waits that only the training log shows": (
+        lambda: with_training(run(), [(float(at), "data_wait_ratio", 0.56) for at in range(0, 600, 10)]),
+        "few_checks",
+        "56%",
+    ),
+    "two machines in one log": (lambda: drivers("450.57", "460.27"), "healthy", "450.57 and 460.27"),
     "nothing assessed": (lambda: gpureport.analyze(run(), select="cpu_bound"), "nothing_assessed", ""),
     "no GPU": (without_gpu, "no_gpu", ""),
     "no utilisation": (lambda: run(util=np.nan), "no_utilisation", "cannot be told"),

@@ -22,7 +22,7 @@ REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job without signs of training."""
 WAITING, DATA = "data_wait_ratio", "data"
 """The share of an iteration spent on loading data, and the cause of low use it shows."""
-_MUCH = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
+LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
 _HALF = 0.5  # of moments
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
@@ -137,7 +137,7 @@ def data_wait_share(recording: Recording) -> float | None:
     named = _find_text(recording.training.column("name"), WAITING)
     values = columns.floats(recording.training.column("value"))[named]
     share = float(np.median(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
-    return share if share >= _MUCH else None
+    return share if share >= LONG_WAIT else None
 
 
 def find_steps(recording: Recording, within: Interval | None = None) -> tuple[IntArray, FloatArray] | None:

@@ -55,7 +55,8 @@ class VerdictCode(StrEnum):
     CAUSE_UNKNOWN = "cause_unknown"  # GPUs were little used, and the log doesn't show why
     # no problem, but a part of the time holds no utilisation
     PARTLY_OBSERVED = "partly_observed"
-    FEW_CHECKS = "few_checks"  # no problem, but fewer checks were assessed than were not
+    # no problem, but fewer checks were assessed than were not, or the training log counts long waits for data
+    FEW_CHECKS = "few_checks"
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"

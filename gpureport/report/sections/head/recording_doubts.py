@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from gpureport.analysis import phrases
+from gpureport.analysis.job.events import DATA, LONG_WAIT, WAITING
 from gpureport.analysis.results import Analysis, Job
 from gpureport.comparison import chain, gains
 from gpureport.comparison.chain import Comparison
@@ -17,7 +20,7 @@ from gpureport.report.runs.report_run import format_time
 from gpureport.report.wording import display
 from gpureport.report.wording.reasons import describe_state
 from gpureport.report.wording.scales import name_work
-from gpureport.report.wording.words import clean_name, list_labels
+from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
@@ -38,6 +41,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
         _describe_unfinished(recorded),
         _describe_few_samples(runs),
         *_list_doubts_on_runs(runs),
+        describe_data_waits(runs),
     )
     return tuple(filter(None, (*told, *_list_doubts_on_gpus(comparison.steps[-1].analyses))))
 
@@ -121,6 +125,22 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
         said = f"The clock went back by {display.duration(seconds)}{whose}"
         yield f"{said}: times after that are repaired, and may be off."
+
+
+def describe_data_waits(runs: Sequence[SampledRun]) -> str:
+    # where they explain low use, a finding says so
+    silent = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
+    curves = [curve.known for run in silent for curve in run.training if curve.name == WAITING]
+    share = max((float(np.median(known)) for known in curves if len(known)), default=0.0)
+    said = f"The training log says that {display.percent(share)} of each iteration was waiting for data."
+    return said if share >= LONG_WAIT else ""
+
+
+def describe_drivers(analysis: Analysis) -> str:
+    drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
+    named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
+    said = f"The GPUs have different drivers ({display.join_words(named)}), so the log is of several machines"
+    return f"{said}: read one log per machine." if named else ""
 
 
 def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:

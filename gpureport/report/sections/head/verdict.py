@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.analysis import phrases
 from gpureport.analysis.doubts import SURE_READINGS
-from gpureport.analysis.results import NOTABLE, Analysis
+from gpureport.analysis.results import NOTABLE
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
 from gpureport.comparison.chain import Comparison
@@ -62,7 +62,7 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
         if told is not None:
             sentence, code, kind = write_headline(told), VerdictCode.FINDING, told.finding.kind
         else:
-            sentence, code = reason or _describe_without_finding(last.analyses, findings)
+            sentence, code = reason or _describe_without_finding(last, findings)
         details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     doubts = doubted.describe_doubts(comparison)
@@ -101,7 +101,8 @@ def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
     return replace(verdict, details=(*verdict.details, f"{start}: {display.lower_first(actions[0].title)}."))
 
 
-def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) -> tuple[str, VerdictCode]:
+def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, VerdictCode]:
+    analyses = step.analyses
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
     computing, share = losses.describe_computing(analyses), sum(lost.values()) / held if held else 0.0
@@ -120,9 +121,9 @@ def _describe_without_finding(analyses: Sequence[Analysis], findings: Findings) 
     if unseen > gains.UNSEEN_RATIO:
         said = f", but {display.percent(unseen)} of the GPU time holds no utilisation"
         code = VerdictCode.PARTLY_OBSERVED
-    elif findings.missing > findings.judged:
+    elif findings.missing > findings.judged or doubted.describe_data_waits(step.runs):
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
-        said += f"; {findings.missing} more could not be assessed"
+        said += f"; {findings.missing} more could not be assessed" if findings.missing else ""
     elif pauses >= NOTABLE:
         said, code = f"; short pauses take {display.percent(pauses)} of the time", VerdictCode.SHORT_PAUSES
     if said:
@@ -135,6 +136,7 @@ def _write_run_lead(
 ) -> Iterator[str]:
     analyses = [run.analysis for run in runs]
     yield from list(doubted.list_rejections([analysis.run for analysis in analyses]))[:1]
+    yield from map(doubted.describe_drivers, analyses)
     if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
         return
     lost = losses.describe_loss(analyses)
