@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -168,19 +167,6 @@ def neptune() -> list[Analysis]:
 
 @pytest.mark.tracker
 @needs_trackers
-def test_twenty_seconds_are_no_step(mlflow: list[Analysis]) -> None:
-    for pair in permutations(mlflow, 2):
-        found = compared(*pair).deltas
-        assert {each.verdict for each in found} == {Verdict.NOT_ENOUGH_DATA}
-        assert {reason(each) for each in found if each.difference is not None} == {"observed_time"}
-    resumed = checks(mlflow[0], mlflow[2])
-    assert resumed["coverage"]["after"] == pytest.approx(0.66, abs=0.01)
-    assert (resumed["coverage"]["reason_code"], resumed["coverage"]["touches"]) == ("coverage", ["energy_joules"])
-    assert (resumed["work_unit"]["before"], resumed["work_unit"]["after"]) == ("samples", None)
-
-
-@pytest.mark.tracker
-@needs_trackers
 def test_trackers_are_not_set_against_each_other(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
     failed = {name: each for name, each in checks(mlflow[1], neptune[0]).items() if each["comparable"] is False}
     said = {
@@ -217,13 +203,3 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[Analysis]
     other = compared(log, neptune[1])
     assert {reason(delta(other, metric)) for metric in (MEMORY, IDLE)} == {"source_kind"}
     assert delta(other).interval is not None
-
-
-@pytest.mark.tracker
-@needs_trackers
-def test_a_run_of_a_tracker_against_itself(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
-    """No difference is shown in anything it recorded; of less than 20 s nothing is said."""
-    for one in (*mlflow, *neptune):
-        recorded = [each for each in compared(one, one).deltas if each.difference is not None]
-        expected = Verdict.NOT_ENOUGH_DATA if one in mlflow else Verdict.NO_CLEAR_CHANGE
-        assert {(each.verdict, each.difference) for each in recorded} == {(expected, 0.0)}
