@@ -171,11 +171,6 @@ def test_what_cannot_be_used_is_one_line(
     assert not (folder / "r.pdf").exists()
 
 
-def test_folders_of_templates_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("report", SAMPLE, "-o", "r.html", "--templates", str(folder)) == 2
-    assert "[report]" in capsys.readouterr().err
-
-
 def count_pixels(path: Path, colour: tuple[int, int, int]) -> int:
     """Return how many points of the first page, 72 to an inch, have a colour."""
     points = mpl.image.imread(pdf_reading.draw_first_page(path))[:, :, :3]

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 import gpureport
 from gpureport import Analysis
-from gpureport.testing import Device, Finding, NotJudged, Source, Verdict, Work, finding
+from gpureport.testing import Device, Finding, NotJudged, Verdict, Work, finding
 from tests.genuine import TRACKERS, needs_trackers
-from tests.statistics.runs import IDLE, MEMORY, PER_WORK, compared, delta, document, judged, level, made, reason
+from tests.statistics.runs import IDLE, MEMORY, PER_WORK, compared, delta, document, judged, made, reason
 
 H100 = Device(
     id="gpu:0", index=0, model="NVIDIA H100 80GB HBM3", driver="550.54", power_limit_watts=700.0, power_window="1 s"
@@ -195,11 +194,3 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[Analysis]
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
     assert not [name for name, check in checks(*neptune).items() if check["comparable"] is False]
-    # memory and idle share are refused for their recorder
-    gpu = Device(id="gpu:0", index=0, memory_total_bytes=24 * 2**30, power_limit_watts=300.0)
-    source = Source(kind="nvidia_smi", locator="log.csv", sha256="0")
-    util = np.stack([level(60, 200, k) for k in range(2)])
-    log = made("log", util=util, memory=12.5, device=gpu, info={"sources": (source,)})
-    other = compared(log, neptune[1])
-    assert {reason(delta(other, metric)) for metric in (MEMORY, IDLE)} == {"source_kind"}
-    assert delta(other).interval is not None

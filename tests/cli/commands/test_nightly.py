@@ -165,8 +165,6 @@ def test_a_verbose_ingest_says_what_each_column_became(gpureport: Program, tmp_p
     ]
     again = gpureport("-v", "ingest", "gpu.csv")
     assert (again.code, "column " in again.out) == (0, False)
-    gone = gpureport("--debug", "ingest", "gpu.csv", "--explain")
-    assert (gone.code, "code: gone_option" in gone.err) == (2, True)
 
 
 UTILISATION = "gpu_utilization_ratio"
