@@ -123,8 +123,7 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
     labels = [step["label"] for step in document["steps"]]
     for place, step in enumerate(document["steps"]):
         tags = {"step": step["label"], "judged_by": document["primary"]}
-        if place:
-            tags |= _describe_changes(document, labels[: place + 1])
+        tags |= _describe_changes(document, labels[: place + 1]) if place else {}
         for run in step["runs"]:
             located = (each["locator"] for each in run["sources"] if each["kind"] == "mlflow")
             run_id = next((locator.rpartition("#")[2] for locator in located if "#" in locator), None)
@@ -193,11 +192,16 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
     # what is published stands at step 0, so the latest value counts
     published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
     latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
-    metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
-    tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
-    outdated = [key for name in _TAGS.split() if (key := f"{PUBLISHED_PREFIX}{name}") in present and key not in tags]
-    metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}
-    tags = {key: text for key, text in tags.items() if present.get(key) != text}
+    metrics, tags = (
+        {
+            f"{PUBLISHED_PREFIX}{name}": value
+            for name, value in new.items()
+            if old.get(f"{PUBLISHED_PREFIX}{name}") != value
+        }
+        for new, old in ((figures.metrics, latest), (figures.tags, present))
+    )
+    outdated = [f"{PUBLISHED_PREFIX}{name}" for name in _TAGS.split() if name not in figures.tags]
+    outdated = [key for key in outdated if key in present]
 
     def log(mlflow: Any, client: Any) -> None:
         if metrics or tags:
