@@ -32,34 +32,30 @@ _LOGIN = {
     "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
 }
 _NETWORK = "check the network, AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT where you set it, and run it again"
-_SIGNS = {
-    "no_such_bucket": "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist",
-    "not_logged_in": "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
-    "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED",
-    "access_denied": "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403",
-    "other_region": "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301",
-    "no_answer": "Timeout was reached",
-    "no_connection": "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE",
-}
-"""Words in the clients' long texts, by the code of what they mean; the first match counts."""
-_PROBLEMS = {
-    "no_such_bucket": ("there is no such bucket", "create it, or check its name"),
-    "not_logged_in": ("the credentials are missing or not valid", ""),
-    "access_denied": ("access is denied", ""),
-    "other_region": ("the bucket is in another region", "set AWS_REGION to the region of the bucket"),
-    "no_answer": ("it does not answer", _NETWORK),
-    "no_connection": ("the connection failed", _NETWORK),
-}
-"""What is wrong, and what to do where that is not to log in."""
+_NO_BUCKET = ("there is no such bucket", "create it, or check its name")
+_NO_LOGIN = "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
+_NO_LOGIN += "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
+_DENIED = "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403"
+_LOST = "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE"
+_MOVED = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
+_CASES = (
+    ("no_such_bucket", "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", *_NO_BUCKET),
+    ("not_logged_in", _NO_LOGIN, "the credentials are missing or not valid", ""),
+    ("access_denied", _DENIED, "access is denied", ""),
+    ("other_region", _MOVED, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
+    ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
+    ("no_connection", _LOST, "the connection failed", _NETWORK),
+)
+"""A code, words of the clients' long texts that show it, what is wrong, and what to do where that is not to log in."""
 _LONGEST = 160  # characters of an unknown error that are shown
 Result = TypeVar("Result")
 
 
 def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError:
     text = " ".join(str(error).split())
-    if code := next((code for code, words in _SIGNS.items() if re.search(words, text)), ""):
-        what, hint = _PROBLEMS[code]
-        return PlaceError(url, what, hint or _LOGIN[scheme], code=code)
+    for code, words, what, hint in _CASES:
+        if re.search(words, text):
+            return PlaceError(url, what, hint or _LOGIN[scheme], code=code)
     what = f"the request failed ({redact_start(text, _LONGEST)})"
     return PlaceError(url, what, "run it again, or choose another place", code="request_failed")
 
@@ -151,7 +147,7 @@ class RemotePath(PurePosixPath):
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
-                raise PlaceError(str(bucket), *_PROBLEMS["no_such_bucket"], code="no_such_bucket")
+                raise PlaceError(str(bucket), *_NO_BUCKET, code="no_such_bucket")
         except PlaceError as error:
             # whoever may write objects may lack the right to ask for the bucket
             if error.code != "access_denied":
