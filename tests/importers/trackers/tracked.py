@@ -1,5 +1,6 @@
 """Runs of trackers as the API reads them, and what it says of those that it cannot read."""
 
+import json
 import warnings
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording, find_note_code, find_reject_code
+from tests.readers.pairs import describe_recording
+
+EXPECTED = Path(__file__).with_name("expected")
 
 
 def state(root: Path) -> dict[str, tuple[str, int]]:
@@ -46,6 +50,25 @@ def refused(source: str | Path, **options: Any) -> GpureportError:
         readable(source, **options)
     assert "\n" not in str(caught.value)
     return caught.value
+
+
+def describe(source: str | Path, **options: Any) -> list[dict[str, Any]] | str:
+    """Return what is read of the runs of a source, as in a pair of files; the code where nothing is."""
+    try:
+        found, warned = readable(source, **options)
+    except GpureportError as error:
+        return error.code
+    assert "hunter2" not in str([each.run for each in found])
+    assert not warned
+    return [{"name": each.run.name} | describe_recording(each) for each in found]
+
+
+def hold(name: str, described: object, *, update: bool) -> None:
+    """Hold what was read against the JSON of a name, which `--update-golden` writes."""
+    path, text = EXPECTED / f"{name}.json", json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+    if update:
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 def codes(found: Recording) -> set[str]:
