@@ -60,7 +60,9 @@ def describe(source: str | Path, **options: Any) -> list[dict[str, Any]] | str:
         return error.code
     assert "hunter2" not in str([each.run for each in found])
     assert not warned
-    return [{"name": each.run.name} | describe_recording(each) for each in found]
+    lengths = (f"{(each.run.ended - each.run.started) / 1e6:g} s" for each in found)
+    heads = [{"name": each.run.name, "length": length} for each, length in zip(found, lengths, strict=True)]
+    return [head | describe_recording(each) for head, each in zip(heads, found, strict=True)]
 
 
 def hold(name: str, described: object, *, update: bool) -> None:

@@ -262,4 +262,4 @@ CASES: dict[str, tuple[Written, list[dict[str, Any]]]] = {
 def test_a_written_run(name: str, tmp_path: Path, *, update_golden: bool) -> None:
     write, readings = CASES[name]
     write(tmp_path)
-    hold(name, [describe(tmp_path, **options) for options in readings], update=update_golden)
+    hold(f"neptune/{name}", [describe(tmp_path, **options) for options in readings], update=update_golden)
