@@ -147,6 +147,16 @@ def describe_recording(recording: Recording, *, host_only: bool = False) -> dict
     return {name: value for name, value in found.items() if value}
 
 
+def hold(path: Path, described: object, *, update: bool) -> None:
+    """Hold what was read against the JSON of a path, which `--update-golden` writes."""
+    text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.exists(), f"{path.name} is missing; --update-golden writes it"
+    assert text == path.read_text(encoding="utf-8")
+
+
 def check_account(recording: Recording) -> None:
     """Hold a recording to what is true of each: every line is accounted for, and rows are in the order of time."""
     quality = recording.run.quality

@@ -1,6 +1,5 @@
 """Runs of trackers as the API reads them, and what it says of those that it cannot read."""
 
-import json
 import warnings
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording, find_note_code, find_reject_code
-from tests.readers.pairs import describe_recording
+from tests.readers import pairs
 
 EXPECTED = Path(__file__).with_name("expected")
 
@@ -62,15 +61,11 @@ def describe(source: str | Path, **options: Any) -> list[dict[str, Any]] | str:
     assert not warned
     lengths = (f"{(each.run.ended - each.run.started) / 1e6:g} s" for each in found)
     heads = [{"name": each.run.name, "length": length} for each, length in zip(found, lengths, strict=True)]
-    return [head | describe_recording(each) for head, each in zip(heads, found, strict=True)]
+    return [head | pairs.describe_recording(each) for head, each in zip(heads, found, strict=True)]
 
 
 def hold(name: str, described: object, *, update: bool) -> None:
-    """Hold what was read against the JSON of a name, which `--update-golden` writes."""
-    path, text = EXPECTED / f"{name}.json", json.dumps(described, indent=1, ensure_ascii=False) + "\n"
-    if update:
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    pairs.hold(EXPECTED / f"{name}.json", described, update=update)
 
 
 def codes(found: Recording) -> set[str]:
