@@ -1,4 +1,4 @@
-"""A run's part in time: its rows between two moments, all else as it was."""
+"""A part of a run: its rows between two moments, everything else unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The requested part of a run, from `start` until before `end`; None where open.
+    """A part of a run, from `start` until before `end`; None for no bound.
 
-    Each is a time since the run's start, or a moment. `job` is the number of a job in the log, for the name.
+    Each is a time since the start of the run, or a moment. `job` is the number of a job in the log, for the name.
     """
 
     start: str | None = None
@@ -42,7 +42,7 @@ class Window:
     job: int | None = None
 
     def bounds(self, run: Run) -> tuple[int, int]:
-        """Return the first wanted microsecond, and the first after the last."""
+        """Return the first microsecond of the part, and the first one after it."""
         start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
         end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
         if self.start and self.end and end <= start:
@@ -73,7 +73,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run, without the whole run's work where training metrics count the part's."""
+    """Return a part of a run, without the work of the whole if training metrics count it."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -119,7 +119,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run, as `Reading` reads all of it; all is held in memory meanwhile."""
+    """Reads a part of a run; offers the same as `Reading`, and holds the whole run in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
@@ -137,7 +137,7 @@ class CutReading:
     @property
     def run_id(self) -> str:
         text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
-        # a shell hands over any bytes
+        # arguments may hold any bytes
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
