@@ -243,7 +243,8 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     if unit is None or unit.base != metric.unit or not pc.all(pc.match_substring_regex(texts, pattern)).as_py():
         return None
     texts = pc.if_else(pc.starts_with(texts, "["), none, pc.utf8_slice_codeunits(texts, 0, -len(suffix) or None))
-    values: FloatArray = floats(pc.cast(texts, pa.float64())) * unit.numerator / unit.denominator
+    numbers: Any = pc.cast(texts, pa.float64())
+    values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
     low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
         return None
