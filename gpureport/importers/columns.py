@@ -141,9 +141,6 @@ class Texts:
     def __getitem__(self, rows: npt.NDArray[Any] | slice) -> "Texts":
         return Texts(self.codes[rows], self.texts)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
     def used(self) -> list[Any]:
         return [self.texts[code] for code in np.flatnonzero(np.bincount(self.codes + 1)[1:]).tolist()]
 

@@ -123,6 +123,7 @@ class TrainingLog:
         """Return whether a file in a folder is a training log: it must also name a loss or the like."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
         """Read a training log; raise `SourceError` if it holds no point.
 
@@ -166,7 +167,13 @@ class TrainingLog:
         account.note(*_NOTES.get(kind, []))
         work = _count_work(done[kept], account, of_epochs=of_epochs)
         series = Series(times * (kind != "none"), values[told], steps[taken])
-        table = _make_table(series, codes, known, account, dated=kind != "none")
+        sound, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(STEP_TIME, -1))
+        if WAITING in known and len(took):
+            slow = series.values[took] > _SLOW * np.quantile(series.values[took], 0.5, method="lower")
+            begun = took[np.argmin(slow)]
+            sound[:begun] = codes[:begun] != known[WAITING]
+            account.note(*[] if sound.all() else [_START_UP])
+        table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
         zone, span = "UTC" if kind == "utc" else None, (int(series.times.min()), int(series.times.max()))
         outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
@@ -257,7 +264,6 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
         yield number, delimiter.join(cells), dict(zip(names, cells, strict=True))
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) -> Work | None:
     done = done[~np.isnan(done)]
     if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
@@ -269,19 +275,6 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     # epoch 0 is the first one
     each = min(float(done[0]) or float(of_epochs), usual)
     return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if of_epochs else "steps")
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _make_table(
-    points: Series, codes: columns.IntArray, known: Mapping[str, int], account: Account, *, dated: bool
-) -> pa.Table:
-    kept, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(STEP_TIME, -1))
-    if WAITING in known and len(took):
-        slow = points.values[took] > _SLOW * np.quantile(points.values[took], 0.5, method="lower")
-        begun = took[np.argmin(slow)]
-        kept[:begun] = codes[:begun] != known[WAITING]
-        account.note(*[] if kept.all() else [_START_UP])
-    return build_training_table(known, codes[kept], points.taken(kept), dated=dated, null=False)
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
