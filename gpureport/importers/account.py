@@ -154,23 +154,18 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is not a row as a driver message or as noise, or reject it."""
+        """Count a line that is not a row: as a message, as noise, or rejected if there is a reason."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
-        elif NOISE.fullmatch(text):
+        elif not reason or NOISE.fullmatch(text):
             self.noise += 1
         else:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
         """Count a line between blocks; if it has figures, it is a damaged row, otherwise prose."""
-        if find_message_kind(text):
-            self.message(number, text)
-        elif _FIGURES.search(text) or _NUMBERS.fullmatch(text):
-            self.reject(NOT_OF_FORM, number, text)
-        else:
-            self.noise += 1
+        self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
         """Give each driver message above the last of these rows the time of the row before it."""
