@@ -212,14 +212,16 @@ def damage(line: str) -> str:
     return NOT_TEXT if "\ufffd" in line else ""
 
 
-def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield number and text of all sound lines, also empty ones, without trailing blanks."""
+def whole_lines(
+    lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield number and text of all sound lines, also empty ones, without trailing blanks or `ends`."""
     for number, line in enumerate(lines, first):
-        reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
+        reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():
             account.reject(reason, number, line)
         else:
-            yield number, line.rstrip()
+            yield number, line.rstrip(ends)
 
 
 NOTE_CODES: dict[str, str] = {

@@ -14,7 +14,7 @@ import numpy as np
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import account as reasons
 from gpureport.importers import columns, extraction, headings, source_text
-from gpureport.importers.account import Account, damage
+from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import TIME
 from gpureport.importers.columns import Record as Record
@@ -118,12 +118,8 @@ def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
     """Yield number and text of sound lines; reject others, and a last line that may be cut."""
-    for number, line in enumerate(lines, first):
-        if line and not line.isspace():
-            if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
-                account.reject(fault, number, line)
-            else:
-                yield number, line.rstrip("\r\n")
+    found = whole_lines(lines, first, account, ends="\r\n", may_be_cut=may_be_cut)
+    return ((number, text) for number, text in found if text.strip())
 
 
 def table_rows(
