@@ -292,11 +292,6 @@ def read_uprof(lines: Iterable[str], first: int, account: Account, around: Aroun
             yield number, line, moment, [{"watts": watts}], "timechart"
 
 
-def _begins_table(text: str) -> bool:
-    lines = tools.first_lines(text, 1)
-    return any(";interval;timestamp;" not in line and find_table(tools.split_cells(line, "")) for line in lines)
-
-
 def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
     return lambda text: any(map(found, tools.first_lines(text, 100)))
 
@@ -311,8 +306,8 @@ HOST = tools.ToolLog(
     kind="host",
     title="host log",
     forms=(
-        ("a CSV", _begins_table, read_csv),
         ("sadf -d", _has(_SADF.match), read_sadf),
+        ("a CSV", lambda text: bool(find_table(tools.split_cells(text.lstrip().split("\n")[0], ""))), read_csv),
         ("JSON of sysstat", lambda text: bool(re.search(r'(?s)"sysstat".*"(?:file-)?date"', text)), read_sysstat_json),
         ("sar, mpstat or pidstat", _has(lambda line: _SYSSTAT & {*_find_heading(line)}), read_sysstat),
         ("vmstat", _has(lambda line: _find_vmstat_names(line.split())), read_vmstat),

@@ -173,11 +173,6 @@ _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
 """Limits: characters of an element and a line, sections of a document, levels below a GPU."""
 
 
-@form
-def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    yield from _records(_text_documents(lines, first, account), account)
-
-
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
     """Return the indentation of a line, its label as a step of a path, and its value."""
@@ -225,18 +220,16 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
     yield head, sections
 
 
+read_query_text = form(lambda lines, first, account: _records(_text_documents(lines, first, account), account))
+
+
 XML = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
 _BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
 _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
 
 
-@form
-def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Yield the rows; each GPU is parsed alone, so that damage costs no other."""
-    yield from _records(_xml_documents(lines, first, account), account)
-
-
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
+    """Yield the documents; each GPU is parsed alone, so that damage costs no other."""
     head, sections = dict[str, str](), list[_Section]()
     element, begun = "", 0
     for number, line in enumerate(lines, first):
@@ -287,6 +280,9 @@ def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
     elif above.count("/") < _DEEPEST:
         for child in element:
             yield from _leaves(child, f"{above}{child.tag}/")
+
+
+read_query_xml = form(lambda lines, first, account: _records(_xml_documents(lines, first, account), account))
 
 
 TABLE = re.compile(

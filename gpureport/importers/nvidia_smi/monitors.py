@@ -102,10 +102,6 @@ def _layout(*headings: str) -> Layout:
     return make_layout(columns, delimiter=" ")
 
 
-def opens_dmon(line: str) -> list[str]:
-    return _names(line) or _assume(line)
-
-
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     def find(line: str) -> Layout | None:
         # the line below the headings has the units
@@ -246,7 +242,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
     (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
     (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q", (" ",)),
-    (opens_dmon, read_dmon, "nvidia-smi dmon", ()),
+    (lambda line: _names(line) or _assume(line), read_dmon, "nvidia-smi dmon", ()),
     (PMON.match, read_pmon, "nvidia-smi pmon", ()),
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),

@@ -147,9 +147,7 @@ _LINE = re.compile(
 )
 
 
-def _is_dmon(text: str) -> bool:
-    found = [match["heading"] or "" for line in tools.first_lines(text) if (match := _LINE.fullmatch(line.strip()))]
-    return any(tag in FIELDS for heading in found for tag in heading.split())
+_HEADING = re.compile(r"^.*\bEntity\s.*", re.MULTILINE)
 
 
 @field_form
@@ -416,7 +414,7 @@ DCGM = tools.ToolLog(
     title="DCGM",
     forms=(
         ("Prometheus query_range", lambda text: bool(_ANSWER.match(text)) and "DCGM_FI_" in text, read_answers),
-        ("dcgmi dmon", _is_dmon, read_dmon),
+        ("dcgmi dmon", lambda text: not FIELDS.keys().isdisjoint(" ".join(_HEADING.findall(text)).split()), read_dmon),
         ("dcgmi stats", lambda text: "  Execution Stats  " in text and bool(_SECTION.search(text)), read_stats),
         ("dcgm-exporter", lambda text: bool(_EXPOSITION.search(text)), read_pages),
         ("CSV of DCGM fields", _is_table, read_table),
