@@ -66,7 +66,7 @@ NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026` and `Mon 20 Apr 2026 15:14:15 CEST`."""
+"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """Only rows contain these: memory, and cells between bars."""
@@ -154,7 +154,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is not a row: as a message, as noise, or rejected if there is a reason."""
+        """Count a line that is not a row; it is rejected if there is a reason."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
@@ -164,11 +164,11 @@ class Account:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
-        """Count a line between blocks; if it has figures, it is a damaged row, otherwise prose."""
+        """Count a line between blocks; with figures it is a damaged row."""
         self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give each driver message above the last of these rows the time of the row before it."""
+        """Give driver messages between these rows the time of the row before."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:
@@ -215,7 +215,7 @@ def damage(line: str) -> str:
 def whole_lines(
     lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of all sound lines, also empty ones, without trailing blanks or `ends`."""
+    """Yield number and text of sound and empty lines, without their `ends`."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():

@@ -45,7 +45,7 @@ _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": 
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell has no value, None if it has one; any text in `[brackets]` is a reason."""
+    """Return why a cell has no value, or None; any `[bracketed]` text is a reason."""
     if text.startswith("[") and text.endswith("]"):
         return text[1:-1]
     return (text or "empty") if text in _BARE else None
@@ -53,7 +53,7 @@ def absence(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of a log: the metric or attribute that it fills, `target`, and how its cells are read.
+    """One column of a log: what it fills, `target`, and how its cells are read.
 
     `source` is its name, or the field that a `heading` was `translated` to. `unit` is that of bare numbers, `stated`
     the one in the heading. `known` has the values of texts read before.
@@ -107,7 +107,7 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
     if decimal == ",":
         grouped = _GROUPED.match(text)
-        # dots separate thousands before a comma or another dot, and in quantities without decimals
+        # dots before a comma or another dot separate thousands
         if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
             text = grouped[0].replace(".", "") + text[grouped.end() :]
         text = text.replace(",", ".")
@@ -151,7 +151,7 @@ Cells = Any
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log with the rising numbers of their `lines`; if a line holds several rows, numbers run on.
+    """Rows of a log with rising numbers of `lines`; several rows of a line count on.
 
     `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
     for none, or `Texts`. `reasons` has why cells have no value, by the name of the column in the log.
@@ -230,7 +230,7 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers, NaN for `[reasons]`; None unless all cells are numbers of one unit."""
+    """Return numbers, NaN for `[reasons]`; None if cells have several units."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     first = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "")
@@ -306,7 +306,7 @@ _CODED = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a row; `header` is the line that declares them, empty without one."""
+    """The columns of a row; `header` is the line that declares them."""
 
     columns: tuple[Column, ...]
     delimiter: str = ","

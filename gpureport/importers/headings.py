@@ -54,7 +54,7 @@ _LOAD = "percent usage utilization used total average"
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""Metric, words that a heading must and may contain, base unit, and whether it must state a unit."""
+"""Metric, words that a heading must and may contain, base unit, whether it needs a unit."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return the metric and unit that a heading names; None if it contains any other word."""
+    """Return what a heading names; None if it contains any other word."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):

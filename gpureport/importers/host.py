@@ -27,20 +27,20 @@ _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
 """Sums over a list of disks, used if no table states the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
-"""Kinds of lists, and the figures that only a complete list gives; the kind counts its lines."""
+"""Kinds of lists, which count their lines, and figures that only whole lists give."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
     **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
     **dict.fromkeys((*_LISTS, *_SUMS), add),
 }
-"""How several values of one time become one; of any other name, the last value counts."""
+"""How values of one time become one; of other names, the last counts."""
 _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
 """Bytes of a block in vmstat and in `sar -b`; more bytes than any machine has."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Excess of a sum of whole per cents, and error of shares with two decimals, by rounding."""
+"""Errors of sums of whole per cents, and of shares, by rounding."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""A table that falls back further begins again; a time of day that does is after midnight."""
+"""A table that falls so far begins again; a time of day is after midnight."""
 
 Around = tuple[int, int] | None
 """First and last local time of the GPU log, for host logs without dates."""
@@ -58,7 +58,7 @@ KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
 
 
 def _read_row(row: Cells) -> dict[str, float]:
-    """Return the figures in a row of a table; raise a `ValueError` with the reason to reject its line."""
+    """Return the figures in a row; a `ValueError` has the reason to reject it."""
 
     def figure(name: str, unit: int = 1) -> float:
         value = row[name]
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Take a date from the log; of several readings, the one near the GPU log, otherwise the first."""
+        """Take a date; of several readings, the one near the GPU log or the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
@@ -213,14 +213,14 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
-"""Largest rounded share; unit of a heading without one, as 0.93 may be 93 % or 0.93 %."""
+"""Largest rounded share; unit of a heading without one."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 _Table = tuple[list[int], Column, dict[int, Column], list[str]]
-"""Places of date and time, their column, other columns by place, headings that are not kept."""
+"""Places and column of the time, other columns by place, other headings."""
 
 
 def find_table(header: Sequence[str]) -> _Table | None:
-    """Return the columns of a header with a time and a load; bare `memory` beside GPU columns is theirs."""
+    """Return the columns of a header with a time and a load; `memory` beside GPUs is theirs."""
     # a line that is not a header may repeat a word a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]

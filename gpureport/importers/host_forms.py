@@ -78,7 +78,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return the cells of a row by name, `{}` without a metric, None if their number is wrong."""
+    """Return cells by name, `{}` without a metric, None if their number is wrong."""
     if KNOWN.isdisjoint(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
@@ -174,7 +174,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows, of the first only its stamp: it averages since the machine was started."""
+    """Yield the rows, of the first after a start its stamp: it averages since boot."""
     names, utc, begins, below, page = list[str](), False, False, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
@@ -209,7 +209,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield a summary and the processes of each screen; the loads of the first screen cover no time."""
+    """Yield summary and processes of each screen; loads of the first cover no time."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []

@@ -119,7 +119,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run; offers the same as `Reading`, and holds the whole run in memory."""
+    """Reads a part of a run as `Reading` does a whole, which it holds in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole

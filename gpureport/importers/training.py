@@ -45,9 +45,9 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""Too few rows to show a clock; share of times that fall which shows that there is none."""
+"""Too few rows to show a clock; share of falling times that shows none."""
 _SLOW = 2
-"""An iteration at the start that takes so many times as long as usual is start-up (pragmatic)."""
+"""First iterations that take so many times as long are start-up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
@@ -120,7 +120,7 @@ class TrainingLog:
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether a file in a folder is a training log: it must also name a loss or the like."""
+        """Return whether a file in a folder is a training log: it also names a loss."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -278,7 +278,7 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
-    """Return the kind of time of a row, as a place in `_KINDS`, and its microseconds."""
+    """Return the place of the kind of time in `_KINDS`, and microseconds."""
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()

@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi -q` as text and as XML with one table of paths, and the tables of plain `nvidia-smi`."""
+"""Reads `nvidia-smi -q` as text and as XML, and the tables of plain `nvidia-smi`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -101,7 +101,7 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Keep known cells; a path with two values mixes two GPUs, so the section is torn."""
+    """Keep known cells; if a path has two values, the section is torn."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
@@ -170,12 +170,12 @@ TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
-"""Limits: characters of an element and a line, sections of a document, levels below a GPU."""
+"""Most characters of an element and a line, sections, and levels."""
 
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return the indentation of a line, its label as a step of a path, and its value."""
+    """Return indentation, step of the path, and value of a line."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None

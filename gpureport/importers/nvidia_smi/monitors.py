@@ -119,7 +119,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Return lines whose cells are separated by one blank; date and time are one cell."""
+    """Return lines with one blank between cells; date and time are one cell."""
     text = np.frombuffer(lines.translate(_BLANKS), dtype=np.uint8)
     blank = text == ord(" ")
     # the last blank of several stays, unless the line ends there
@@ -247,7 +247,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""First line of a block, form, name, and beginnings of lines that open no other block."""
+"""First line of a block, form, name, beginnings of lines that stay in it."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }

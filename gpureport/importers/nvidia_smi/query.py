@@ -1,4 +1,4 @@
-"""Reads CSV of `nvidia-smi --query-gpu`: blocks without damage as a whole, others line by line."""
+"""Reads CSV of `nvidia-smi --query-gpu`: sound blocks as a whole, others by line."""
 
 import re
 from collections import Counter, deque
@@ -38,7 +38,7 @@ _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}
 """Cells that are complete: no longer cell begins so."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _ODD = ("\0", "\ufffd", TIME)
-"""No sound row contains any of these: NUL, a replaced byte, the beginning of a header."""
+"""No sound row contains NUL, a replaced byte, or the name of a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 _LOOKED_AT, _LONGEST = 2**20, 4096
@@ -192,7 +192,7 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 
 
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
-    """Return the row that a line ends with and the text before it; None if it ends with no row.
+    """Return the row at the end of a line and the text before it, or None.
 
     A row that may have lost its beginning needs a stamp; if it may have lost its end, the last cell counts as cut.
     """
@@ -212,7 +212,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """Turns lines into rows; `header` returns the layout that a line declares, or None."""
+    """Turns lines into rows; `header` returns the layout of a header, or None."""
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -223,7 +223,7 @@ class QueryLines:
     ended: bool = False
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield the rows of a block with their layout; `scanned` are cells parsed ahead."""
+        """Yield rows of a block with their layout; `scanned` are its cells, if known."""
         self.ended, layout, data, first = piece.last, self.layout, piece.data, piece.first_line
         if scanned is not None and layout is scanned[0]:
             cells, odd = scanned[1]

@@ -1,4 +1,4 @@
-"""Numbers the GPUs of a query log without a column that names them: each place in a tick is one GPU.
+"""Numbers the GPUs of a query log that does not name them: each place in a tick is one GPU.
 
 At every tick nvidia-smi writes one row per GPU, always in one order, and then waits. The stamps show where ticks begin;
 if they cannot, a column that changes slowly, such as memory in use, repeats after each tick.
@@ -21,7 +21,7 @@ _MOST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
 """Fewest ticks, least share of the usual size, largest share of larger ones (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""Least ratio of gaps between and within ticks; largest median of the latter, which is 1 to 6 ms, 50 ms under load."""
+"""Least ratio of gaps between ticks and within; largest median of the latter (1 to 6 ms, 50 under load)."""
 _REPEATED, _CLEARLY = 0.9, 0.2
 """Least share of rows that repeat after a tick, and its lead over other distances."""
 _HEAD = 50_000
@@ -86,7 +86,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) -> Iterator[Rows]:
-    """Yield the rows; where no column names the GPU, its index is the place in the tick."""
+    """Yield the rows; unless named, a GPU has its place in the tick as index."""
     account = log.account
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
@@ -137,7 +137,7 @@ def _name_places(places: IntArray, size: int) -> Texts:
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows with the date above them as time, and their place below it as GPU if none is named."""
+    """Return rows with the date above as time and, unless named, the place below it as GPU."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows

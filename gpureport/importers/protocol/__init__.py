@@ -104,7 +104,7 @@ class Importer(Protocol):
     kind: ClassVar[str]
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a source that begins with `head`, as UTF-8, is of this kind."""
+        """Return whether a source begins as one of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
         """Begin to read a source; raise `SourceError` if nothing in it can be used."""
@@ -112,7 +112,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run; it lies `beside` a log, or adds metrics to the log `companion_of`."""
+    """A file of a run, `beside` a log or with metrics for the log `companion_of`."""
 
     path: Path
     importer: Importer

@@ -33,7 +33,7 @@ _AT_ONCE = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker a person means, and what is added to their records; None and empty for any.
+    """Which runs of a tracker are meant, and what is added to them; None and empty for any.
 
     Without `runs`, every finished run with hardware series is meant. `filter` is in the language of the tracker,
     `group` is the common name of local recordings of one run, `map` a file that explains names of series.
@@ -185,7 +185,7 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def select_runs(
     store: Store, named: str | None, selection: Selection
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
-    """Return the runs that are meant, earliest first, and those that were left out, with the reason.
+    """Return the runs that are meant, earliest first, and those left out with the reason.
 
     Runs that were named keep that order, and none is left out. If not, runs that cannot be read come last.
     """
@@ -212,7 +212,7 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs by start, those with equal starts by name, and those without a start last."""
+    """Return runs by start, equal ones by name, those without a start last."""
     groups: list[list[RunInfo]] = []
     for run in sorted((run for run in runs if run.started), key=_read_start):
         if not groups or _read_start(run) - _read_start(groups[-1][0]) > _AT_ONCE:
@@ -253,7 +253,7 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the faulty runs, and those that ended with hardware series and are not nested in others.
+    """Return faulty runs, and those that ended with hardware series, not nested.
 
     If monitoring is on everywhere, a run and the runs nested in it record the same hardware.
     """

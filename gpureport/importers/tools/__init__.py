@@ -31,7 +31,7 @@ Meaning = tuple[str, str]
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""Name, a function that recognises the beginning of a log, and a function that reads it."""
+"""Name, what recognises the beginning of a log, and what reads it."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
 """Metric of each name, by tool; JSON is that of gpustat, nvtop and all-smi."""
@@ -117,7 +117,7 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of sound lines; reject others, and a last line that may be cut."""
+    """Yield number and text of sound lines that are not empty; reject others."""
     found = whole_lines(lines, first, account, ends="\r\n", may_be_cut=may_be_cut)
     return ((number, text) for number, text in found if text.strip())
 
@@ -125,7 +125,7 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield number, layout and cells of rows; `find` returns the layout of a header, or None."""
+    """Yield number, layout and cells of rows; `find` returns a header's layout."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
@@ -150,7 +150,7 @@ def find_delimiter(header: str) -> str:
 
 
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
-    """Return the cells of a line without blanks around them; none if its quotes are damaged."""
+    """Return the cells of a line, none if its quotes are damaged."""
     delimiter = delimiter or find_delimiter(text)
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
@@ -166,7 +166,7 @@ def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
 
 
 def parse_documents(text: str) -> list[Any] | None:
-    """Return the JSON documents that follow each other in a text, None if it is anything else."""
+    """Return the successive JSON documents in a text, or None."""
     text, at = replace_half_characters(text), 0
     decoder, found = json.JSONDecoder(), list[Any]()
     while match := re.compile(r"[^\s,]").search(text, at):
@@ -191,7 +191,7 @@ NO_VALUE = "no value it can have"
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a value in the base unit of its metric, None if invalid; `unit` is that of bare numbers."""
+    """Return a value in the base unit, None if invalid; bare numbers have `unit`."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number, written = headings.parse_number(match[1].replace(",", "") if match else cell), unit
     if match and match[2]:
@@ -213,7 +213,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
 
 
 def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
-    """Add metrics, attributes, and other cells as text to a record; count cells without a valid value."""
+    """Add cells to a record, unknown ones as text; count those without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -233,7 +233,7 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Refuse GPUs of several machines without UUID; `seen` has which machines have them."""
+    """Refuse GPUs of several machines without UUID; `seen` has which have one."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):

@@ -80,7 +80,7 @@ _TABLE = {
     "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
     MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
-"""Units and fields of a metric: symbols without `DCGM_FI_`, number, tag of `dcgmi dmon`."""
+"""Units and fields of metrics: symbols without `DCGM_FI_`, number, tag."""
 FIELDS: dict[str, tools.Meaning] = {}
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
@@ -90,7 +90,7 @@ for _metric, _text in _TABLE.items():
 _WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
 _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
-"""What DCGM writes for no value (dcgm_structs.h, DCGM_INT64_BLANK); as floats those of 64 bits are 2**63."""
+"""What DCGM writes for no value (dcgm_structs.h); as floats those of 64 bits are 2**63."""
 Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
 """Line, page, time, GPU and fields; the readings of a row may lie anywhere on a page."""
 
@@ -100,7 +100,7 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield one row per GPU and time, page by page; of `raw` readings, per cent are whole numbers."""
+    """Yield one row per GPU and time, by page; `raw` per cent are whole numbers."""
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
         for count, (number, _, time, gpu, fields) in enumerate(page):
@@ -240,7 +240,7 @@ _ROLES = {
 }
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 _Table = tuple[dict[str, int], list[tuple[int, str]]]
-"""Places of columns by role, places and names of fields; no fields if a line is one reading."""
+"""Places of columns by role, and fields; none if a line is one reading."""
 
 
 def _find_table(header: list[str]) -> _Table | None:
@@ -282,7 +282,7 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
-"""Most readings, and characters of answers: a day of 8 GPUs and 20 metrics at 15 s has 19 million."""
+"""Most readings, and characters of answers: a day of 8 GPUs has 19 million."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
@@ -291,7 +291,7 @@ _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
 """Labels that name the exporter itself if dcgm-exporter does not set them."""
 _WHOLE_RUN = 0.95
-"""Least share of samples with one value of a label that makes it a tag of the run (pragmatic)."""
+"""Least share of samples whose label makes a tag of the run (pragmatic)."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)

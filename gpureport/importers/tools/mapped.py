@@ -38,7 +38,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """The columns that hold metrics, and the headings of time and GPU number, empty if none."""
+    """Columns of metrics, and headings of time and GPU number, empty if none."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -173,7 +173,7 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell with a decimal point in place of a comma, unless the comma separates thousands."""
+    """Return a cell with a point in place of a decimal comma."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 
@@ -182,7 +182,7 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Return a map of the columns whose heading shows their metric, empty without any."""
+    """Return a map of columns whose headings show their metrics, or nothing."""
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
         if 1 < len(header) <= _MOST_COLUMNS and any(map(_prove, header)):

@@ -26,7 +26,7 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents with keys `gpus` and `time`; both are empty if a document is the list of GPUs."""
+    """Yield the rows of documents with these keys; both are empty if a document is the list of GPUs."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
@@ -82,7 +82,7 @@ def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> N
 
 
 def _opens(*keys: str) -> Callable[[str], bool]:
-    """Return a function that recognises a text with such a document, also below a damaged line."""
+    """Return what recognises a document, also below a damaged line."""
     return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
 
 
@@ -123,7 +123,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""Name of the share of memory in use, in per cent, and our name for the load of a core."""
+"""The share of memory in use, in per cent; our name for the load of a core."""
 _EMPTY = {"", "nan", "NaN", "null", "None"}
 
 
@@ -135,7 +135,7 @@ def read_columns(
     find: Callable[[list[str]], _Table | None],
     without: Container[str] = ("",),
 ) -> Iterator[tools.Record]:
-    """Yield the rows of a table with several GPUs per line; cells in `without` are empty."""
+    """Yield the rows of a table; cells in `without` are empty."""
     for number, (time, columns), row in tools.table_rows(lines, first, account, find):
         loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in without]
         others = (column for column in columns if column[1:3] != (None, _CORE))
