@@ -16,6 +16,7 @@ from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import source_text
 from gpureport.importers.clock import load_zone, parse_time, to_utc
+from gpureport.importers.headings import parse_number
 from gpureport.importers.mlflow.stores import LocalStore
 from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
@@ -140,7 +141,7 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
         own, *steps = rows
         gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
         for step in steps:
-            name, tasks = step["JobID"].rpartition(".")[2], _read_number(step.get("NTasks", ""))
+            name, tasks = step["JobID"].rpartition(".")[2], parse_number(step.get("NTasks"))
             use, memory = (_count(step, "TRESUsageInAve", part) for part in ("gpuutil", "gpumem"))
             if name != "extern" and use + memory > 0:
                 used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
@@ -153,7 +154,7 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
             "not started": not seconds,
             "without a GPU": not gpus,
             "without rows of its steps (give sacct no -X)": not steps,
-            "without a record of the use of all its GPUs": not mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
+            "without a record of the use of all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
@@ -166,8 +167,8 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
 def _read_emissions(cells: Cells) -> _Row:
     run, project, ended = cells["run_id"], cells["project_name"] or "run", parse_time(cells["timestamp"])
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
-    seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
-    if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and energy > 0):
+    seconds, gpus, energy, use = (parse_number(cells.get(name)) or 0.0 for name in names)
+    if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and 0 < energy <= _LONGEST):
         return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
     means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
     means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
@@ -182,10 +183,6 @@ def _read_emissions(cells: Cells) -> _Row:
 def _count(cells: Cells, column: str, name: str) -> float:
     found = re.search(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))
     return float(found[1]) if found else 0.0
-
-
-def _read_number(text: str) -> float:
-    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d*)?(?:[eE]-\d+)?", text, re.ASCII) else 0.0
 
 
 def _read_seconds(cells: Cells) -> float:

@@ -176,15 +176,16 @@ class Rows:
         )
 
 
+_UTC = re.compile(r"(?<![a-z])utc(?![a-z])", re.IGNORECASE)
+
+
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
     """Return rows, and for each fault which rows have it."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
             rows.times, valid, rows.zone = read_times(texts)
-            rows.zone = rows.zone or (
-                "UTC" if re.search(r"(?<![a-z])utc(?![a-z])", column.heading, re.IGNORECASE) else None
-            )
+            rows.zone = rows.zone or ("UTC" if _UTC.search(column.heading) else None)
             wrong = ~valid
         else:
             rows.data[column.target], reasons, wrong = _decode_column(column, texts)
@@ -289,11 +290,8 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
             values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
         return {name: nan_to_null(values, kind)}
     if name != MASK:
-        return {
-            name: categories(
-                values.codes.astype(np.int64), [str(text) for text in values.texts] or [""], values.codes >= 0
-            )
-        }
+        texts = [str(text) for text in values.texts] or [""]
+        return {name: categories(values.codes.astype(np.int64), texts, values.codes >= 0)}
     bits, valid = np.array([*values.texts, 0], dtype=np.uint64)[values.codes], values.codes >= 0
     found = {f"clock_event_{reason}": (bits & np.uint64(bit)) != 0 for reason, bit in CLOCK_EVENT_BITS.items()}
     unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))
