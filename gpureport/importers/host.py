@@ -248,11 +248,10 @@ def find_table(header: Sequence[str]) -> _Table | None:
 
 
 def _read_cell(text: str, scale: float, most: float) -> float | None:
-    try:
-        value = float(text.replace(",", ".").rstrip("% ")) * scale
-    except ValueError:
+    value = headings.parse_number(text.replace(",", ".").rstrip("% "))
+    if value is None:
         return nan if headings.absence_word(text) or text == "NA" else None
-    return value if 0 <= value <= most else nan
+    return value * scale if 0 <= value * scale <= most else nan
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:

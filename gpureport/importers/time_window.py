@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,6 +16,7 @@ from gpureport.data_quality import Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import OTHER_JOB, OUTSIDE
 from gpureport.importers.clock import load_zone
+from gpureport.importers.headings import parse_number
 from gpureport.names import choose_throughput
 from gpureport.parsing import parse_duration
 from gpureport.recording import Recording, Run, arrange_series
@@ -56,8 +56,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     if clock := _CLOCK.fullmatch(text):
         elapsed = int(clock[1] or 0) * 3_600 + int(clock[2]) * 60 + float(clock[3])
     elif elapsed is None:
-        with suppress(ValueError):
-            elapsed = float(text)
+        elapsed = parse_number(text)
     if elapsed is not None and isfinite(elapsed * 1e6):
         return run.started + round(elapsed * 1e6)
     try:
