@@ -13,17 +13,7 @@ from gpureport.importers import account as reasons
 from gpureport.importers import tools
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time, parse_time_of_day
-from gpureport.importers.host import (
-    FIGURE,
-    KNOWN,
-    Around,
-    Cells,
-    DayClock,
-    Said,
-    find_table,
-    host_form,
-    read_csv,
-)
+from gpureport.importers.host import FIGURE, KNOWN, Around, Cells, DayClock, Said, find_table, host_form, read_csv
 
 _TIMED = re.compile(
     r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d(?: [AP]M)?)|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",

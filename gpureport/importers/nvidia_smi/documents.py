@@ -48,12 +48,8 @@ _PATHS = {
     r"max_clocks/(graphics|sm)(?:_clock)?": r"clocks.max.\1",
     r"max_clocks/mem(?:ory)?(?:_clock)?": "clocks.max.memory",
     r"voltage/graphics(?:_volt)?": "voltage.graphics",
-    r"ecc_errors/volatile/single_bit/total|ecc_errors/volatile/[sd]ram_correctable": (
-        "ecc.errors.corrected.volatile.total"
-    ),
-    r"ecc_errors/volatile/double_bit/total|ecc_errors/volatile/[sd]ram_uncorrectable(?:_parity|_sec_?ded)?": (
-        "ecc.errors.uncorrected.volatile.total"
-    ),
+    r"ecc_errors/volatile/(?:single_bit/total|[sd]ram_correctable)": "ecc.errors.corrected.volatile.total",
+    r"ecc_errors/volatile/(?:double_bit/total|[sd]ram_uncorrectable\w*)": "ecc.errors.uncorrected.volatile.total",
     r"remapped_rows/(?:remapped_row_corr|correctable_error)": "remapped_rows.correctable",
     r"remapped_rows/(?:remapped_row_unc|uncorrectable_error)": "remapped_rows.uncorrectable",
     r"remapped_rows/(?:remapped_row_)?pending": "remapped_rows.pending",
