@@ -149,7 +149,6 @@ class Account:
         self.reject_rows(reason, numbers)
 
     def message(self, number: int, text: str) -> None:
-        """Count a message of the driver; its time is that of the row before it."""
         self.messages += 1
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
@@ -179,7 +178,6 @@ class Account:
         self._last = int(times[-1])
 
     def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
-        """Keep a message of the driver, or that a device is lost, each once."""
         if len(self._events) < _MOST_EVENTS:
             kind = "gpu_lost" if device else find_message_kind(text) or "driver_message"
             event = LogEvent(kind=kind, at=at, line=number, device=device, text=text)

@@ -154,7 +154,7 @@ class Rows:
     """Rows of a log with rising numbers of `lines`; several rows of a line count on.
 
     `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
-    for none, or `Texts`. `reasons` has why cells have no value, by the name of the column in the log.
+    for none, or `Texts`. `reasons` has why cells have no value, by the column's name in the log.
     """
 
     lines: IntArray

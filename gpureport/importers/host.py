@@ -160,7 +160,6 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
         wrong = known & np.isnan(data.get(LOAD, lengths * nan)) & (kind == "cores")
         if last >= 0 and known[last]:
             known[last] = False
-            # the log may end within a list
             wrong[last] |= {*lengths[known]} != {lengths[last]}
         account.absent.update({(kind, "the list may lack some"): int(wrong.sum())} if wrong.any() else {})
         if kind == "cores":
@@ -221,7 +220,6 @@ _Table = tuple[list[int], Column, dict[int, Column], list[str]]
 
 def find_table(header: Sequence[str]) -> _Table | None:
     """Return the columns of a header with a time and a load; `memory` beside GPUs is theirs."""
-    # a line that is not a header may repeat a word a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
     gpus = set(filter(_GPU.search, distinct))

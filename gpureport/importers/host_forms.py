@@ -63,7 +63,6 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
 def _find_heading(line: str) -> tuple[str, ...]:
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
-    # a single word may be a message
     return tuple(cells) if line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells))) else ()
 
 
@@ -88,7 +87,6 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
             names = tuple(name.removesuffix("[...]") for name in heading[1].split(";"))
             account.headers += 1
         elif cells[1:2] == ["-1"]:
-            # a restart of the machine, or a comment
             account.messages += 1
         elif line and (not names or len(cells) < 4):  # noqa: PLR2004 - machine, interval and stamp stand before the values
             account.reject(reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER, number, line)

@@ -42,7 +42,6 @@ class Window:
     job: int | None = None
 
     def bounds(self, run: Run) -> tuple[int, int]:
-        """Return the first microsecond of the part, and the first one after it."""
         start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
         end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
         if self.start and self.end and end <= start:

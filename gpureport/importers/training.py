@@ -1,10 +1,9 @@
 """Reads the metrics of a training loop into one long table of time, step, name and value.
 
-A row states a date, seconds since 1970 or since the start of the run, or only a step; then its points have no time, and
-the steps count the work of the run. A printed line counts if it states its step: bars of tqdm and Keras, Hugging Face's
-dictionaries, `Epoch: [0][ 10/5005]` (ImageNet), `Epoch(train) [1][50/5000]` (mmengine), `iteration 10/ 1000 |`
-(Megatron), `iter 10:` (nanoGPT), `step=100`. Numbers follow names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. Seconds
-per iteration are no clock: they are `iteration_time`, and the share of data loading in it is `data_wait_ratio`.
+A row states a date, seconds since 1970 or since the run's start, or only a step; steps without times count the work of
+the run. A printed line must state its step: bars of tqdm and Keras, dictionaries of Hugging Face, `Epoch(train)
+[1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`.
+Seconds per iteration are `iteration_time`, the share of data loading in them is `data_wait_ratio`.
 """
 
 import ast
@@ -311,7 +310,7 @@ def is_training_text(text: str) -> bool:
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
     names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
-    # the bar that is drawn most often counts training steps
+    # the bar drawn most often counts training steps
     loop, keras, where = max(names, key=names.__getitem__, default=""), 0, dict[str, object]()
     done = spent = before = steps = 0
     from_zero = False
@@ -349,7 +348,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             cells = {"timestamp": stamp[1]} if stamp else {}
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
             turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
-            # epochs count from 0 in `Epoch: [0]` and if one is 0, otherwise from 1
+            # epochs count from 0 in `Epoch: [0]`, or if one is 0
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
@@ -381,7 +380,7 @@ def _read_pairs(text: str) -> dict[str, float]:
 
 
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    # `time` is that of an iteration unless another name says so
+    # `time` is of an iteration unless another name is
     named = [name for name in cells if str(name).lower() in STEP_TIMES]
     times = [name for name in named if str(name).lower() != "time"] or named
     data = next((name for name in cells if str(name).lower() in _DATA_TIMES), "")

@@ -110,7 +110,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[Recor
     for head, sections in documents:
         time = parse_printed_time(head.get("timestamp", ""))
         driver = head.get("driver_version") or head.get("kmd_version") or None
-        # GPUs are numbered by place if all are listed, otherwise by minor number
+        # by place if all GPUs are listed, otherwise by minor number
         whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
         for place, section in enumerate(sections):
             index = str(place) if whole else section["cells"].get("minor_number", "")
@@ -243,7 +243,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             if element or opens_gpu:
                 account.continued += bool(element)
                 begun = begun if element else number
-                # an element that is longer is cut here, and rejected as torn
+                # a longer element is cut, and rejected as torn
                 element += part if len(element) <= _HELD else ""
                 if text.endswith("</gpu>"):
                     sections.append(_xml_section(element, begun, ""))
@@ -260,7 +260,6 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
     section = _section(number, text[:200].partition("\n")[0].strip(), flaw=flaw)
     try:
-        # without a document type, no entity can be declared
         gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - no entities
     except ET.ParseError:
         return section | {"flaw": reasons.TORN}
@@ -311,13 +310,12 @@ _FIELDS = (
 )
 """Fields of the groups; the group without one replaces both sizes of memory."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
-"""What every GPU measures; one with errors in all of these is lost."""
+"""A GPU with errors in all of these is lost."""
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
-        # what stands on both sides of NUL bytes is not one line
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
             if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):
@@ -347,7 +345,7 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
             erred = match[10] not in LOST_WORDS and all(cells[name] == "ERR!" for name in _MEASURED)
             section = _section(number, text, lost="ERR!" if erred else "") | {"cells": cells}
             if (record := _record(section, account, parse_query_field, _LACKS)) is not None:
-                # an index that falls is that of a table whose beginning is lost
+                # if an index falls, the beginning of a table is lost
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])

@@ -96,8 +96,8 @@ def describe_devices(devices: Set[object]) -> str:
 class Tracked:
     """One run of a tracker, still without an id; its account counts points as lines.
 
-    `state` changes whenever the tracker holds more of the run. `attachments` are files of the run that may be logs of
-    its hardware, `sources` those that were used. `lasted` is its start and end if samples do not cover them.
+    `state` changes whenever the tracker holds more of the run. `attachments` are files that may be hardware logs,
+    `sources` those that were used. `lasted` is its start and end if samples do not cover them.
     """
 
     run: Run
@@ -187,7 +187,7 @@ def select_runs(
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
     """Return the runs that are meant, earliest first, and those left out with the reason.
 
-    Runs that were named keep that order, and none is left out. If not, runs that cannot be read come last.
+    Runs that were named keep that order; otherwise runs that cannot be read come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
@@ -212,7 +212,6 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs by start, equal ones by name, those without a start last."""
     groups: list[list[RunInfo]] = []
     for run in sorted((run for run in runs if run.started), key=_read_start):
         if not groups or _read_start(run) - _read_start(groups[-1][0]) > _AT_ONCE:

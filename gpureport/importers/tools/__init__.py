@@ -131,7 +131,6 @@ def table_rows(
     for number, text in text_lines(lines, first, account):
         delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
-        # a line may end with a delimiter
         header = row[:-1] if len(row) > 1 and not row[-1] else row
         found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:
@@ -243,7 +242,6 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
 
 
 def parse_stamp(text: str) -> Stamp:
-    """Return the time in a text, which may end with a blank and a zone."""
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 

@@ -1,9 +1,8 @@
 """Reads what DCGM records: `dcgmi dmon`, job statistics, CSV files of its fields, and pages of dcgm-exporter.
 
-Fields and their numbers are those of dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 renames fields and their
-units, so the name shows the unit; only `DCGM_FI_DEV_GPU_UTIL_RATIO` is per cent in DCGM 4.5 and 4.6. Fields whose unit
-differs between NVIDIA's own sources are text. Columns of `dcgmi dmon` follow the heading, not the order asked for; it
-has no time, unless another program stamped it.
+Fields are those of dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 renames fields with their units, so the name
+shows the unit; only `DCGM_FI_DEV_GPU_UTIL_RATIO` is per cent in DCGM 4.5 and 4.6. If NVIDIA's sources differ on a unit,
+the field is text. `dcgmi dmon` writes no time, and columns in an order of its own.
 """
 
 import re
@@ -224,7 +223,7 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         known = ((name, figures[name]) for name in _STATS if name in figures)
         means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
         energy = means.pop(_ENERGY, 0.0) if end > start else 0.0
-        # the energy that the driver counted is more exact than a mean of samples
+        # counted energy is more exact than a mean of samples
         means |= {"gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
         for stamp, counted in zip(stamps, (0.0, energy), strict=True):
             yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})

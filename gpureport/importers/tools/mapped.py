@@ -217,7 +217,6 @@ def _list_units(base: str) -> list[str]:
 
 
 def _prove(heading: str) -> tuple[headings.ColumnName, int] | None:
-    """Return the metric that a heading names, and the number of its GPU."""
     of_gpu = _GPU.search(heading)
     bare = heading.replace(of_gpu[0], "gpu", 1) if of_gpu else heading
     found = headings.recognise_column(bare, headings.GPU_COLUMNS)

@@ -162,7 +162,6 @@ _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) 
 
 
 def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: tools.Meanings) -> _Table | None:
-    """Return the place of the time, and the columns of GPUs and of the machine."""
     others: list[tools.Column] = []
     for place, match in enumerate(map(pattern.fullmatch, header)):
         if match:
