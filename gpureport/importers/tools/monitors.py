@@ -44,7 +44,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
             cells["driver"] = content.get("driver_version")
             record = tools.take_cells({}, account, cells.items(), tools.JSON)
-            for failed in filter(None, (_FAILED.fullmatch(cell) for cell in cells.values() if isinstance(cell, str))):
+            if failed := _FAILED.fullmatch(str(gpu.get("name"))):
                 record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
                 account.absent["utilization.gpu", failed[1]] += 1
                 if record.get("gpu_utilization_ratio") is None:
