@@ -212,6 +212,7 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
+    """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
     groups: list[list[RunInfo]] = []
     for run in sorted((run for run in runs if run.started), key=_read_start):
         if not groups or _read_start(run) - _read_start(groups[-1][0]) > _AT_ONCE:
