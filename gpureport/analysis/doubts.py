@@ -13,6 +13,7 @@ FEW_READINGS = 2  # readings below which anything may be an accident
 COARSE_SECONDS = 60.0  # distance between samples from which edges and lengths are guesses
 NOT_RECORDED, TOO_FEW_SAMPLES = "not_recorded", "too_few_samples"
 MEMORY_RESERVED, NO_TIMES = "memory_reserved_at_once", "no_timestamps"
+CLOSER = "a log with samples 5 s apart or less"
 
 _RANK = list(Confidence)
 

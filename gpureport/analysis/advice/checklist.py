@@ -81,7 +81,8 @@ def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
         return replace(doubt, item=item)
     if preallocated is not False:
         is_short = (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST
-        unsure = "too_short" if is_short else "memory_perhaps_reserved"
+        is_coarse = any((entry.kind, entry.code) == ("mem_prealloc", "coarse_samples") for entry in run.unjudged)
+        unsure = "too_short" if is_short else "coarse_samples" if is_coarse else "memory_perhaps_reserved"
         return replace(_say("memory", "memory_reserved_at_once" if preallocated else unsure), item=item)
     low = ", ".join(sorted(run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}))
     # the rule on memory says nothing of GPUs that hold next to none

@@ -35,7 +35,7 @@ _RISE = 3.0  # times the median rate of the host
 _WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
 # gaps, or bursts; fewer do not show how work comes; one spell of work in ten may be long
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9
-_CLOSER = "a log with samples 5 s apart or less"
+
 _BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
 _LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
 _ALONG = 0.25  # share of time at 5% and less: pauses of a job that works a little all along
@@ -307,7 +307,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
-        yield doubts.denied(kind, "single_reading", reason, _CLOSER)
+        yield doubts.denied(kind, "single_reading", reason, doubts.CLOSER)
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:

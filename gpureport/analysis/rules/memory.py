@@ -1,6 +1,7 @@
 """Memory of GPUs and hosts: full, taken at once, growing or kept; and how GPU and job fit."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from gpureport.recording_advice import RECORD
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _TENSOR = "gpu_tensor_active_ratio"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
+_COARSE = "samples are {} apart: a framework that fills memory on demand looks like one that takes it in one step"
 _AMPERE = (8, 0)
 _PRECISION = """\
 the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or \
@@ -59,12 +61,13 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
                 yield doubts.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
             if uses[-1].state == "coarse":
                 apart = series.interval, phrases.duration(series.interval)
-                reason = "samples are {} apart: whether memory was taken in one step cannot be seen"
-                yield doubts.unjudged("mem_prealloc", device, reason, [MEMORY], apart, code="coarse_samples")
+                for kind in kinds[1:] if uses[-1].ratio >= limits.full else kinds[2:]:
+                    doubt = doubts.unjudged(kind, device, _COARSE, (), apart, code="coarse_samples")
+                    yield replace(doubt, recording=doubts.CLOSER)
     reserved = [use for use in uses if use.state == "reserved"]
     others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
     others = [use for use in others if use not in reserved]
-    full = [use for use in others if use.ratio >= limits.full]
+    full = [use for use in others if use.ratio >= limits.full and use.state != "coarse"]
     has_room = not reserved and all(use.ratio < limits.roomy for use in others)
     for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
         if chosen:
@@ -88,7 +91,8 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        state = "coarse" if series.interval >= doubts.COARSE_SECONDS else "reserved"
+        # the clock of a logger may run a little fast
+        state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
     samples, capacity = series.count_readings(MEMORY, series.find_known_rows(MEMORY)), total - memory_reserved(series)
     return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
 
@@ -136,7 +140,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
         left=f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}",
         least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
         share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
-        changed="changed" if "constant" in states else "",
+        how="never changed" if "constant" in states else "rose between two samples" if "coarse" in states else "",
     )
 
 
