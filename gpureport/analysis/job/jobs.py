@@ -12,7 +12,6 @@ from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
@@ -67,7 +66,7 @@ _FEWEST = 2  # samples of a stretch without a job: one alone may be a process th
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 
-Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
+Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
 
 
 @memoized
@@ -248,7 +247,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         loads = ([one.find_values(CPU, part) for part in parts] for one in series.values())
         is_at_work = any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
         first_use = first_use if is_at_work else whole.start
-    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else NO_SPANS
+    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
@@ -271,10 +270,10 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     return tuple(found), free, held, _find_activities(working)
 
 
-def _find_session_breaks(series: DeviceSeries) -> Spans:
+def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
     """Return gaps that part sessions: half an hour, 60 intervals, and all the time recorded."""
     rows = series.gap_rows
-    breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
+    breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
 
 
@@ -338,12 +337,12 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
 
 
-def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
+def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> intervals.Spans:
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end, last = series.start[first], series.end[stop - 1], stop == len(series)
     long = end - start >= np.where(last, _FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
-    spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
+    spans: intervals.Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
     return spans
 
 

@@ -12,7 +12,6 @@ from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
@@ -30,7 +29,7 @@ _RULED_OUT = {
     "unknown power": _NO_CAP[1:],
     "hw_throttle": ("heat: the core was cool", *_NO_CAP),
 }
-Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
+Slowdowns = dict[str, tuple[HeldClock | None, intervals.Spans]]
 
 
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
@@ -107,7 +106,7 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
     found: Slowdowns = {}
     slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
     for kind, detect in _DETECTORS.items():
-        held, spans = detect(series, gather_signals(series), limits), NO_SPANS
+        held, spans = detect(series, gather_signals(series), limits), intervals.NO_SPANS
         if held and (held.rows.any() or held.counted):
             spans = _find_episodes(series, held, limits, whole)
             # a row at its end belongs to it, as the last sample of a log does
@@ -119,14 +118,14 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
     return found, slowed
 
 
-def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
+def _join(series: DeviceSeries, spans: intervals.Spans, limits: Limits, whole: Interval) -> intervals.Spans:
     near = round((max(limits.merge, 2.5 * series.interval) - series.interval) * 1e6)
     spans = intervals.difference(intervals.union(spans, within=near), intervals.to_spans(series.gaps))
     spans = intervals.drop_shorter(spans, max(limits.shortest, 1.5 * series.interval))
     return intervals.drop_shorter(intervals.intersection(spans, intervals.to_spans([whole])), limits.shortest)
 
 
-def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
+def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> intervals.Spans:
     s, rows = gather_signals(series), held.rows
     spans = series.find_owned(rows)
     if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
@@ -162,7 +161,7 @@ def find_throttling(context: Context, limits: Limits) -> Found:
 
 
 def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
-    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
+    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: intervals.Spans, limits: Limits
 ) -> Finding:
     s, is_heat, rows, is_counted = gather_signals(series), kind == "thermal_throttle", held.share > 0, held.counted > 0
     alone = float(series.seconds[held.rows].sum())
@@ -231,7 +230,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
-    lowered, spans = s.power_limit < limits.lowered * default, NO_SPANS
+    lowered, spans = s.power_limit < limits.lowered * default, intervals.NO_SPANS
     if not (lowered | np.isnan(s.power_limit)).all():
         spans = _join(series, series.find_owned(lowered), limits, context.whole)
         lowered &= intervals.contains(spans, series.times)

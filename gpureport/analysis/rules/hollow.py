@@ -14,7 +14,6 @@ from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import build_grid, memory_reserved, memory_total, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
@@ -57,7 +56,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))
 
 
-def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
+def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> intervals.Spans:
     grid = build_grid(context.window or context.whole, [series])
     used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
     of_limit, is_logged = scale_power(series, True)
@@ -102,7 +101,7 @@ def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: f
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
 
 
-def _measure_episodes(context: Context, spans_of: Mapping[str, Spans], limits: Limits) -> Iterator[_Episode]:
+def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans], limits: Limits) -> Iterator[_Episode]:
     for name, own in spans_of.items():
         peers = [other for other in spans_of if other != name and other in context.active]
         evaluations = find_evaluations(context.recording, own)

@@ -17,7 +17,6 @@ from gpureport.analysis.rules.waits import ROWS, Parts
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
@@ -39,7 +38,7 @@ _NEAR = 5.0  # s; a metric is written when its work is done
 class Phases(NamedTuple):
     """Phases of low use that are alike, their period in seconds, and whether the log names them."""
 
-    spans: Spans
+    spans: intervals.Spans
     period: float
     is_named: bool
 
@@ -66,7 +65,7 @@ def find_phases(context: Context, device: str) -> Phases | None:
     return Phases(spans, period.seconds, is_named) if is_much else None
 
 
-def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
+def find_evaluations(recording: Recording, spans: intervals.Spans) -> BoolArray:
     named = np.zeros(len(spans), dtype=np.bool_)
     for event, has in events.place_events(events.find_job_events(recording) if len(spans) else (), spans, _NEAR):
         if event.cause == "epoch":
@@ -75,7 +74,7 @@ def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
 
 
 class LowUse(NamedTuple):
-    spans: Mapping[str, Spans]
+    spans: Mapping[str, intervals.Spans]
     lowest: float = 1.0
     over: float = 0.0
     is_short_job: bool = False
@@ -191,7 +190,7 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
         yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, **parts)
 
 
-def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
+def _find_watching(context: Context, device: str, spans: intervals.Spans, *metrics: str) -> DeviceSeries | None:
     for host in context.hosts_of(context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
@@ -200,7 +199,7 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
     return None
 
 
-def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
+def _find_other_load(context: Context, device: str, spans: intervals.Spans) -> tuple[float, float] | None:
     host = _find_watching(context, device, spans, CPU, JOB)
     values = [host.find_values(metric, spans) for metric in (CPU, JOB)] if host else []
     if host is None or not all(map(len, values)):
@@ -258,7 +257,7 @@ def unused_gpu(context: Context, limits: Limits) -> Found:
         yield _build_unused(context, limits, group, job or context.whole, tuple(working))
 
 
-def _span(series: DeviceSeries, job: Interval) -> Spans:
+def _span(series: DeviceSeries, job: Interval) -> intervals.Spans:
     return intervals.to_spans([Interval(job.start, job.end + 1)]) - series.shift
 
 

@@ -18,7 +18,6 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
@@ -53,7 +52,7 @@ class Sign(NamedTuple):
     series: FloatArray
     is_high: BoolArray
     over: int
-    describe: Callable[[Spans], Parts]
+    describe: Callable[[intervals.Spans], Parts]
 
 
 class Lane(NamedTuple):
@@ -65,7 +64,7 @@ class Lane(NamedTuple):
     def mean(self, metric: str) -> FloatArray:
         return self.grid.average_metric(self.source, metric)
 
-    def median(self, metric: str, spans: Spans) -> float:
+    def median(self, metric: str, spans: intervals.Spans) -> float:
         values = self.source.find_values(metric, spans)
         return float(np.median(values)) if len(values) else float("nan")
 
@@ -108,7 +107,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     few = is_hardly_used(lane.source, lane.mean(JOB), cpu)
     is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
 
-    def describe(spans: Spans) -> Parts:
+    def describe(spans: intervals.Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
         shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], count_host_cores(context, lane.source)
@@ -127,7 +126,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
-    def describe(spans: Spans) -> Parts:
+    def describe(spans: intervals.Spans) -> Parts:
         mean = float(lane.source.find_values(IOWAIT, spans).mean())
         return {"cause": "storage", "shown": [limits.compare(IOWAIT, "mean", mean, ">=", "iowait")]}
 
@@ -139,7 +138,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
-    def describe(metric: str, spans: Spans) -> Parts:
+    def describe(metric: str, spans: intervals.Spans) -> Parts:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
         unit, copied = "1" if metric == CORE else "cores", list[float]()
         for one in lane.gpus.values():
@@ -202,7 +201,7 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
     is_high = mark_low(-rolling_mean(share, lane.samples), -limits.link, -limits.pause)
 
-    def describe(spans: Spans) -> Parts:
+    def describe(spans: intervals.Spans) -> Parts:
         mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
         statistic = "mean of the busier direction, of what the link carries"
         return {
@@ -258,7 +257,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     context: Context,
     limits: Limits,
     kind: str,
-    spans: Mapping[str, Spans],
+    spans: Mapping[str, intervals.Spans],
     *,
     shown: Iterable[Evidence],
     most: Confidence,
@@ -309,7 +308,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 
 def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
     context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
-) -> Spans:
+) -> intervals.Spans:
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
     inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
@@ -322,7 +321,7 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
     return intervals.drop_shorter(spans, shortest)
 
 
-def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, float]:
+def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
     """Return episodes with a higher sign than beside well-fed GPUs, and its mean there, if known."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():

@@ -10,7 +10,6 @@ from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, find_gpu
 
@@ -100,7 +99,7 @@ class HeldClock(NamedTuple):
     share: FloatArray  # of each row's time; all of it where no counter tells
     lowered: BoolArray  # rows whose own clock is a lowered one
     rows: BoolArray  # rows that alone tell, without a counter
-    steps: Spans = NO_SPANS  # between rows, in which a counter rose
+    steps: intervals.Spans = intervals.NO_SPANS  # between rows, in which a counter rose
     counted: float = 0.0  # seconds
     in_gaps: float = 0.0  # those of them across log gaps
     is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power

@@ -10,7 +10,6 @@ from gpureport.analysis.names import MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
-from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME, Metric, MetricKind
@@ -154,7 +153,7 @@ class Grid:
     start: int
     width: float
     count: int
-    removed: Spans
+    removed: intervals.Spans
 
     def find_bins(self, times: IntArray) -> IntArray:
         left = times - self.start - intervals.measure_covered_before(self.removed, times)
@@ -164,7 +163,7 @@ class Grid:
         first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
-    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
+    def cut(self, series: FloatArray, spans: intervals.Spans) -> list[FloatArray]:
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
@@ -196,7 +195,7 @@ class Grid:
     def _key(self) -> tuple[int, float, int, bytes]:
         return self.start, self.width, self.count, self.removed.tobytes()
 
-    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
+    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
         """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
