@@ -152,8 +152,8 @@ Judge = Callable[[Context, Limits], Found]
 class Rule:
     """One way to lose GPU time, or a family with a shared computation, as `rules.toml` declares it.
 
-    `conditions` say in short when each kind is found, `more` the rest. `former` are settings that went.
-    `recording` says what to record besides metrics. With `whole_log` it sees samples outside jobs as well.
+    `conditions` say in short when each kind is found, `more` the rest. `recording` says what to record besides metrics.
+    With `whole_log` it sees samples outside jobs as well.
     """
 
     judge: Judge
@@ -163,7 +163,6 @@ class Rule:
     more: tuple[str, ...]
     limits: Limits
     settings: tuple[str, ...]
-    former: tuple[str, ...]
     requires: tuple[tuple[str, ...], ...]
     after: tuple[str, ...]
     wants: tuple[str, ...]
@@ -187,7 +186,7 @@ def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:
 
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-_METRICS, _SHARED = _SAID.pop("@metrics"), _SAID.pop("@limits")
+_METRICS, _SHARED, FORMER = _SAID.pop("@metrics"), _SAID.pop("@limits"), _SAID.pop("@former")["settings"].split()
 RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 
@@ -203,7 +202,6 @@ def rule(name: str) -> Callable[[Judge], Rule]:
         more=tuple(filter(None, re.split(r"\n\n|\n(?=- )", said.get("more", "")))),
         limits=Limits(settings | _read_limits(said.get("limits", {}))),
         settings=tuple(settings),
-        former=tuple(said.get("former", "").split()),
         requires=tuple(tuple(group) for group in said.get("requires", [])),
         after=tuple(said.get("after", [])),
         wants=tuple(each for name in said.get("wants", []) for each in _METRICS.get(name[1:], [name])),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rulebook import Limits, Rule
+from gpureport.analysis.rulebook import FORMER, Limits, Rule
 from gpureport.errors import SettingsError
 from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Settings
@@ -50,7 +50,7 @@ def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...
     for rule in rules:
         section, limits = settings.section(f"rules.{rule.name}"), Limits(rule.limits)
         if section.values:
-            section.only({*rule.limits, *rule.former})
+            section.only({*rule.limits, *FORMER})
         for key in (key for key in rule.settings if key in section.values):
             value = float(section.number(key) or 0)
             limits[key] = replace(limits[key], value=value, provenance=Provenance.SETTINGS, source=section.file)
