@@ -69,7 +69,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
         pauses=None if run.quality.synthetic_time else jobs.summarise_pauses(context.gpus().values()),
     )
-    return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
+    return replace(analysis, checklist=tuple(checklist.answer_checklist(recording, analysis, known, kinds)))
 
 
 def build_context(recording: Recording) -> Context:
