@@ -59,9 +59,7 @@ _BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights befor
 _BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
 _DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
 _WORK_WITH_MEMORY = 0.9  # of the busy samples with memory in use: utilisation lags, the last one can be empty
-_DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
 _DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is none; drawing windows takes less
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
@@ -301,15 +299,11 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
-    if not series.is_recorded(metric):
-        return none
     held, known = series.values(metric), series.known_rows(metric)
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
     working, windows = _estimate_working_watts(power, in_use & busy), none
-    if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
-        windows = power < working - (1 - _DISPLAY_POWER) * rise
-    elif (in_use & busy).any():
+    if (in_use & busy).any():
         windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy]))
     busy &= ~windows
     if not busy.any() or in_use[busy].mean() < _WORK_WITH_MEMORY:

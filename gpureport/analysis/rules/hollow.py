@@ -62,12 +62,9 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
     of_limit, is_logged = scale_power(series, True)
     explained = find_event_rows(series, "sw_power_cap")
     explained = explained | ((clock < limits.low_clock * highest) & (of_limit >= limits.at_idle))
-    if explained.any():
-        used = np.where(grid.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
+    used = np.where(grid.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / grid.width), round(limits.rows))
     is_busy = rolling_mean(np.where(np.isnan(used), np.nan, used >= limits.busy), length) >= limits.busy_share
-    if not is_busy.any():
-        return intervals.NO_SPANS
     share = grid.average_values(series, of_limit)
     active, dram = grid.average_metric(series, _SM), grid.average_metric(series, _DRAM)
     bounds = (_bound_mean(share, length), _bound_mean(active, length), rolling_mean(dram, length))

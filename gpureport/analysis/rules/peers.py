@@ -68,9 +68,6 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
     """Return in which bins (columns) a GPU (row) is far from the others, which agree; of two the lower."""
     differs, agree = _list_limits(signal, limits)
-    lowest = np.fmin.reduce(means)
-    if not (np.fmax.reduce(means) - lowest > differs * (lowest if signal == "power" else 1.0)).any():
-        return np.zeros(means.shape, dtype=np.bool_)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
 

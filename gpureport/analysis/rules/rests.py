@@ -75,8 +75,6 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
         if sampled < shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW):
             continue
         start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
-        if end - start < shortest * 1e6:
-            continue
         needed = _find_fewest(one, (first, stop), begin, past, limits)
         if past - begin < needed:
             continue
@@ -153,15 +151,13 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 
 
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
-    """Return how many low readings in a row are a rest in this place; more than any at work.
+    """Return how many low readings in a row are a rest in this place.
 
     One will do where it covers the time since the last, or near readings all draw the power of rest. Else chance must
     not explain them: with a share p of low readings around, of m, k in a row come m * p^k times. Long low runs count
     as one reading each; where low readings are common the run could have come up anywhere in the job.
     """
     own, interval = slice(begin, past), one.series.interval
-    if (one.power[own] > one.working[own]).mean() > _HALF:
-        return len(one.rows) + 1
     if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
         rest = float(np.nanmin(one.power))
         # power this near to rest shows that nothing ran between
@@ -200,8 +196,6 @@ def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period
     tolerance, best = _LOOSE if len(starts) >= _MANY else STRICT, (0.0, 0.0)
     ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
     for tried in np.unique(np.sort(distances)[ranks]).tolist():
-        if tried <= 0:
-            continue
         fits = _find_multiples(distances, tried, tolerance)
         seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
         fits = _find_multiples(distances, seconds, tolerance)
