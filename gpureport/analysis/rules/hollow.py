@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals

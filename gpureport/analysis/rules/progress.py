@@ -7,9 +7,8 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import events
 from gpureport.analysis.job.events import WAITING, find_evaluations, read_points
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.peers import Change, compare_peers, find_lower, show
 from gpureport.analysis.series import intervals

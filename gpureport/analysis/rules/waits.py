@@ -13,9 +13,8 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
-from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
