@@ -1,4 +1,4 @@
-"""From a recording to findings: every rule once, in order, then where the GPU time went."""
+"""From a recording to an analysis: runs every rule once, in order, then divides the GPU time."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -125,7 +125,7 @@ def trace_gpu_time(
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
     findings, not_judged, left = list[Finding](), list[NotJudged](), list(rules)
     while left:
-        # each rule follows those whose findings it needs
+        # a rule runs after those whose findings it needs
         made_later = {kind for rule in left for kind in rule.kinds}
         rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(rule)
@@ -158,7 +158,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
 
 
 def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:
-    """Add advice; values on the wrong side of a limit become context."""
+    """Return a finding with advice; evidence that does not meet its limit becomes context."""
     evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
     advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
     return replace(advised, recommendation=choose.write_recommendation(advised, known))

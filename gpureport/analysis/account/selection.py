@@ -1,4 +1,4 @@
-"""Which kinds a person wants to hear of, and with which thresholds."""
+"""The kinds that a user selects, and the limits that a user sets."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from gpureport.settings import Settings
 
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds each name stands for: a kind itself, a rule all that it makes."""
+    """Return kinds by name: the name of a kind stands for itself, that of a rule for all its kinds."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 

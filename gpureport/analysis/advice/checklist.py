@@ -1,4 +1,4 @@
-"""The checklist of the practice, answered for one run."""
+"""The checklist of good practice, answered for one run."""
 
 import tomllib
 from collections.abc import Collection, Iterator
@@ -19,18 +19,18 @@ from gpureport.recording_advice import RECORD, choose_recording
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
 
-_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # items that the doubts of another hold for, too
+_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # both have the same reasons not to be judged
 _WAITS = {*WAIT_KINDS}
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _LITTLE_WORK = ("hollow_util", "low_util_cause_unknown", "underutilised")
 _ROOMY, _BARE = 0.70, 0.1
-_SHORTEST = 60.0  # seconds from which memory shows whether it keeps one level
+_SHORTEST = 60.0  # s; a shorter log does not show whether memory was reserved
 
 
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> Iterator[ChecklistEntry]:
-    """Yield each item with the first of its codes that holds, or else its last."""
+    """Yield the answer to each item: its first code in `checklist.toml` that holds, otherwise its last."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
     found, unjudged = {kind for kind, _ in causes}, {(one.kind, one.code): one for one in analysis.not_judged}
     judged, missing = (
@@ -43,13 +43,13 @@ def answer_checklist(
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
     used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.reduced_precision
     is_unsure, waited, capability = facts.preallocated is None, "cpu_bound" in found, facts.compute_capability
-    # the rule on memory says nothing of GPUs that hold next to none
+    # the rule on memory does not judge GPUs with almost no memory in use
     has_room = "mem_headroom" in found or (used or 0.0) < (_BARE if "mem_headroom" in judged else _ROOMY)
     means = [one for one in (facts.setup.compiled, facts.setup.cuda_graphs, facts.setup.cudnn_benchmark) if one]
     taken, idle = [one for one in means if one.value], [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
-    # kinds share what they lack: each thing to record is named once
+    # several kinds may need the same recording: name it once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
     holds = {
         "memory_reserved_at_once": facts.preallocated,
