@@ -1,4 +1,4 @@
-"""What a kind of finding is, as `kinds.toml` says it, what a rule is, and what a rule may look at."""
+"""Kinds of findings and rules, as `kinds.toml` and `rules.toml` declare them, and the context that rules read."""
 
 import re
 import tomllib
@@ -22,9 +22,11 @@ _OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
-    """A kind of finding that explains another one, which lies `during` it, `since` its beginning, or `ever`.
+    """A kind that explains findings of another kind.
 
-    Any cause of either counts where none is named. With `needs_place` it must name its devices and its time.
+    `when` says where the other must lie: `during` the root, `since` its beginning, or anywhere (`ever`). `causes`
+    limits the causes of the root, `explains` those of the other. With `needs_place` the root must name devices
+    and times.
     """
 
     kind: str
@@ -39,9 +41,9 @@ class RootCause:
 class KindDescription:
     """One kind of finding, by its name in JSON and on the command line.
 
-    `says` has sentences by cause, or what its rule chooses by; `steps` what to do by cause, the most promising first;
-    `follows` kinds that may be its root, the preferred first. `gpu_time_part` names its part of its class of GPU time,
-    `stretch` one stretch of it. `report` is what a report says; the head of `kinds.toml` explains its keys.
+    `says` has sentences and `steps` has advice, both by cause or case. `follows` lists possible roots. Both lists begin
+    with the best. `gpu_time_part` is its name within its class of GPU time, `stretch` a noun for one of its intervals.
+    `report` is what reports say; the head of `kinds.toml` explains its keys.
     """
 
     name: str
@@ -60,7 +62,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, **words: str) -> str:
-        """Return the sentence of a finding: `{name}` is a word, and what stands in brackets goes without it."""
+        """Return the sentence of a case, with `{name}` replaced by words; brackets with an empty word are left out."""
         said = self.says.get("", "")
         own = self.says.get(case or "", said)
         said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)
@@ -101,10 +103,11 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Memo):
-    """What a rule may look at; what is of one device is keyed by its id.
+    """What a rule may read. Mappings are by id of a device.
 
-    `series` are the samples without time in which no job held a GPU (`time_without_job`), `all_series` all. `active` is
-    from first to last sustained activity of each GPU, `window` of any; `earlier_findings` are of the rule's `after`.
+    `series` has the samples within jobs, `all_series` all samples; `time_without_job` is the difference. `active` is
+    the time from first to last sustained activity of each GPU, `window` that of all GPUs together.
+    `earlier_findings` are those of the kinds in the rule's `after`.
     """
 
     recording: Recording
@@ -230,10 +233,10 @@ Judge = Callable[[Context, Limits], Found]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way to lose GPU time, or a family with a shared computation, as `rules.toml` declares it.
+    """A function that finds one kind, or several by one computation, with its section of `rules.toml`.
 
-    `conditions` say in short when each kind is found, `more` the rest. `recording` says what to record besides metrics.
-    With `whole_log` it sees samples outside jobs as well.
+    `conditions` say briefly when each kind is found, `more` adds details. `recording` says what to record besides
+    metrics. With `whole_log`, the function also reads samples outside jobs.
     """
 
     judge: Judge

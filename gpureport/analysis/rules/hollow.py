@@ -1,4 +1,4 @@
-"""GPUs that are busy in name only: they hang, wait for copies, or run kernels too small."""
+"""GPUs that report high utilisation but do little work: they hang, wait for copies, or run tiny kernels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -39,7 +39,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         yield doubts.too_short("hollow_util", context.whole.seconds, needed)
     spans = {} if is_short else {name: _find_spans(context, one, limits) for name, one in gpus.items()}
     for device, series in gpus.items():
-        # the highest power clears no GPU
+        # without a known limit, high power does not show that a GPU works
         if len(spans.get(device, ())) or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
         if series.explain_implausibility(POWER):
@@ -84,7 +84,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means with twice their error added: a sensor may see moments alone."""
+    """Return rolling means plus twice their standard error, because a sensor may see only moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -92,7 +92,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 
 
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
-    """Return where little is done: multiprocessors that spin are active and draw next to nothing."""
+    """Return where a GPU does little: few multiprocessors are active, or they only spin and draw little power."""
     idling = share < np.where(np.isnan(active), power, limits.still)
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
 
@@ -154,7 +154,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    """Yield what happened to several GPUs at once, or recurs on them for one reason, as one."""
+    """Yield groups of episodes with one cause: those on several GPUs at once, and their recurrences."""
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:

@@ -1,4 +1,4 @@
-"""Memory of GPUs and hosts: full, taken at once, growing or kept; and how GPU and job fit."""
+"""Memory of GPUs and hosts, and whether a GPU suits its job in size and precision."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,9 +31,11 @@ DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
 class _Use(NamedTuple):
-    """Memory of one GPU: peak, of what a job can get; largest step and range after it, of all installed.
+    """How one GPU's memory was used.
 
-    It is `reserved` if an allocator took it at once, `constant`, or the log too `short` or `coarse` to see one step.
+    `ratio` is the peak as a share of what a job can get. `step` is the largest rise and `spread` the range after it, as
+    shares of the installed memory. `state` is `reserved` if one step took the memory, `constant` if it never changed,
+    `short` or `coarse` if the log cannot show the step, and otherwise empty.
     """
 
     device: str
@@ -91,7 +93,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        # the clock of a logger may run a little fast
+        # the interval of a logger may be a little short
         state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
     samples, capacity = series.count_readings(MEMORY, series.find_known_rows(MEMORY)), total - memory_reserved(series)
     return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
@@ -120,7 +122,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
-    part, unit = phrases.size(left).split(maxsplit=1)  # a shared unit stands once
+    part, unit = phrases.size(left).split(maxsplit=1)  # a unit that both share is written once
     step = limits.compare(MEMORY, "largest step, of the memory", worst.step, ">=", "step")
     after = limits.compare(MEMORY, "range after it, of the memory", worst.spread, "<", "steady")
     peak = limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit)
@@ -152,7 +154,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        # the longest stretch of the job with memory held, its start left out
+        # the longest time in which memory was held, without its beginning
         rows = series.rows_between(job.start, job.end + 1)
         known = series.known_rows(MEMORY)[rows]
         times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
@@ -175,7 +177,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak where the median slope of block medians is high, and no quarter grows far less."""
+    """Yield a leak if the median slope between block medians is high and every quarter grows."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]
@@ -235,7 +237,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
         used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
         peak, last = float(used.max()), float(used[-1])
         is_late = times[-1] - rest.start >= limits.idle * 1e6
-        # a model that stays resident serves: its work has no end
+        # a model that stays loaded may serve requests
         is_early = context.window.start - times[0] >= limits.before * 1e6 or np.ptp(used) < limits.resident * peak
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
