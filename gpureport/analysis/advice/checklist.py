@@ -8,7 +8,7 @@ from pathlib import Path
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.choose import RunFacts
 from gpureport.analysis.job.events import find_steps, list_names
-from gpureport.analysis.names import CPU, UTILISATION
+from gpureport.analysis.names import CPU, MEMORY, UTILISATION
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
 from gpureport.findings import ChecklistEntry, Practice
@@ -32,11 +32,9 @@ def answer_checklist(
 ) -> Iterator[ChecklistEntry]:
     """Yield the answer to each item: its first code in `checklist.toml` that holds, otherwise its last."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
-    found, unjudged = {kind for kind, _ in causes}, {(one.kind, one.code): one for one in analysis.not_judged}
-    judged, missing = (
-        {*kinds} - {kind for kind, _ in unjudged},
-        [one for one in unjudged.values() if one.kind in _WAITS],
-    )
+    found, judged = {kind for kind, _ in causes}, {*kinds} - {one.kind for one in analysis.not_judged}
+    missing = [one for one in analysis.not_judged if one.kind in _WAITS]
+    codes = {(one.kind, one.code) for one in analysis.not_judged}
     seen = {summary.metric for one in analysis.statistics for summary in one.metrics}
     absent = {name: what for name, what in ((UTILISATION, "GPU"), (CPU, "CPU")) if name not in seen}
     thin = next((one for one in missing if one.kind == "cpu_bound"), None)
@@ -51,10 +49,10 @@ def answer_checklist(
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
     # several kinds may need the same recording: name it once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
-    holds = {
+    holds: dict[str, object] = {
         "memory_reserved_at_once": facts.preallocated,
         "too_short": is_unsure and (run.ended - run.started) / 1e6 < _SHORTEST,
-        "coarse_samples": is_unsure and ("mem_prealloc", "coarse_samples") in unjudged,
+        "coarse_samples": is_unsure and ("mem_prealloc", "coarse_samples") in codes,
         "memory_perhaps_reserved": is_unsure,
         "memory_keeps_growing": "mem_leak" in found,
         "memory_left": has_room,
@@ -111,9 +109,8 @@ def answer_checklist(
         holds["not_recorded"] = absent if is_cpu else used is None
         code = next((code for code in said if holds.get(code)), list(said)[-1])
         state, reason, *asked = said[code]
-        memory = ("gpu_memory_used_bytes", "gpu_memory_total_bytes")
         asks = {
-            "not_recorded": tuple(absent) if is_cpu else memory,
+            "not_recorded": tuple(absent) if is_cpu else (MEMORY, "gpu_memory_total_bytes"),
             "not_judged": thin.metrics if thin else (),
             "waits_not_assessed": lacking,
         }.get(code, ())
