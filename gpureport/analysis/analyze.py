@@ -131,11 +131,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
         left.remove(rule)
         absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
         if absent:
-            series = context.series.values()
-            doubted = next((each for each in absent if any(one.explain_implausibility(each) for one in series)), "")
-            for name in rule.kinds:
-                lacking = doubts.not_recorded(name, None, *absent)
-                not_judged.append(doubts.implausible(name, None, doubted) if doubted else lacking)
+            not_judged += (doubts.not_recorded(name, None, *absent) for name in rule.kinds)
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
         seen = context.whole_log if rule.whole_log else context

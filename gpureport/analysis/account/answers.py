@@ -112,7 +112,11 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     devices: dict[NotJudged, set[str | None]] = {}
     for said in entries:
         lacking, entry = [name for name in said.metrics if not context.recorded(name)], said
-        if lacking and columns.issuperset(lacking):
+        series = [one for name, one in context.series.items() if said.device in {None, name}]
+        doubted = [name for name in said.metrics if any(one.explain_implausibility(name) for one in series)]
+        if doubted:
+            entry = doubts.implausible(said.kind, said.device, doubted[0])
+        elif lacking and columns.issuperset(lacking):
             # the log has the column but no value in it, so recording it again would not help
             reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
             entry = doubts.denied(said.kind, "logged_without_values", reason, "", said.device)

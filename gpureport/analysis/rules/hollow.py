@@ -42,9 +42,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         # without a known limit, high power does not show that a GPU works
         if len(spans.get(device, ())) or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
-        if series.explain_implausibility(POWER):
-            yield doubts.implausible("hollow_util", device, POWER)
-        elif not series.is_recorded(POWER):
+        if not series.is_recorded(POWER):
             yield doubts.not_recorded("hollow_util", device, POWER)
         else:
             reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
