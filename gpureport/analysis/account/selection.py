@@ -50,7 +50,7 @@ def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...
     for rule in rules:
         section, limits = settings.section(f"rules.{rule.name}"), Limits(rule.limits)
         if section.values:
-            section.only({*rule.limits, *FORMER})
+            section.only({*rule.limits, *(FORMER if rule.settings else ())})
         for key in (key for key in rule.settings if key in section.values):
             value = float(section.number(key) or 0)
             limits[key] = replace(limits[key], value=value, provenance=Provenance.SETTINGS, source=section.file)
