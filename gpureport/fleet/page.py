@@ -7,8 +7,8 @@ from math import floor
 
 from gpureport import __version__
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.kinds import GROUPS
 from gpureport.analysis.results import NOTABLE, measure_pauses_ratio
+from gpureport.analysis.rulebook import GROUPS
 from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet import page_words as words
 from gpureport.fleet.cards import PULL, WATCH, Facts

@@ -7,8 +7,7 @@ from itertools import groupby
 from generators.pages import MADE, table
 from gpureport.analysis import RULES
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.kinds import KindDescription
-from gpureport.analysis.rulebook import Rule
+from gpureport.analysis.rulebook import KindDescription, Rule
 from gpureport.findings import Threshold
 from gpureport.report.explanation import list_steps_by_cause
 
