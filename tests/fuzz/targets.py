@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zlib import crc32
 
 import gpureport
@@ -255,6 +256,10 @@ def _typed(words: str, texts: str) -> Target:
     return Target(seeds=[text.encode() for text in texts.split("; ")], read=type_text, prepare=write_store)
 
 
+def _logged(kind: str) -> Target:
+    return Target(seeds=_make_logs()[kind], read=read_log)
+
+
 def _label_beside(path: Path) -> None:
     (path.parent / "gpu.csv.json").write_bytes(path.read_bytes())
     read(path.parent / "gpu.csv")
@@ -274,7 +279,7 @@ def _write_neptune(place: Path) -> None:
 
 
 def _make_recording() -> bytes:
-    said = {"command": ["a"], "host": "n", "exit_code": 0, "params": {"a": "64"}, "tags": {"user": "a"}}
+    said: dict[str, Any] = {"command": ["a"], "host": "n", "exit_code": 0, "params": {"a": "64"}, "tags": {"user": "a"}}
     with TemporaryDirectory() as name:
         return (logs.write_recording(Path(name), "", zone="Europe/Berlin", **said) / "run.json").read_bytes()
 
@@ -284,7 +289,7 @@ def _mapped() -> bytes:
 
 
 TARGETS: dict[str, Callable[[], Target]] = {
-    **{f"log of {kind}": lambda kind=kind: Target(seeds=_make_logs()[kind], read=read_log) for kind in KINDS},
+    **{f"log of {kind}": partial(_logged, kind) for kind in KINDS},
     **{f"option {words}": partial(_typed, words, texts) for words, texts in OPTIONS.items()},
     "host log": lambda: Target(
         seeds=[*_list_captures("host"), logs.timechart()],
