@@ -1,4 +1,4 @@
-"""The page on many runs as text ready to print: headline, key figures, bars by class, what would save most, parts."""
+"""The fleet page as text ready to print: headline, key figures, bars by class, what would save most, and parts."""
 
 import re
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ _OPEN = 3
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the share lost is a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""Share of the runs that half of the loss must lie in for the headline to name their number, of so many runs."""
+"""The headline names the runs with half the loss if they are at most this share of at least this many runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
-"""Share below which a segment cannot be seen, and from which the largest loss is flagged."""
+"""Share below which a segment is invisible, and share from which the largest loss is flagged."""
 _TITLE = 80
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page; `ended` is the last sample in seconds since 1970, the date of the file."""
+    """The page; `ended` is the time of the last sample in seconds since 1970, and dates the file."""
 
     title: str
     subtitle: str
@@ -78,7 +78,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
     known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
     computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
-    # whole and rounded down: never 100% over time lost
+    # rounded down to whole per cent, so that it never reads 100% despite lost time
     yield f"{floor(100 * computing / known)}% computing" if known > 0 else ""
     yield period
 
@@ -136,7 +136,7 @@ def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     pull = f"pull {display.plural(pulled, 'GPU')}" if pulled else ""
     for best in report["savings"][:1]:
         amount, runs = amounts.format_both(best["gpu_seconds"], best["cost"]), display.plural(best["runs"], "run")
-        # what looks for a cause saves nothing by itself
+        # a step that looks for a cause saves nothing by itself
         gain = f"{amount} lost in {runs}" if best["step"] in GROUPS["probe"] else f"up to {amount}, in {runs}"
         yield f"First: {display.lower_first(words.shorten_name(best['title']))}, {gain}{pull and f'; then {pull}'}."
     if pull and not report["savings"]:
