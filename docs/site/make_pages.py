@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code, or say which of them are out of date.
+"""Write the pages that are generated from the code, or list those that are out of date.
 
     python docs/site/make_pages.py [--check]      pages of docs/, and tests/golden/messages.txt
     python docs/site/make_pages.py --pictures     pictures of the kinds, from the sample logs
@@ -43,7 +43,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> int:
-    """Do what the command line asks for; 1 where a page is out of date."""
+    """Do what the command line asks for; return 1 if a page is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for option in ("--check", "--pictures", "--screenshots", "--notebook"):
         parser.add_argument(option, action="store_true")
