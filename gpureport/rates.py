@@ -190,7 +190,7 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the steps that a counter shows, as far as it rose; None for fewer than two points.
+    """Return the steps that a counter shows, without its falls; None for fewer than two points.
 
     If it is not known when training began, work before the first point is left out.
     """

@@ -277,7 +277,7 @@ class Recording:
     """A run and its series.
 
     Attributes:
-        run: what is known about the run.
+        run: the known facts about the run.
         series: the recorded columns of SCHEMA, then `extra_` columns; sorted by device (in the order of
             `run.devices`), then by time.
         training: a long table of training metrics, which may be empty.

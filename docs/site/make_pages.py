@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _write(made: dict[str, str], check: bool) -> int:
-    """Write files that differ from what is made, or name them."""
+    """Write files that differ from the generated text, or name them."""
     old = [name for name, text in made.items() if not _reads(ROOT / name, text)]
     for name in old:
         print(f"{name} {'is out of date: python docs/site/make_pages.py' if check else 'written'}")

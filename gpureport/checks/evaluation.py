@@ -47,7 +47,7 @@ _LISTED = 6
 class CheckInput:
     """The runs to check, with their training metrics, and what the checks need.
 
-    `comparisons` holds that of each step with the baseline, keyed by `step_name`. Acknowledgements expire by `today`.
+    `comparisons` compares each step with the baseline, by `step_name`. `today` decides which acknowledgements hold.
     """
 
     runs: tuple[SampledRun, ...]

@@ -298,7 +298,7 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
 def _name_hidden_losses(analysis: Analysis) -> Why:
     unjudged = {entry.kind for entry in analysis.not_judged}
     hidden = sorted(name.replace("_", " ") for name, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
-    text = f"what was lost to {display.join_words(hidden)} is not fully known"
+    text = f"the loss to {display.join_words(hidden)} is not fully known"
     return Why("losses_not_known", text) if hidden else NO_REASON
 
 

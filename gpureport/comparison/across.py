@@ -266,7 +266,7 @@ def _see(metric: str, statistic: str, observed: float, unit: str = "1", relation
 
 def _word_scaling(found: Scaling) -> Finding:
     few, many = found.gpus
-    observed = {f"of {many} GPUs, of that of {few}": found.efficiency}
+    observed = {f"on {many} GPUs, relative to {few}": found.efficiency}
     if found.interval is not None:
         names = (f"{name} end of the 95% interval" for name in ("lower", "upper"))
         observed |= zip(names, found.interval, strict=True)

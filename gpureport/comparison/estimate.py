@@ -1,6 +1,6 @@
 """Means of series and differences between steps, with their uncertainty.
 
-The error of one run's mean comes from the means of nearly independent batches, and that of a few gaps from their count.
+The error of one run's mean comes from nearly independent batches; a few gaps are modelled separately, by their number.
 A difference between two single runs combines their intervals (MOVER); one between repeated runs uses their scatter
 (Student, Welch).
 """
@@ -18,7 +18,7 @@ from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-_MANY_GAPS = 20  # gaps from which batches sample gaps well enough
+_MANY_GAPS = 20  # number of gaps from which batches represent them well enough
 _LONG = 16_384  # from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]

@@ -14,7 +14,7 @@ from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
-WORK_BATCH, HOUR = 1000, 3600.0  # GPU time, cost and energy are per so many units of work, and a price per so many s
+WORK_BATCH, HOUR = 1000, 3600.0  # units of work per figure of GPU time, cost and energy, and seconds per price
 # the speed of the whole job, on all GPUs together, and that of training alone, without start-up and tail
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"

@@ -37,7 +37,7 @@ class QualityFigure:
     at_work: float | None = None
     best: float | None
     best_seconds: float | None
-    spread: float | None  # between runs, or for one run, that of its last values about their trend
+    spread: float | None  # between runs, or for a single run, of its last values about their trend
     runs: int
     diverged: int
 
@@ -257,7 +257,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When a step's runs first reached the target; means need all runs to reach it, and that of time is geometric."""
+    """When a step's runs first reached the target; means (geometric for time) exist only if all runs reached it."""
 
     step: str
     name: str

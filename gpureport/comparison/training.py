@@ -36,7 +36,7 @@ class TrainingGoals:
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals with those of the command line over them. Raises SettingsError without a direction."""
+        """Return these goals, overridden by those of the command line. Raises SettingsError without a direction."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name

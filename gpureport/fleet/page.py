@@ -104,7 +104,7 @@ def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
     period = f" {length}".rstrip()
     pauses = measure_excessive_short_pauses({each["name"]: each["gpu_seconds"] for each in report["classes"]})
     if lost < held * NOTABLE_RATIO and pauses is not None:
-        return f"What was lost of {whole} is not known: short pauses took {display.percent(pauses)}"
+        return f"The loss in {whole} is not known: short pauses took {display.percent(pauses)}"
     if lost < held * NOTABLE_RATIO:
         return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
     least = "At least " if pauses is not None or unknown >= held * _UNKNOWN else ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 SHORTEST = 3
-"""Least number of values in a level; fewer that lie apart are outliers."""
+"""Least number of values in a level; one or two that differ are outliers."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
 """Differences are clipped at this many deviations, so that outliers and shifts do not count as noise."""
@@ -56,7 +56,7 @@ _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
 """The same for the ends of a 95% interval."""
 _GRADUAL = 0.8
-"""A change is gradual if a straight line's distance to the values is below this share of that of two levels."""
+"""A change is gradual if a straight line fits the values better than two levels, by this ratio of distances."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """CPU seconds of a process, those of the children it waited for, and its resident bytes."""
+    """The CPU seconds of a process and of the children it waited for, and its resident bytes."""
 
     parent: int
     start: float

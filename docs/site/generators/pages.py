@@ -33,7 +33,7 @@ A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
 
 
 def metrics_page() -> str:
-    """Return docs/reference/metrics.md: the metrics by what they measure, and by the time that a value covers."""
+    """Return docs/reference/metrics.md, with the metrics grouped by scope and by the time that a value covers."""
     parts = ["# Metrics\n", MADE, _METRICS]
     for scope, title in ((Scope.GPU, "GPU"), (Scope.HOST, "Host")):
         groups: dict[str, dict[str, list[str]]] = {}
@@ -59,7 +59,7 @@ def _describe_metric(metric: Metric) -> tuple[str, str]:
     words = f"by {reason.replace('_', ' ')}"
     if words not in metric.brief:
         return line, ""
-    return re.sub(r" \(bit \w+\)", "", line.replace(words, "for the REASON").replace(reason, "REASON")), reason
+    return re.sub(r" \(bit \w+\)", "", line.replace(words, "for REASON").replace(reason, "REASON")), reason
 
 
 _LIMITS = f"""# Limits
@@ -161,7 +161,7 @@ def _help(command: click.Command) -> str:
 
 
 def _list_options() -> Iterator[tuple[str, list[Option]]]:
-    """Yield each command with its options: the section of the help, what is typed, and the meaning."""
+    """Yield each command with its options: the section of the help, the words to type, and the meaning."""
     for name, command in commands(gpureport, "gpureport"):
         options = [each for each in command.params if isinstance(each, click.Option)]
         yield name, [(getattr(each, "section", "Options"), *_option_row(each)) for each in options]
