@@ -24,7 +24,7 @@ _BUG = "this is a bug in gpureport: please report it with the traceback that --d
 
 def describe_shortage(error: Exception) -> Problem | None:
     if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_SPACE.search(str(error))):
-        return "there is not enough memory for it", "give less at a time, such as --from and --to, or more memory"
+        return "there is not enough memory for it", "read less at a time (--from and --to), or use more memory"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
         return "the system cannot start another thread", "give it more memory, or allow more processes (ulimit -u)"
     return None

@@ -102,7 +102,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingName:
-    """What a metric's name implies: `unit` is what a throughput counts, `seconds` the size of a time's unit."""
+    """What a metric's name implies: `unit` is what a throughput counts, `seconds` the unit of a time in seconds."""
 
     name: str
     role: Role

@@ -140,7 +140,7 @@ class CountedWork:
 def count_by_rates(
     times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
 ) -> CountedWork | None:
-    """Return the work that logged rates add up to; None for fewer than two points, or if it exceeds a float.
+    """Return the work that logged rates add up to; None for fewer than two points or an overflow.
 
     A rate applies to the time since the previous point. More than 1.5 times the usual work per step means a pause, such
     as an evaluation, and the usual work counts; without a step counter, at most five usual distances count. The first

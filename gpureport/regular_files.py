@@ -96,7 +96,7 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
         met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
             what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
-            raise UnsafeFileError(root, what, "give the folder in it that holds the runs", "nested_too_deeply")
+            raise UnsafeFileError(root, what, "give the subfolder that holds the runs", "nested_too_deeply")
         yield here, folders, names
 
 
@@ -109,7 +109,7 @@ def open_pipe(path: Path) -> Iterator[io.FileIO]:
         # a pipe without a writer is at its end; one whose writer is still silent just has no data yet
         if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
             what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
-            raise UnsafeFileError(path, what, "start what writes to it first", "silent_pipe")
+            raise UnsafeFileError(path, what, "start its writer first", "silent_pipe")
         os.set_blocking(pipe.fileno(), True)
         yield pipe
 

@@ -194,7 +194,7 @@ def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput
         meant = [finding for finding in run.analysis.findings if is_counted and _acknowledges(each, finding)]
         is_limit, why = each.limit == limit.words, display.clean(each.reason)
         if (meant or is_limit) and each.until < given.today:
-            expired.append(f"acknowledged until {each.until} ({why}), which is over ({each.origin})")
+            expired.append(f"acknowledged until {each.until} ({why}), which has passed ({each.origin})")
         elif meant or is_limit:
             findings += meant
             is_whole = is_whole or is_limit
@@ -285,7 +285,7 @@ def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Obser
         currency = limit.threshold.currency or "this currency"
         return not_observed("no_price", f"no price is stated in {currency}: --gpu-hour-price or [prices]")
     if unit == SHARE and held <= 0:
-        return not_observed("no_gpu_time", "GPU time could not be divided")
+        return not_observed("no_gpu_time", "GPU time could not be divided into classes")
     prints = {finding.fingerprint for finding in found}
     roots = [finding for finding in found if finding.root not in prints]
     lost = [(each, cost.cost_of(each) if cost and unit == MONEY else each.lost_gpu_seconds) for each in roots]
@@ -293,7 +293,7 @@ def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Obser
     total = fsum(amount for _, amount in lost if amount is not None)
     value = total / held if unit == SHARE else total
     shown = format_against_limit(value, limit.threshold, display.gpu_time if unit == TIME else None)
-    doubt = Why("loss_not_known", f"what {_name_kinds(untold)} lost is not known in GPU time") if untold else NO_REASON
+    doubt = Why("loss_not_known", f"the GPU time lost to {_name_kinds(untold)} is not known") if untold else NO_REASON
     return Observed(value=value, text=f"{shown}{named}", doubt=doubt)
 
 
@@ -301,7 +301,7 @@ def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Se
     if short := explain_short_time(observed_seconds([analysis]), "the GPUs"):
         return short
     if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
-        return Why("not_recorded", "the utilisation of no GPU was recorded")
+        return Why("not_recorded", "no GPU's utilisation was recorded")
     if lacking:
         needs = f"; needs {lacking[0].recording}" if lacking[0].recording else ""
         return Why("kind_not_judged", f"{lacking[0].kind} was not assessed: {lacking[0].reason}{needs}")

@@ -261,7 +261,7 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        text = "GPU time could not be divided: the utilisation of every GPU is needed over some time"
+        text = "GPU time could not be divided into classes: every GPU's utilisation is needed over some time"
         return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
         samples = f"only {display.plural(count_samples(analysis), 'sample')} with a utilisation"

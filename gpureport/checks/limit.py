@@ -349,5 +349,5 @@ def _refuse_idle_limit(limit: Limit, where: str) -> None:
         bound = f"{relation} {limit.threshold.text}"
         figure = TRAINING_RATE if is_rate else f"training {name}" if metric else name
         change = f"'change {figure} {bound}' limits a change against the baseline"
-        hint = change if value < 0 or is_rate else "write an amount that a run can miss"
+        hint = change if value < 0 or is_rate else "write an amount that a run can break"
         raise SettingsError(where, f"{name} {bound} cannot fail", hint, code="cannot_fail")

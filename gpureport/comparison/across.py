@@ -297,7 +297,7 @@ def _word_kinds(found: MemoryFit) -> Finding:
     ]
     fitting = [f"{kind.model} ({phrases.size(kind.memory_bytes)})" for kind in kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
-    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
+    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no GPU of known memory"
     text = f"The peak of {phrases.size(peak)} on one GPU {said}, with {phrases.percent(HEADROOM.value)} left free."
     text += f" The memory of {len(found.unknown)} other kinds is not known." if found.unknown else ""
     return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

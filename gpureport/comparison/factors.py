@@ -50,7 +50,7 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
     if not all(known):
-        msg = f"{parts[known.index(False)]!r} is none of step, folder, gpu, param:KEY and tag:KEY"
+        msg = f"{parts[known.index(False)]!r} is not step, folder, gpu, param:KEY or tag:KEY"
     elif len(factors) > MOST_FACTORS:
         msg = f"{text!r} names {len(factors)} settings, but at most two can make groups"
     elif len(set(factors)) < len(factors):
@@ -80,7 +80,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} has no folder of its own"
-            raise SettingsError("--by", what, "name a folder with one folder per step", code="no_step_folder")
+            raise SettingsError("--by", what, "name a folder that has one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
     return folders, [(order.index(folder),) for folder in folders]

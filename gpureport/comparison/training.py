@@ -71,7 +71,7 @@ def parse_target(text: str) -> QualityTarget | None:
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
     """Return goals from plain values. Raises ValueError if one is malformed, SettingsError without a direction."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
-        msg = f"better of {wrong} must be 'higher' or 'lower'"
+        msg = f"better for {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:

@@ -63,7 +63,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit; rarer gaps than `unseen_gap_seconds` may exist."""
+    """One figure of a step against an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
 
     metric: str
     unit: str

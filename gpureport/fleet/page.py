@@ -129,7 +129,7 @@ def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
         hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
         time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
         amount = time if cost is None else f"{amounts.format_money(cost)} ({time})"
-        yield f"At this rate, {hours} GPU-hours a month lose {amount}."
+        yield f"At this rate, {hours} GPU-hours per month lose {amount}."
     if doubts := "; ".join(_list_doubts(report, amounts)):
         yield f"{doubts[:1].upper()}{doubts[1:]}."
     pulled = words.count_cards(report["health"], PULL)

@@ -285,7 +285,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             table=build_table(("GPU", "Runs", "For"), cells, in_words=["Runs"]),
             notes=(
                 "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
-                "A GPU without a uuid is known by its node and its number there.",
+                "A GPU without a uuid is identified by its node and its index there.",
             ),
         )
     if checks := report["unassessed"]:
@@ -330,6 +330,6 @@ def _list_method(report: Facts, command: str) -> Iterator[Fact]:
         "Times": "in UTC" if report["is_zoned"] else "local times of the recording machines",
         **{name: meanings[name] for name in ("GPU-hour", "GPU time lost")},
         "Would save": "The most that a step could give back; each lost second counts once, with the best step for it.",
-        "Health of a GPU": "Each is followed from run to run by its uuid; without one by its node and number there.",
+        "Health of a GPU": "Each is followed from run to run by its uuid, or without one by its node and index there.",
     }
     yield from (Fact(name=name, text=text) for name, text in facts.items() if text)

@@ -104,7 +104,7 @@ def _run_elsewhere(
                 if deaths[place] < TRIES:
                     again.append(place)
                 else:
-                    yield tasks[place], RuntimeError("its worker was killed each time, perhaps for memory")
+                    yield tasks[place], RuntimeError("its worker was killed each time, perhaps for lack of memory")
             waiting.extendleft(reversed(again))
         except CancelledError:
             # the executor itself is gone, which is not the fault of a task
@@ -253,7 +253,7 @@ def _summarise_run(task: _SummaryTask) -> Outcome:
     try:
         if task.settings.version != summarise.hash_rules():
             how = "install the same version on every worker"
-            raise SettingsError("worker", "it runs another version of gpureport", how, code="other_version")
+            raise SettingsError("worker", "it runs a different version of gpureport", how, code="other_version")
         entry = _find_entry(task)
         recording = Store(task.store).read(entry)
         key = summarise.make_keys(task.settings)(entry.stored)

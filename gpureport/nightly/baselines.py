@@ -100,5 +100,5 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
 def _baseline_folder(store: Store, name: str) -> Place:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
-        raise SettingsError(name, "this is not a name for a baseline", hint, code="not_a_baseline_name")
+        raise SettingsError(name, "not a valid name for a baseline", hint, code="not_a_baseline_name")
     return store.folder / BASELINES / name

@@ -175,7 +175,7 @@ class History:
             return []
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
-            hint = "make it a folder that can be read, or choose another store with --store"
+            hint = "make the folder readable, or choose another store with --store"
             raise StoreError(str(self.folder), what, hint, code="unreadable") from error
         files = sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
         unknown = [path for path in files if path.stem not in records]
@@ -188,7 +188,7 @@ def _read_file(path: Place) -> NightlyRecord:
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
-            msg = "its content is not what its name says"
+            msg = "its content does not match its name"
             raise ValueError(msg)
         return replace(night.redacted(), file=path.stem)
     except _DAMAGE as error:

@@ -69,7 +69,7 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or the night of one record without later nights and other calls in the same night.
+    """Return the latest night, or with `record` its night, ignoring later nights and other calls in the same night.
 
     A change no longer stands once an accepted run, one in a baseline, shows it.
     """

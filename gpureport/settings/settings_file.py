@@ -54,7 +54,7 @@ class Section:
     def text(self, key: str) -> str:
         value: Any = self.values.get(key)
         if not _is_kind(value, str) or (value is not None and not value.strip()):
-            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
+            raise self.wrong(key, f"{key} must be a string, not {value!r}", "write it in quotes", code="not_a_text")
         return value or ""
 
     def switch(self, key: str) -> bool | None:
@@ -210,24 +210,24 @@ def read_own_secrets(settings: Settings) -> OwnSecrets:
 def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     texts: Any = section.values.get(key, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise section.wrong(key, f"{key} must be a list of texts", f'write it as {key} = ["…", "…"]', code="not_a_list")
+        raise section.wrong(key, f"{key} must be a list of strings", f'write {key} = ["…", "…"]', code="not_a_list")
     if len(texts) > MOST_SECRET_PATTERNS:
-        what = f"{key} holds {len(texts)} texts, at most {MOST_SECRET_PATTERNS} are taken"
-        raise section.wrong(key, what, "let one with * stand for several", code="too_many_values")
+        what = f"{key} holds {len(texts)} strings, but at most {MOST_SECRET_PATTERNS} are allowed"
+        raise section.wrong(key, what, "use one with * for several", code="too_many_values")
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
-            what = f"text {place} of {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write letters as they are, and * for any others", code="not_a_pattern")
+            what = f"string {place} of {key} cannot be used: {reason}"
+            raise section.wrong(key, what, "write characters as they are, and * for any others", code="not_a_pattern")
     return texts
 
 
 def _find_flaw(text: str, fewest: int) -> str:
     """Return what is wrong with a name or pattern, or an empty text."""
     if len(text) > LONGEST_SECRET_PATTERN:
-        return f"longer than {LONGEST_SECRET_PATTERN} letters"
+        return f"longer than {LONGEST_SECRET_PATTERN} characters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "it holds a blank, a quote, or a sign of a regular expression"
+        return "it holds a space, a quote, or a character of regular expressions"
     if len(text.replace(STAR, "")) < fewest:
-        return f"too short, it needs {fewest} letters besides *"
+        return f"too short, it needs {fewest} characters besides *"
     return ""

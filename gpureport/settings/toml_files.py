@@ -70,7 +70,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         RecursionError: if it is nested too deeply.
     """
     if sum(line.count(".") ** 2 for line in _STRING.sub("", text).splitlines()) > _MOST_KEY_WORK:
-        msg = "a key of too many parts"
+        msg = "a key with too many parts"
         raise ValueError(msg)
     content = tomllib.loads(text)
     _check_values(content)
@@ -81,7 +81,7 @@ def _check_values(content: dict[str, Any]) -> None:
     level: list[Any] = [content]
     for _ in range(_DEEPEST):
         if any(isinstance(value, int) and not -_WHOLE <= value < _WHOLE for value in level):
-            msg = "a whole number of more than 64 bits"
+            msg = "a whole number with more than 64 bits"
             raise ValueError(msg)
         inner = [
             value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)

@@ -65,14 +65,14 @@ def _load_run(text: str) -> StoredRun:
     content = json.loads(text)
     written = content.pop("sha256", None)
     if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
-        msg = "its content is not what was written"
+        msg = "its content has changed since it was written"
         raise ValueError(msg)
     run = {**content["run"], **{name: tuple(content["run"][name].items()) for name in ("params", "tags")}}
     # version 0 of marshal writes equal values identically
     run["devices"] = _share_devices(marshal.dumps(run["devices"], 0), get_own_secrets())
     stored = msgspec.convert({**content, "run": run}, StoredRun)
     if max(abs(stored.run.started), abs(stored.run.ended)) >= LAST_MICROSECOND:
-        msg = "a time lies beyond all calendars"
+        msg = "a time is outside the supported years"
         raise ValueError(msg)
     return stored
 

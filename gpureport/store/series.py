@@ -232,7 +232,7 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(codes.dictionary):
-        msg = "a row has none of the devices of the file"
+        msg = "a row names none of the file's devices"
         raise ValueError(msg)
     starts = [*np.flatnonzero(np.diff(indices, prepend=-1)).tolist(), len(indices)]
     for start, end in pairwise(starts):

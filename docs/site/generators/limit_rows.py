@@ -64,4 +64,4 @@ LIMITS = (
     ("Times", "years 1970 to 9998", "the row or point is rejected"),
     ("Nesting", "TOML 50 levels, JSON a few hundred", "rejected in a log, refused elsewhere"),
 )
-"""All limits, in the order of the page: what, how much, and what to do or what happens beyond it."""
+"""All limits, in the order of the page: the subject, the amount, and what to do or what happens beyond it."""
