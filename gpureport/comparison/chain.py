@@ -114,7 +114,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """One step against the one before; `quality_since_first` is empty where that is the first step."""
+    """One step against the one before; `quality_since_first` is empty if that is the first step."""
 
     base: Step
     step: Step

@@ -49,8 +49,6 @@ _SURE_WITHOUT_FIGURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A reason with its figures; the report words it."""
-
     kind: ReasonKind
     run: str = ""  # the run that is too short or unfinished
     # the run's seconds or samples; or the number of comparisons, the share by which the most work exceeds the least, or

@@ -101,7 +101,6 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
 
 
 def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
-    """Return the resolution of the logarithm of a figure per unit of work."""
     runs = (*base.runs, *step.runs)
     if metric != figures.TRAINING_RATE:
         least = figures.find_sampling_step(runs) if metric in figures.TIMED_FIGURES else 0.0

@@ -286,7 +286,6 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
-    """Return one step of advice for the losses it would avoid."""
     runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
     for row, finding, seconds in losses:
         runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well

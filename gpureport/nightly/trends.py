@@ -40,7 +40,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A figure in one night: the mean over the night's runs, or None if not recorded."""
+    """The mean of a figure over one night's runs, or None if not recorded."""
 
     date: str
     label: str

@@ -74,7 +74,6 @@ class Section:
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 
     def wrong(self, key: str, what: str, hint: str, *, code: str = "wrong_setting") -> SettingsError:
-        """Return an error that names the line of a key."""
         return SettingsError(self.at(key), what, hint, code=code)
 
 
@@ -95,11 +94,9 @@ class Settings:
         return self._place_lines(name, values)
 
     def unknown_sections(self) -> list[str]:
-        """Return the top-level names that are not sections."""
         return [name for name in self.content if name not in SECTIONS]
 
     def refuse_section(self, name: str) -> SettingsError:
-        """Return an error with the line of an unknown section."""
         opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in self.text.splitlines())
         found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
         # line 1 if the section is written in another form

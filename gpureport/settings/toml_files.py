@@ -24,8 +24,6 @@ _WHOLE = 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlText:
-    """The text and the content of a TOML file."""
-
     text: str = ""
     content: dict[str, Any] = field(default_factory=dict)
 

@@ -24,7 +24,6 @@ _TRIES = 100
 
 @contextmanager
 def raise_store_errors(store: Place) -> Iterator[None]:
-    """Turn system errors from writing to the store into store errors."""
     try:
         yield
     except UnsafeFileError as error:
