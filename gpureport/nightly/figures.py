@@ -105,7 +105,7 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
 
 
 def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
-    """Yield shares of the GPU time held; None where the share is not known."""
+    """Yield shares of the held GPU time; None if a share is not known."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     # without a clock, throttled time is not known

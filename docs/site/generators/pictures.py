@@ -48,7 +48,7 @@ class Picture:
 
     @property
     def file(self) -> Path:
-        """Where the picture lies."""
+        """Path of the picture."""
         return IMAGES / f"{self.name}{'-dark' if self.dark else ''}.png"
 
 
