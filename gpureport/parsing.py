@@ -19,7 +19,7 @@ MOST_VALUE_BYTES = 16 * _MIB  # bytes in one database value
 MOST_PIPE_BYTES = 2 * _GIB  # bytes read from a pipe, which is copied to disk first
 PIPE_PATIENCE = 10.0  # seconds within which a named pipe must receive data
 MOST_UNPACKED_RATIO = 2000
-"""A log in gzip, zstd, bzip2 or xz may unpack to this many times its size once it exceeds `UNPACKED_FREELY` bytes.
+"""A log in gzip, zstd, bzip2 or xz may unpack to at most this many times its size, beyond `UNPACKED_FREELY` bytes.
 Recordings of GPUs that never work reach 150 times in gzip, 230 in zstd and bzip2, 720 in xz (measured). Gzip cannot
 exceed 1,032."""
 UNPACKED_FREELY = 64 * _MIB  # unpacked bytes up to which the ratio does not matter

@@ -24,7 +24,7 @@ _EPOCH_RATIO = 5.0  # another metric's steps exceed this multiple of a metric's 
 _SAME_SIZE = 1.1  # largest ratio of measured step sizes that count as equal (pragmatic)
 _LAST, _FEWEST = 0.1, 3
 """The share of values, from the end, that the final value averages (pragmatic), and their least number, since one alone
-scatters; of fewer than six values it is half."""
+scatters; of few values it is half."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """The share of values, from the end, whose scatter about a line is the spread, and their least number (pragmatic)."""
 _INDEPENDENT = 4

@@ -27,7 +27,7 @@ _OPEN = 3
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the share lost is a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""The headline names the runs with half the loss if they are at most this share of at least this many runs."""
+"""The headline counts the runs with half the loss if they are at most this share of at least this many runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
 """Share below which a segment is invisible, and share from which the largest loss is flagged."""
 _TITLE = 80
