@@ -42,7 +42,7 @@ def count_decimals(value: float, figures: int = _FIGURES) -> int:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three significant figures; from 100 on, it has all its whole digits."""
+    """Return a number with three significant figures, but never round digits before the decimal point."""
     if not math.isfinite(value):
         return NOT_RECORDED
     if abs(value) < _FINEST:

@@ -226,7 +226,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
         low, high = difference - (high - low) / 2, difference + (high - low) / 2
     runs = change.before.runs, change.after.runs
     advice = f"from one run per side: {_THREE_RUNS}, and check several"
-    note = Why("single_runs", "one run per side; the interval is what repeating a run plausibly changes")
+    note = Why("single_runs", "one run per side; the interval is the plausible change between repeated runs")
     if min(runs) > 1:
         advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
     ends, has_level = (low / scale, high / scale), change.interval is not None

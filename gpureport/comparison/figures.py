@@ -1,4 +1,4 @@
-"""The table of figures that steps are compared by, and which runs count for each."""
+"""The figures by which steps are compared, and which runs count for each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

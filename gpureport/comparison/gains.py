@@ -24,7 +24,7 @@ SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 NOTABLE_RATIO = 0.005  # share of the GPU time from which a loss is worth naming (pragmatic)
 NEGLIGIBLE_RATIO = 0.0005  # share of the GPU time that would print as less than 0.1%
 UNSEEN_RATIO = 0.05  # share of the GPU time without utilisation that a report mentions (pragmatic)
-MOST_UNSEEN_RATIO = 0.5  # the unseen share above which losses are not related to the whole job (pragmatic)
+MOST_UNSEEN_RATIO = 0.5  # the unseen share above which no lost share is stated (pragmatic)
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # settings that every log states
 
 
