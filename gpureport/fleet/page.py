@@ -180,7 +180,7 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
         unit=amounts.unit,
         context=f"{cost}{display.plural(use['runs'], 'run')}{on}{where}",
     )
-    best, gain = "none found", "No finding asks for a change."
+    best, gain = "none found", "No finding calls for a change."
     for saving in report["savings"][:1]:
         amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
         best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"

@@ -236,7 +236,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return the changes of a series in `found` that are not in `before`, which is without the newest value."""
+    """Return the changes in `found` that are not in `before`, those of the series without its newest value."""
     return tuple(
         step
         for step in found

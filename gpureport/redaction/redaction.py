@@ -47,8 +47,8 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After `token:` and similar names: the length from which a value with a digit is not a word, the length up to which a
-value without one is a word, numbers that count or enumerate, and numbers after `per token:`."""
+"""After `token:` and similar names, a value of at least `_SHORTEST` characters with a digit is not a word, one of up to
+`_LONGEST_WORD` without a digit is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
 """A value that is a secret after any name that can hold one."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
