@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting against its first; `value` is None where the setting is absent, others if unknown."""
+    """One value of a setting against its first; `value` is None if the setting is absent."""
 
     value: str | None
     runs: int
