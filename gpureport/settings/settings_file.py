@@ -214,7 +214,7 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
-            what = f"string {place} of {key} cannot be used: {reason}"
+            what = f"text {place} of {key} cannot be used: {reason}"
             raise section.wrong(key, what, "write characters as they are, and * for any others", code="not_a_pattern")
     return texts
 
