@@ -138,7 +138,7 @@ def table_rows(
             account.headers += 1
         elif layout is None:
             account.reject(reasons.BEFORE_HEADER, number, text)
-        elif (len(row) != width and len(header) != width) or len(row) > width + 1:
+        elif width not in {len(row), len(header)}:
             account.reject(reasons.WRONG_CELLS, number, text)
         else:
             yield number, layout, row[:width]

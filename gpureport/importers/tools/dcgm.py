@@ -122,7 +122,7 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
     metric, unit = FIELDS.get(name, ("", ""))
     text, _, own = cell.partition(" ")
     found = parse_number(text)
-    if found is not None and found >= _BLANKS[-1][0] and any(low <= found <= high for low, high in _BLANKS):
+    if found is not None and any(low <= found <= high for low, high in _BLANKS):
         account.absent[name, "blank"] += 1
     elif not metric and (word := absence_word(cell)):
         account.absent[name, word] += 1
