@@ -221,8 +221,7 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 
 
 _DISTINCT = 50_000
-_AT_ONCE = 8_192
-"""Rows of a device that are measured together (pragmatic)."""
+_AT_ONCE = 8_192  # rows of a device that are measured together
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
 """Rows within 60 ms (genuine ticks take 1 to 6, 50 under load), then 90 ms without, 2 to 16 at a time: several GPUs."""
 
@@ -242,7 +241,7 @@ class Clock:
     _pairs: float | None = None
 
     def accept(self, times: IntArray) -> IntArray:
-        """Return the times of the next rows in microseconds, never decreasing, and note what was seen."""
+        """Return the times of the next rows, never decreasing."""
         if not len(times):
             return times
         times = np.maximum.accumulate(np.maximum(times, times[0] if self.last is None else self.last))
@@ -298,7 +297,7 @@ def _middle(ticks: Sequence[tuple[int, int]]) -> int:
 
 
 def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | None:
-    """Return the share of time from first to last sample, over all devices, in which each was sampled."""
+    """Return the share of the time from first to last sample in which each device was sampled."""
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
@@ -326,10 +325,9 @@ class Order(NamedTuple):
 
 
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
-    """Return where rows belong: copies are left out, rows after a clock was set back move on.
+    """Return where rows belong, as docs/explanation/rows-out-of-order.md says.
 
-    Of rows come rising lines, stamps as written, places of their devices in `names`, and numbers for their content;
-    `zone` is None where it is unknown or UTC. See docs/explanation/rows-out-of-order.md.
+    Of rows come rising lines, stamps as written, places of their devices in `names`, and numbers for their content.
     """
     lines, stamps, devices, hashes = rows
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)

@@ -28,9 +28,6 @@ _EXTREMES = {
     "gpu_power_limit_default_watts": max,
     **dict.fromkeys(_LIMITS, min),
 }
-"""Sizes and limits of a GPU, and which of their values is kept."""
-
-
 Identity = tuple[str | None, ...]
 """What a row says of its GPU in each column of NAMES."""
 
@@ -82,7 +79,6 @@ class Gpus:
     named: bool = False
     _found: list[Gpu] = field(default_factory=list)
     _called: dict[tuple[str, str], Gpu] = field(default_factory=dict)
-    """By each name that rows gave a GPU, attributes among them."""
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
     _seen: Counter[Identity] = field(default_factory=Counter)
@@ -207,10 +203,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities.
-
-    A GPU that comes late or is lost early has rows beside those of the others.
-    """
+    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities."""
     suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
     for column in texts:

@@ -18,8 +18,7 @@ from gpureport.regular_files import is_folder
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders share, and of the shorter one where one adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most: one command starts
-them, while jobs of a cluster may begin in the same minute (pragmatic)."""
+"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):
@@ -127,9 +126,9 @@ def _list_inputs(group: _Group) -> list[Input]:
 def _group_logs(
     given: Sequence[_Given], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[_Group]:
-    """Return the runs of logs, in order. A log that spans several runs is a companion in each.
+    """Return the runs of logs, in order; a log that spans several is a companion in each, one without times of none.
 
-    Logs without times belong to none, nor does a lone log. `only_adding` makes all one run, to which some add metrics.
+    `only_adding` makes all one run, to which some add metrics.
     """
     # logs of two folders that were searched are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}

@@ -32,7 +32,6 @@ _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.t
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """What a log of any tool but nvidia-smi, the first importer, names somewhere."""
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
-"""Name of the folder in which MLflow keeps what belongs to a run."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -101,7 +100,6 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
 
 
 def identify_companion(path: str) -> Input:
-    """Return a file that `--host` names: a host log, or a GPU log to join."""
     try:
         return identify(path, beside=True)
     except SourceError as error:
@@ -135,7 +133,6 @@ def hold_stream(source: str) -> Path | None:
 
 
 def take_stream(source: str) -> Path | None:
-    """Return what `hold_stream` does, for reading; the next time, more of the stream is read."""
     hold_stream(source)
     return _STREAMS.pop(source, None)
 

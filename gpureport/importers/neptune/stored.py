@@ -43,7 +43,7 @@ Points = dict[str, list[tuple[int, float, float]]]
 class Stored:
     """A run in a store: series and single values by path; `load` returns it with its series.
 
-    `paths` are those of series, None if not looked at; `highest` is a series' stated maximum, `last` the last time.
+    `paths` are those of series, None if not looked at; `highest` are stated maxima.
     """
 
     key: str
@@ -241,10 +241,8 @@ _NO_OPERATION = (ValueError, TypeError, KeyError, AttributeError, OverflowError,
 
 
 def is_operation_log(path: Path) -> bool:
-    if _LOG.fullmatch(path.name) is None:
-        return False
     with suppress(OSError):
-        return read_head(path).strip()[:6] in {b'{"obj"', b""}
+        return _LOG.fullmatch(path.name) is not None and read_head(path).strip()[:6] in {b'{"obj"', b""}
     return True
 
 
@@ -317,12 +315,11 @@ def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
     if not 0 <= version < _MOST_COUNT:
         raise ValueError("a version is no count")
     if kind == "LogFloats":
-        for time, number, step in (
-            (float(each["ts"]), float(each["value"]), each.get("step")) for each in operation["values"]
-        ):
-            if not is_dated(time * 1e6) or not abs(step or 0) < _MOST_COUNT:
+        for each in operation["values"]:
+            time, step = float(each["ts"]) * 1e6, each.get("step")
+            if not is_dated(time) or not abs(step or 0) < _MOST_COUNT:
                 raise ValueError("a point has no time, or no step")
-            points[path].append((round(time * 1e6), number, float("nan") if step is None else float(step)))
+            points[path].append((round(time), float(each["value"]), float("nan") if step is None else float(step)))
     elif kind in {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}:
         if not isinstance(value, str | int | float):
             raise TypeError("a value is neither a text nor a number")
@@ -384,12 +381,9 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     for entry in map(read_message, entries):
         value = read_message(entry[2][-1])
         # 1 is a float, 3 an integer with its sign, 5 a truth, 6 a text
-        values = [
-            *(struct.unpack("<d", each)[0] for each in value[1]),
-            *(each - 2**64 * (each >= 2**63) for each in value[3]),
-            *(each != 0 for each in value[5]),
-            *(each.decode(errors="replace") for each in value[6]),
-        ]
+        values: list[Scalar] = [struct.unpack("<d", each)[0] for each in value[1]]
+        values += [each - 2**64 * (each >= 2**63) for each in value[3]] + [each != 0 for each in value[5]]
+        values += [each.decode(errors="replace") for each in value[6]]
         if values:
             found[entry[1][-1].decode(errors="replace")] = values[-1]
     return found

@@ -56,10 +56,9 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """An unread run of a store; `status` is the tracker's word.
+    """An unread run of a store; `key` identifies it among all stores, `status` and `hardware` are words for people.
 
-    `key` identifies it among the runs of all stores, where its id does not. `hardware` says in words what it recorded,
-    `lacks` why there is none, `fault` why the run cannot be read. `timezone` is None where the start is local time.
+    `lacks` says why no hardware was recorded, `fault` why the run cannot be read.
     """
 
     id: str
@@ -95,10 +94,9 @@ def describe_devices(devices: Set[object]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """A tracker's content of one run without an id yet; its account counts points as lines.
+    """A tracker's content of one run without an id yet; `state` changes whenever the tracker holds more of it.
 
-    `state` changes whenever the tracker holds more of the run. `attachments` are the run's files that may be logs of
-    its hardware, `sources` those used. `lasted` is its start and end, where that is not the span of its samples.
+    `attachments` are files that may be logs of its hardware, `lasted` its start and end, where samples do not say so.
     """
 
     run: Run
@@ -186,11 +184,7 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def select_runs(
     store: Store, named: str | None, selection: Selection
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
-    """Return the runs that are meant, earliest first, and those left out unrequested, with the reason.
-
-    Runs named one by one keep that order, and leave out none. Where none is named, or many at once,
-    unreadable ones come last, however few are wanted.
-    """
+    """Return the runs that are meant, as named or earliest first, and those left out unrequested, with the reason."""
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
         # whole ids, for which nobody needs to know all runs of the store
@@ -252,10 +246,7 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs that ended and hold hardware series, without those nested in others, and the faulty.
-
-    Monitoring that is on everywhere records the same hardware for a run and those nested in it.
-    """
+    """Return the runs that ended and hold hardware series, without those nested in them, and the faulty."""
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:
