@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from gpureport import rates
 from gpureport.columns import BoolArray, IntArray, integers, present, strings_to_arrow
-from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, LogGap, gap_seconds
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, LogGap, Quality, gap_seconds
 from gpureport.errors import SettingsError
 from gpureport.importers.account import format_count
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
@@ -42,7 +42,6 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
-    """Return the zone's UTC offset at local stamps: the earlier and the later reading of each."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     local = [(EPOCH + timedelta(microseconds=each * _QUARTER)).replace(tzinfo=zone) for each in quarters.tolist()]
     found = ([time.replace(fold=fold).utcoffset() or timedelta() for time in local] for fold in (0, 1))
@@ -296,12 +295,20 @@ def _middle(ticks: Sequence[tuple[int, int]]) -> int:
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
 
-def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | None:
-    """Return the share of the time from first to last sample in which each device was sampled."""
+def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
+    """Return an account with what the clocks of all devices measured."""
+    gaps = tuple(gap for clock in clocks for gap in clock.gaps())
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
-    return sampled / (whole * len(spans)) if whole else None
+    return replace(
+        quality,
+        gaps=gaps,
+        duplicates=sum(clock.duplicates for clock in clocks),
+        clock_steps=(*quality.clock_steps, *(step for clock in clocks for step in clock.steps)),
+        # the share of the time from first to last sample in which each was sampled
+        coverage_ratio=sampled / (whole * len(spans)) if whole else None,
+    )
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4

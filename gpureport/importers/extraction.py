@@ -240,15 +240,9 @@ class Extraction:
 
     def outcome(self) -> "Outcome":
         clocks = list(self._clocks.values())
-        gaps = tuple(gap for each in clocks for gap in each.gaps()) if self._stamped else ()
-        quality = replace(
-            self._account.quality(self._notes()),
-            gaps=gaps,
-            duplicates=sum(each.duplicates for each in clocks),
-            clock_steps=tuple(step for each in clocks for step in each.steps),
-            coverage_ratio=clock.coverage_ratio(clocks, gaps) if self._stamped else None,
-            synthetic_time=not self._stamped,
-        )
+        quality = clock.measure(clocks, self._account.quality(self._notes()))
+        if not self._stamped:
+            quality = replace(quality, gaps=(), coverage_ratio=None, synthetic_time=True)
         known = {each.device for each in clocks}
         gpus = self._gpus.devices(averaged=self._account.averaged, mixed=self._is_mixed)
         return Outcome(

@@ -105,7 +105,6 @@ class RawFile:
 
     @property
     def size(self) -> int:
-        """Bytes it had when it was first looked at."""
         self._state = self._state or find_state(self.path)
         return self._state[1]
 
@@ -212,11 +211,9 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 def archive_kind(file: RawFile) -> str | None:
     """Return which kind of archive of files, compressed or not, a file is, else None."""
-    head = file.first_bytes()
-    plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
-    if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
+    if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
-    return next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
+    return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
@@ -323,7 +320,6 @@ def _clean(lines: bytes, account: ByteAccount) -> bytes:
 
 
 def head(file: RawFile, length: int) -> bytes:
-    """Return the first bytes of a log's text, whatever its compression and encoding."""
     file.account = ByteAccount()
     found = b""
     # a file of zeros has no text, however long it is

@@ -121,7 +121,6 @@ def _find_file(source: str) -> Path:
 
 
 _STREAMS: dict[str, Path] = {}
-"""What came through each stream that was looked at and is not read yet."""
 
 
 def hold_stream(source: str) -> Path | None:

@@ -69,7 +69,6 @@ class Log:
         self.machine = recorded.host if recorded else ""
 
     def adds_to(self, other: "Log") -> bool:
-        """Return whether it has metrics that another log lacks, and not all that most checks need."""
         return not self.is_complete and bool(self.metrics - other.metrics)
 
     @property
@@ -176,7 +175,6 @@ def models_differ(one: Device, other: Device) -> bool:
 
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
-    """Return the known device that a device is, by the surest attribute of both, else by id."""
     told = [(_is_same(each, device, SURE), each) for each in known]
     named = [each for same, each in told if same]
     by_id = (each for same, each in told if same is not False and each.id == device.id)

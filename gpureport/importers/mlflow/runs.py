@@ -64,7 +64,6 @@ _METRICS = {
     "network_receive_megabytes": Meaning("host_network_receive_bytes_per_second", 1e6, counts=True, primes=True),
     "network_transmit_megabytes": Meaning("host_network_transmit_bytes_per_second", 1e6, counts=True, primes=True),
 }
-"""What is measured; what counts does so since the monitor began."""
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
 """Medians between ticks beyond which no monitor ran (pragmatic), and names in a note."""

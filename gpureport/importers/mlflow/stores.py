@@ -30,7 +30,6 @@ ARTIFACT_FOLDER = "gpureport"
 LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
-"""Points of a metric of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _DEVICE = re.compile(rf"{HARDWARE_PREFIX}((?:.+/)?gpu_[0-9]+(?=_))?")
 _STORED_INFINITY = 1.7976931348623157e308

@@ -52,7 +52,6 @@ _MEANINGS = {
     "gpu/power_usage_watts": Meaning(POWER, 1.0),
     "gpu/temperature_celsius": Meaning("gpu_temperature_celsius", 1.0),
 }
-"""Meaning of a series by its name, without the number of a GPU."""
 DERIVED = ("memory_free_MiB", "memory_utilized_percent")
 """What follows from the others; the second is no load of the memory controller."""
 _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
