@@ -134,23 +134,24 @@ def _group_logs(
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
     for each in given if len(paths) > 1 else ():
         each.log = surveys.survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
-    groups: list[_Group] = []
+    # by their main logs
+    groups: dict[_Given, _Group] = {}
     for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
-        able = [
-            group
-            for main, group in ((next(iter(group)), group) for group in groups)
+        able = {
+            main: group
+            for main, group in groups.items()
             if main.path != each.path
             and (main.folder == each.folder or None in {main.folder, each.folder})
             and surveys.shared_time(main.log.span, each.log.span) >= 0
             and surveys.have_one_clock(main.log.outcome, each.log.outcome, options.tz)
             and (not only_adding or each.log.adds_to(main.log))
-        ]
-        homes = _find_homes(able, each)
+        }
+        homes = _find_homes([*able.values()], each)
         for main, group in (homes or {}).items():
             group[each] = main
         if homes is None and not steps and not only_adding:
-            for group in able:
-                main, log = next(iter(group)), each.log
+            for main, group in able.items():
+                log = each.log
                 known = [device for one in group for device in one.log.gpus]
                 same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
                 is_node = same_ids or list(group.values()).count(None) > 1
@@ -161,12 +162,12 @@ def _group_logs(
                     # a copy of a part of the other is no second node
                     group[each] = None if is_node and surveys.relate_logs(main.log, log) != "same" else main
                     break
-        if not any(each in group for group in groups):
-            groups.append({each: None})
+        if not any(each in group for group in groups.values()):
+            groups[each] = {each: None}
     places = {each: place for place, each in enumerate(given)}
-    groups = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in groups]
-    groups += [{each: None} for each in given if each.log is None]
-    return sorted(groups, key=lambda group: places[next(iter(group))])
+    every = [*groups.values(), *({each: None} for each in given if each.log is None)]
+    every = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in every]
+    return sorted(every, key=lambda group: places[next(iter(group))])
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
@@ -48,15 +49,14 @@ def find_tracker(source: str) -> "Tracker | None":
 
 
 def _may_be_store(path: Path) -> bool:
-    try:
+    with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
             # an empty file can be a store by name; tables of runs may be packed
             return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
-    except OSError:
-        return True
+    return True
 
 
 def names_run(source: str) -> bool:
@@ -190,10 +190,9 @@ def recognise_companion(path: Path) -> str | None:
 
 
 def is_readable(path: Path) -> bool:
-    try:
+    with suppress(SourceError):
         return find_tracker(str(path)) is not None or bool(_classify(path, find_state(path))[0])
-    except SourceError:
-        return False
+    return False
 
 
 def list_files(folder: Path) -> list[Path]:
@@ -224,9 +223,8 @@ def list_gpu_logs(source: Path) -> list[Input]:
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
                 # the host log of a recording without GPUs is its own run
-                hosts = list_in_folder(folder, "host")
-                recorded = (each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG)
-                found = [Input(each.path, each.importer, each.locator) for each in recorded]
+                hosts = [replace(each, beside=False) for each in list_in_folder(folder, "host")]
+                found = [each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG]
             logs += found
     except UnsafeFileError as error:
         raise SourceError(str(source), str(error.strerror), error.hint, code=error.code) from error

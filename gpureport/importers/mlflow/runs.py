@@ -88,9 +88,8 @@ def open_store(store: str) -> Store:
     scheme = (match[1] or match[2]).lower() if match else ""
     refuse_database_server(scheme, store)
     if scheme in _SERVERS:
-        signed = (
-            os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
-        )
+        said = os.environ.get
+        signed = said("MLFLOW_TRACKING_AUTH") or said("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         return SignedServer(store) if signed or not scheme.startswith("http") else Server(store)
     # three slashes before a relative path of sqlite, four before an absolute one
     paths = {

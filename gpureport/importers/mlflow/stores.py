@@ -133,6 +133,7 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
+_EXPERIMENTS = "select cast(experiment_id as text), cast(coalesce(name, '') as text) from experiments"
 _LABELS = (
     "select cast(coalesce(key, '') as text), cast(coalesce(value, '') as text) from {} where run_uuid = ? order by key"
 )
@@ -156,11 +157,7 @@ class Database(LocalStore):
         self, experiment: str | None = None, wanted: str | None = None, run_id: str | None = None
     ) -> list[RunInfo]:
         with _open(self.path) as connection:
-            known = dict(
-                connection.execute(
-                    "select cast(experiment_id as text), cast(coalesce(name, '') as text) from experiments"
-                )
-            )
+            known = dict(connection.execute(_EXPERIMENTS))
             ids = find_experiments(self.where, known, experiment)
             rows = connection.execute(_RUNS, {"run": run_id})
             said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
