@@ -114,8 +114,9 @@ class Reading:
             yield from self._read_logs(others)
         for each in self._trained:
             self._read_training(each)
-        for locator, file in [(each.locator, file) for each, file in (*self._files.items(), *self._trained.items())]:
-            with errors_at(locator):
+        read: list[tuple[Input | TrainingFile, RawFile]] = [*self._files.items(), *self._trained.items()]
+        for given, file in read:
+            with errors_at(given.locator):
                 file.settle()
 
     def _read_logs(self, inputs: Sequence[Input]) -> Iterator["pa.Table"]:

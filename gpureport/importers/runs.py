@@ -165,7 +165,7 @@ def _group_logs(
         if not any(each in group for group in groups.values()):
             groups[each] = {each: None}
     places = {each: place for place, each in enumerate(given)}
-    every = [*groups.values(), *({each: None} for each in given if each.log is None)]
+    every = [*groups.values(), *(_Group({each: None}) for each in given if each.log is None)]
     every = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in every]
     return sorted(every, key=lambda group: places[next(iter(group))])
 

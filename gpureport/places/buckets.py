@@ -48,6 +48,7 @@ _CASES = (
 )
 """A code, words of the clients' long texts that show it, what is wrong, and what to do where that is not to log in."""
 _LONGEST = 160  # characters of an unknown error that are shown
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -212,7 +213,7 @@ def parse_place(text: str) -> Place:
     return RemotePath(f"{scheme}:", path)
 
 
-def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
+def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> list[Result]:
     """Return a function's result for each place, several at a time: a bucket is slow to answer."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(function, places))

@@ -7,16 +7,14 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from gpureport.errors import PlaceError
-from gpureport.places.buckets import Place, RemotePath
+from gpureport.places.buckets import Place, RemotePath, map_places
 from gpureport.regular_files import code_system_error, copy_path
 
-_AT_ONCE = 8  # objects that are sent at the same time
 _STALE = 86_400  # seconds after which nobody writes a half-written file or folder any more
 
 
@@ -73,8 +71,7 @@ def stage_folder(place: Place, last: str) -> Iterator[Path]:
 def send_folder(folder: Path, target: RemotePath, last: str) -> None:
     names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
     for group in ([name for name in names if name != last], [last]):
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(lambda name: (target / name).write_bytes((folder / name).read_bytes()), group))
+        map_places(lambda name: (target / name).write_bytes((folder / name).read_bytes()), group)
 
 
 def write_file(target: Place, content: bytes) -> None:
