@@ -298,17 +298,13 @@ def _middle(ticks: Sequence[tuple[int, int]]) -> int:
 def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
     """Return an account with what the clocks of all devices measured."""
     gaps = tuple(gap for clock in clocks for gap in clock.gaps())
+    steps = (*quality.clock_steps, *(step for clock in clocks for step in clock.steps))
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
-    return replace(
-        quality,
-        gaps=gaps,
-        duplicates=sum(clock.duplicates for clock in clocks),
-        clock_steps=(*quality.clock_steps, *(step for clock in clocks for step in clock.steps)),
-        # the share of the time from first to last sample in which each was sampled
-        coverage_ratio=sampled / (whole * len(spans)) if whole else None,
-    )
+    share = sampled / (whole * len(spans)) if whole else None
+    copies = sum(clock.duplicates for clock in clocks)
+    return replace(quality, gaps=gaps, duplicates=copies, clock_steps=steps, coverage_ratio=share)
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
@@ -332,10 +328,7 @@ class Order(NamedTuple):
 
 
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
-    """Return where rows belong, as docs/explanation/rows-out-of-order.md says.
-
-    Of rows come rising lines, stamps as written, places of their devices in `names`, and numbers for their content.
-    """
+    """Return where rows, of lines, stamps, devices and hashes, belong; see docs/explanation/rows-out-of-order.md."""
     lines, stamps, devices, hashes = rows
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
     clocks, shuffled, notes = dict[str, Clock](), 0, list[str]()

@@ -149,7 +149,7 @@ class Gpus:
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
-        """Return the GPU that earlier rows named in another way: by a name in common, or by index alone."""
+        """Return the GPU that earlier rows named in another way."""
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
@@ -181,7 +181,7 @@ class Gpus:
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
-    """Return whether rows of one tick share a name but not an index, so that the name is not one GPU's."""
+    """Return whether rows of one tick share a name but not an index."""
     key, index = held[name], held["index"]
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]

@@ -35,7 +35,7 @@ class _Given:
 
 
 _Group = dict[_Given, _Given | None]
-"""Logs of one run, each with the main log that it adds to; None is that of a main log, one for each node."""
+"""Logs of one run, each with the main log that it adds to; None: it is a main log."""
 
 
 def find_source_runs(
@@ -46,11 +46,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs of several sources: files, folders, or `-`.
-
-    `host` names host logs, or GPU logs to join to another. Logs of `steps` to compare, of different GPUs or all of one
-    run, stay apart.
-    """
+    """Return the runs of several sources: files, folders, or `-`; logs of `steps` to compare stay apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)
@@ -252,7 +248,7 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
 def assign_training_logs(
     files: Sequence[TrainingFile], runs: Sequence[Sequence[Input]], options: ReadOptions
 ) -> list[list[TrainingFile]]:
-    """Return per run the training logs whose time it shares; one of none, or of several, is a SourceError."""
+    """Return per run the training logs whose time it shares."""
     if len(runs) == 1:
         return [list(files)]
     from gpureport.importers.training import TrainingLog
@@ -297,7 +293,7 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return names of runs; shared ones with the part of their paths that differs, if a path is given."""
+    """Return names of runs, shared ones with what differs in their paths."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

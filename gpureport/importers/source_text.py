@@ -152,7 +152,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
+"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB."""
 _XZ_MEMORY = 256 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
@@ -217,7 +217,7 @@ def archive_kind(file: RawFile) -> str | None:
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
+    """Yield a file's content in blocks, decompressed as far as it is whole."""
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
@@ -340,7 +340,7 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here."""
+    """Whole lines of a log, in UTF-8; `last`: the log ends here."""
 
     data: bytes
     first_line: int

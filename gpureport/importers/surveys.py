@@ -105,7 +105,7 @@ def stack_rows(tables: Sequence[pa.Table], device: str) -> pa.Table:
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log of GPUs; None without times, or if unreadable, which reading it as a run will report."""
+    """Return a log of GPUs with times; None where it is not one, or cannot be read."""
     key = survey_key(given, options)
     if key not in surveyed:
         with suppress(SourceError):

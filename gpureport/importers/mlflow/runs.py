@@ -208,7 +208,7 @@ def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total that values are shares of, by the largest shares; None where rounding could move it by 2 %."""
+    """Return the total that values are shares of; None where rounding could move it by 2 %."""
     if values is None or shares is None:
         return None
     known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)

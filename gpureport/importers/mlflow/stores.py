@@ -244,7 +244,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield folders of experiments with their names, deleted ones last; a damaged one is known by the runs in it."""
+    """Yield folders of experiments with their names; a damaged one is known by the runs in it."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}

@@ -1,8 +1,7 @@
 """Runs that Neptune left on disk: exports, `.neptune` folders of the client up to 1.x, databases of neptune-scale.
 
 An export's Parquet rows are project, run, path, type, and a value in its type's column; before November 2025 a file
-held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC; a run's
-creation time is not shifted. The client's logs are JSON lines of one operation each; its own reader truncates them.
+held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC.
 """
 
 import os
@@ -104,7 +103,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs of an export's files; the exporter names a run's parts when it is done, the first one last."""
+    """Return the runs of an export's files; the first part of a run is named last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []

@@ -26,8 +26,7 @@ SEARCHED_BYTES = 4 * 2**20
 class ReadOptions:
     """Options that select or place rows, and so are part of a run's identity.
 
-    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps, `map`
-    what an unknown table's columns mean. `around`, no option, is the local span of the log beside a file without dates.
+    `around`, no option, is the local span of the log beside a file without dates.
     """
 
     tz: str | None = None
@@ -80,10 +79,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is known once all batches of a source are out: its time in microseconds, median seconds between samples.
-
-    A source that states its `timezone` has times of UTC; `tags` have the names of `LABEL_TAGS`.
-    """
+    """What is known once all batches of a source are out; one that states its `timezone` has times of UTC."""
 
     devices: tuple[Device, ...]
     quality: Quality

@@ -36,8 +36,7 @@ _AT_ONCE = 5_000_000
 class Selection:
     """Which runs of a tracker are meant, and what a person adds to its records; None and empty for any.
 
-    Without `runs`, every finished run with hardware series is meant. `filter` is in the tracker's words, `group` the
-    common name of several local recordings of one run, `map` a file on series with a person's own names.
+    Without `runs`, every finished run with hardware series is meant; `group` names several recordings of one run.
     """
 
     runs: tuple[str, ...] = ()
@@ -128,8 +127,7 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker, which stands before the colon of a locator.
 
-    `holds` says whether a file or folder is a store, by content, `keeps_files` whether a folder has files of a run, to
-    be read with it; `refuse_folder` raises for a folder with run data that is no store.
+    `holds` looks at content; `refuse_folder` raises for a folder with run data that is not a store.
     """
 
     kind: str
