@@ -244,23 +244,22 @@ def fetch(place: RemotePath) -> Path:
 def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) -> Path:
     from pyarrow import fs
 
-    target, copies = copy_path(place.scheme, place.path), {copy_path(place.scheme, path): n for path, n, _ in states}
+    target, local = copy_path(place.scheme, place.path), fs.LocalFileSystem()
+    copies = {copy_path(place.scheme, path): size for path, size, _ in states}
     try:
         remove_entry(target)
         for copy in copies:
             copy.parent.mkdir(parents=True, exist_ok=True)
         with place.reach() as client:
-            fs.copy_files(
-                place.path, str(target), source_filesystem=client, destination_filesystem=fs.LocalFileSystem()
-            )
+            fs.copy_files(place.path, str(target), source_filesystem=client, destination_filesystem=local)
         changed = [copy for copy, size in copies.items() if copy.stat().st_size != size]
     except OSError as error:
         hint = "free some space, or choose another folder for temporary files with TMPDIR"
         code = code_system_error(error, "cannot_write")
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
-    for copy in changed:
+    if changed:
         what, hint = "it changed while it was fetched", "run it again when nothing writes to it"
-        raise PlaceError(str(copy), what, hint, code="changed_while_read")
+        raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
     return target
 
 
