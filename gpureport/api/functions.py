@@ -21,7 +21,7 @@ from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
-from gpureport.places.transfer import fetch
+from gpureport.places.buckets import fetch
 from gpureport.recording import Recording, Work, hold_rows
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report.formats.output import render, write

@@ -82,14 +82,15 @@ class Analysis(AnalysisResult):
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
         """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
 
-        Args:
-            metrics: columns of the series; utilisation, power, clock and temperature when empty.
-            devices: ids of the GPUs to draw, such as `"gpu:0"`; all when empty.
+        `metrics` are columns of the series, else utilisation, power, clock and temperature; `devices` ids such as
+        `"gpu:0"`, else all GPUs.
         """
         run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
         shown = sorted(set(devices) or {device.id for device in run.gpus})
         panels = list(metrics) or [name for name in _SIGNALS if name in recorded]
-        for unknown in (*({*panels} - {*recorded}), *({*shown} - {*known})):
+        for unknown in [name for name in panels if name not in recorded] + [
+            name for name in shown if name not in known
+        ]:
             raise ValueError(f"{unknown!r} was not recorded; there are {', '.join([*recorded, *known])}")
         axes: list[Axes] = list(_make_axes(max(len(panels), 1))[:, 0])
         for panel, metric in zip(axes, panels, strict=False):
@@ -186,14 +187,8 @@ class Comparison(ComparisonResult):
     ) -> "Axes":
         """Draw one figure with matplotlib.
 
-        Args:
-            figure: `changes` of the last step against the first in per cent, with intervals; `gpu_time` of each step by
-                class; `overlay` of a signal of the first run of each step.
-            metric: the column of the series that `overlay` draws.
-            axes: axes to draw into; those of a new figure when None.
-
-        Raises:
-            ValueError: when there is no such figure.
+        `changes` are of the last step against the first, in per cent, with intervals; `gpu_time` is of each step by
+        class; `overlay` is of a column of the series, `metric`, of the first run of each step. Others are a ValueError.
         """
         if figure not in _FIGURES:
             raise ValueError(f"no figure {figure!r}; there are changes, gpu_time and overlay")

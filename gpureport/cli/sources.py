@@ -170,7 +170,7 @@ def _fetch(source: str) -> str:
 
 
 def _fetch_watched(place: RemotePath) -> Path:
-    from gpureport.places.transfer import fetch
+    from gpureport.places.buckets import fetch
 
     with show_stage(f"Fetching {place}"):
         return fetch(place)

@@ -150,7 +150,7 @@ def local_folder(text: str) -> Path:
 
 
 def fetched(text: str) -> Path:
-    from gpureport.places.transfer import fetch
+    from gpureport.places.buckets import fetch
 
     found = parse_place(text)
     return found if isinstance(found, Path) else fetch(found)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from gpureport import rates
 from gpureport.columns import BoolArray, IntArray, integers, present, strings_to_arrow
-from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, LogGap, gap_seconds
+from gpureport.data_quality import CLOCK_SET_BACK, ClockStep, LogGap, Quality, gap_seconds
 from gpureport.errors import SettingsError
 from gpureport.importers.account import format_count
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
@@ -42,7 +42,6 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
-    """Return the zone's UTC offset at local stamps: the earlier and the later reading of each."""
     quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
     local = [(EPOCH + timedelta(microseconds=each * _QUARTER)).replace(tzinfo=zone) for each in quarters.tolist()]
     found = ([time.replace(fold=fold).utcoffset() or timedelta() for time in local] for fold in (0, 1))
@@ -221,8 +220,7 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 
 
 _DISTINCT = 50_000
-_AT_ONCE = 8_192
-"""Rows of a device that are measured together (pragmatic)."""
+_AT_ONCE = 8_192  # rows of a device that are measured together
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
 """Rows within 60 ms (genuine ticks take 1 to 6, 50 under load), then 90 ms without, 2 to 16 at a time: several GPUs."""
 
@@ -242,7 +240,7 @@ class Clock:
     _pairs: float | None = None
 
     def accept(self, times: IntArray) -> IntArray:
-        """Return the times of the next rows in microseconds, never decreasing, and note what was seen."""
+        """Return the times of the next rows, never decreasing."""
         if not len(times):
             return times
         times = np.maximum.accumulate(np.maximum(times, times[0] if self.last is None else self.last))
@@ -297,12 +295,16 @@ def _middle(ticks: Sequence[tuple[int, int]]) -> int:
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
 
-def coverage_ratio(clocks: Sequence[Clock], gaps: Sequence[LogGap]) -> float | None:
-    """Return the share of time from first to last sample, over all devices, in which each was sampled."""
+def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
+    """Return an account with what the clocks of all devices measured."""
+    gaps = tuple(gap for clock in clocks for gap in clock.gaps())
+    steps = (*quality.clock_steps, *(step for clock in clocks for step in clock.steps))
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
-    return sampled / (whole * len(spans)) if whole else None
+    share = sampled / (whole * len(spans)) if whole else None
+    copies = sum(clock.duplicates for clock in clocks)
+    return replace(quality, gaps=gaps, duplicates=copies, clock_steps=steps, coverage_ratio=share)
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
@@ -326,11 +328,7 @@ class Order(NamedTuple):
 
 
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
-    """Return where rows belong: copies are left out, rows after a clock was set back move on.
-
-    Of rows come rising lines, stamps as written, places of their devices in `names`, and numbers for their content;
-    `zone` is None where it is unknown or UTC. See docs/explanation/rows-out-of-order.md.
-    """
+    """Return where rows, of lines, stamps, devices and hashes, belong; see docs/explanation/rows-out-of-order.md."""
     lines, stamps, devices, hashes = rows
     times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
     clocks, shuffled, notes = dict[str, Clock](), 0, list[str]()

@@ -53,8 +53,7 @@ class Extraction:
         explain: Callable[[Account], CodedProblem | None] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
-        self._file, self._options, self._form, self._explain = file, options, form, explain
-        self._longest = longest
+        self._file, self._options, self._form, self._explain, self._longest = file, options, form, explain, longest
         self._account = Account(forms={name: 0} if name else {})
         self._gpus = gpu_devices.Gpus(options.gpus)
         self._zone = clock.load_zone(options.tz) if options.tz else None
@@ -174,13 +173,12 @@ class Extraction:
         """Return every row's place in time by a second pass, which holds 22 bytes per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
-        found = [bytearray() for _ in kinds]
+        found: tuple[list[npt.NDArray[Any]], ...] = ([], [], [], [])
         for rows, stamps, devices in again._parts():
-            parts: list[npt.NDArray[Any]] = [rows.lines, stamps, devices, hash_values(rows.data, len(rows))]
+            parts = (rows.lines, stamps, devices, hash_values(rows.data, len(rows)))
             for column, part, kind in zip(found, parts, kinds, strict=True):
-                column.extend(part[devices >= 0].astype(kind).tobytes())
-        columns = [np.frombuffer(*each) for each in zip(found, kinds, strict=True)]
-        order = clock.put_in_order(columns, again._ids, self._zone)
+                column.append(part[devices >= 0].astype(kind))
+        order = clock.put_in_order([np.concatenate(each) for each in found], again._ids, self._zone)
         self._clocks = order.clocks
         return order
 
@@ -242,15 +240,9 @@ class Extraction:
 
     def outcome(self) -> "Outcome":
         clocks = list(self._clocks.values())
-        gaps = tuple(gap for each in clocks for gap in each.gaps()) if self._stamped else ()
-        quality = replace(
-            self._account.quality(self._notes()),
-            gaps=gaps,
-            duplicates=sum(each.duplicates for each in clocks),
-            clock_steps=tuple(step for each in clocks for step in each.steps),
-            coverage_ratio=clock.coverage_ratio(clocks, gaps) if self._stamped else None,
-            synthetic_time=not self._stamped,
-        )
+        quality = clock.measure(clocks, self._account.quality(self._notes()))
+        if not self._stamped:
+            quality = replace(quality, gaps=(), coverage_ratio=None, synthetic_time=True)
         known = {each.device for each in clocks}
         gpus = self._gpus.devices(averaged=self._account.averaged, mixed=self._is_mixed)
         return Outcome(

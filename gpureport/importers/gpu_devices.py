@@ -28,9 +28,6 @@ _EXTREMES = {
     "gpu_power_limit_default_watts": max,
     **dict.fromkeys(_LIMITS, min),
 }
-"""Sizes and limits of a GPU, and which of their values is kept."""
-
-
 Identity = tuple[str | None, ...]
 """What a row says of its GPU in each column of NAMES."""
 
@@ -82,7 +79,6 @@ class Gpus:
     named: bool = False
     _found: list[Gpu] = field(default_factory=list)
     _called: dict[tuple[str, str], Gpu] = field(default_factory=dict)
-    """By each name that rows gave a GPU, attributes among them."""
     _ambiguous: set[str] = field(default_factory=set)
     _by_order: bool = False
     _seen: Counter[Identity] = field(default_factory=Counter)
@@ -153,7 +149,7 @@ class Gpus:
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
-        """Return the GPU that earlier rows named in another way: by a name in common, or by index alone."""
+        """Return the GPU that earlier rows named in another way."""
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
@@ -185,7 +181,7 @@ class Gpus:
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
-    """Return whether rows of one tick share a name but not an index, so that the name is not one GPU's."""
+    """Return whether rows of one tick share a name but not an index."""
     key, index = held[name], held["index"]
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]
@@ -207,10 +203,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities.
-
-    A GPU that comes late or is lost early has rows beside those of the others.
-    """
+    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities."""
     suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
     for column in texts:

@@ -26,14 +26,12 @@ from gpureport.recording import Device, sort_by_time
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Parts of names of logs that say nothing of a node."""
 _JOINED, _HELD = "joined", "held"
-"""Rows of a companion that were joined, and values that the main log holds as well."""
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
     """Return the rows of each device of several logs of one run, and what is known of the run and the others.
 
-    Main logs continue one another; their companions, then logs of the machine, add metrics to rows of the same time, or
-    devices. Incomparable or disjoint times, and two logs of the machine with one column, are a SourceError.
+    Main logs continue one another; others add devices, or metrics to rows of the same time.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
@@ -228,10 +226,9 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return a device's rows with the metrics of another log that they lack, of the reading nearest in time.
+    """Return a device's rows with the metrics that they lack, of the nearest readings of another log, averaged.
 
-    Where several are nearest to one row, they are averaged. Of means, `covering`, a row gets the reading that covers
-    the middle of its own time.
+    Of means, `covering`, a row gets the reading that covers the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

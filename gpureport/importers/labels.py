@@ -196,7 +196,6 @@ def expand_node_list(text: str) -> tuple[str, ...]:
 
 
 def _list_numbers(text: str) -> Iterator[str]:
-    """Yield the numbers of a bracket; zeros that lead a number stay."""
     for item in map(str.strip, text.split(",")):
         ends = re.fullmatch(r"(\d{1,9})-(\d{1,9})", item)
         if ends is None or int(ends[2]) - int(ends[1]) > _MOST_NODES:

@@ -45,8 +45,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 MARK = "brain.Event:"
 """What the first record of every such file holds: its version."""
-_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28
-"""Bytes before and behind a message, and of one at most."""
+_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes before and behind a message, and of one at most
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}

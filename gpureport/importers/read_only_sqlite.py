@@ -42,10 +42,10 @@ def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceE
 def open_database(
     path: Path, tables: Collection[str], title: str, code: str = "not_an_mlflow_database"
 ) -> Iterator[sqlite3.Connection]:
-    """Give a read-only connection to a database that holds a tracker's tables, or raise a `SourceError`.
+    """Give a read-only connection to a tracker's database, or raise a `SourceError`, also for what columns hold.
 
     SQLite makes files beside a database in WAL mode to read it: with an empty log it is opened as unchanging, else a
-    copy of both is read. What cannot be understood while it is open is refused as well: columns hold any type.
+    copy of both is read.
     """
     hint = f"give one that {title} wrote; copy it again while nobody writes to it"
     try:
@@ -80,15 +80,15 @@ def holds_tables(path: Path, tables: Collection[str]) -> bool:
     return False
 
 
-def _find_state(path: Path, log: Path) -> tuple[int, int, int]:
-    return path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
-
-
 def _copy(path: Path, log: Path) -> Path:
     """Return a copy of a database and its log in a folder, made once per state of both."""
+
+    def find_state() -> tuple[int, int, int]:
+        return path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
+
     for _ in range(3):
-        copy = _copy_state(path.resolve(), log.resolve(), state := _find_state(path, log))
-        if _find_state(path, log) == state:
+        copy = _copy_state(path.resolve(), log.resolve(), state := find_state())
+        if find_state() == state:
             return copy
     hint = "try again, or copy it when its writer is done"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")

@@ -43,7 +43,6 @@ def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str
 def find_runs(
     source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None, options: ReadOptions | None = None
 ) -> list[list[Input]]:
-    """Return the runs of a file, a folder or `-`; `kind` names a file's importer."""
     if not host and not is_folder(source):
         return [[identify(str(source), kind)]]
     from gpureport.importers.runs import find_source_runs
@@ -82,7 +81,6 @@ class Reading:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The run's origin; unread parts are read for hashing."""
         logs = [(each.importer.kind, each.locator, file) for each, file in self._files.items()]
         read = self._training if self._outcomes else {each.locator for each in self._trained}
         logs += [("training", each.locator, file) for each, file in self._trained.items() if each.locator in read]
@@ -138,7 +136,6 @@ class Reading:
             yield from tables.values()
 
     def _read_log(self, each: Input, options: ReadOptions) -> "Log":
-        """Return one whole log; a surveyed one gives its bytes for the source's."""
         from gpureport.importers.surveys import Log
 
         log = surveyed.pop(survey_key(each, options), None) or Log(each, options, self._files[each])

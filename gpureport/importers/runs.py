@@ -18,8 +18,7 @@ from gpureport.regular_files import is_folder
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders share, and of the shorter one where one adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most: one command starts
-them, while jobs of a cluster may begin in the same minute (pragmatic)."""
+"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):
@@ -36,7 +35,7 @@ class _Given:
 
 
 _Group = dict[_Given, _Given | None]
-"""Logs of one run, each with the main log that it adds to; None is that of a main log, one for each node."""
+"""Logs of one run, each with the main log that it adds to; None: it is a main log."""
 
 
 def find_source_runs(
@@ -47,11 +46,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs of several sources: files, folders, or `-`.
-
-    `host` names host logs, or GPU logs to join to another. Logs of `steps` to compare, of different GPUs or all of one
-    run, stay apart.
-    """
+    """Return the runs of several sources: files, folders, or `-`; logs of `steps` to compare stay apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)
@@ -127,31 +122,32 @@ def _list_inputs(group: _Group) -> list[Input]:
 def _group_logs(
     given: Sequence[_Given], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[_Group]:
-    """Return the runs of logs, in order. A log that spans several runs is a companion in each.
+    """Return the runs of logs, in order; a log that spans several is a companion in each, one without times of none.
 
-    Logs without times belong to none, nor does a lone log. `only_adding` makes all one run, to which some add metrics.
+    `only_adding` makes all one run, to which some add metrics.
     """
     # logs of two folders that were searched are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
     for each in given if len(paths) > 1 else ():
         each.log = surveys.survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
-    groups: list[_Group] = []
+    # by their main logs
+    groups: dict[_Given, _Group] = {}
     for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
-        able = [
-            group
-            for main, group in ((next(iter(group)), group) for group in groups)
+        able = {
+            main: group
+            for main, group in groups.items()
             if main.path != each.path
             and (main.folder == each.folder or None in {main.folder, each.folder})
             and surveys.shared_time(main.log.span, each.log.span) >= 0
             and surveys.have_one_clock(main.log.outcome, each.log.outcome, options.tz)
             and (not only_adding or each.log.adds_to(main.log))
-        ]
-        homes = _find_homes(able, each)
+        }
+        homes = _find_homes([*able.values()], each)
         for main, group in (homes or {}).items():
             group[each] = main
         if homes is None and not steps and not only_adding:
-            for group in able:
-                main, log = next(iter(group)), each.log
+            for main, group in able.items():
+                log = each.log
                 known = [device for one in group for device in one.log.gpus]
                 same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
                 is_node = same_ids or list(group.values()).count(None) > 1
@@ -162,12 +158,12 @@ def _group_logs(
                     # a copy of a part of the other is no second node
                     group[each] = None if is_node and surveys.relate_logs(main.log, log) != "same" else main
                     break
-        if not any(each in group for group in groups):
-            groups.append({each: None})
+        if not any(each in group for group in groups.values()):
+            groups[each] = {each: None}
     places = {each: place for place, each in enumerate(given)}
-    groups = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in groups]
-    groups += [{each: None} for each in given if each.log is None]
-    return sorted(groups, key=lambda group: places[next(iter(group))])
+    every = [*groups.values(), *(_Group({each: None}) for each in given if each.log is None)]
+    every = [dict(sorted(group.items(), key=lambda item: (item[1] is not None, places[item[0]]))) for group in every]
+    return sorted(every, key=lambda group: places[next(iter(group))])
 
 
 def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] | None:
@@ -252,7 +248,7 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
 def assign_training_logs(
     files: Sequence[TrainingFile], runs: Sequence[Sequence[Input]], options: ReadOptions
 ) -> list[list[TrainingFile]]:
-    """Return per run the training logs whose time it shares; one of none, or of several, is a SourceError."""
+    """Return per run the training logs whose time it shares."""
     if len(runs) == 1:
         return [list(files)]
     from gpureport.importers.training import TrainingLog
@@ -297,7 +293,7 @@ def longer_names(locators: Sequence[str]) -> list[str]:
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return names of runs; shared ones with the part of their paths that differs, if a path is given."""
+    """Return names of runs, shared ones with what differs in their paths."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

@@ -105,7 +105,6 @@ class RawFile:
 
     @property
     def size(self) -> int:
-        """Bytes it had when it was first looked at."""
         self._state = self._state or find_state(self.path)
         return self._state[1]
 
@@ -153,7 +152,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB; and text that zstd gives at once."""
+"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB."""
 _XZ_MEMORY = 256 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
@@ -212,15 +211,13 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 def archive_kind(file: RawFile) -> str | None:
     """Return which kind of archive of files, compressed or not, a file is, else None."""
-    head = file.first_bytes()
-    plain = head.isascii() and b"\0" not in head and not head.startswith(b"BZh")
-    if not plain and next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
+    if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
-    return next((name for magic, name in _ARCHIVES.items() if head.startswith(magic)), None)
+    return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks, decompressed as far as it is whole; the account says what is damaged."""
+    """Yield a file's content in blocks, decompressed as far as it is whole."""
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
@@ -323,7 +320,6 @@ def _clean(lines: bytes, account: ByteAccount) -> bytes:
 
 
 def head(file: RawFile, length: int) -> bytes:
-    """Return the first bytes of a log's text, whatever its compression and encoding."""
     file.account = ByteAccount()
     found = b""
     # a file of zeros has no text, however long it is
@@ -344,7 +340,7 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8, with the first one's number and their count; `last`: the log ends here."""
+    """Whole lines of a log, in UTF-8; `last`: the log ends here."""
 
     data: bytes
     first_line: int

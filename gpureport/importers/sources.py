@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
@@ -32,7 +33,6 @@ _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.t
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """What a log of any tool but nvidia-smi, the first importer, names somewhere."""
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
-"""Name of the folder in which MLflow keeps what belongs to a run."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -49,15 +49,14 @@ def find_tracker(source: str) -> "Tracker | None":
 
 
 def _may_be_store(path: Path) -> bool:
-    try:
+    with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
             # an empty file can be a store by name; tables of runs may be packed
             return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
-    except OSError:
-        return True
+    return True
 
 
 def names_run(source: str) -> bool:
@@ -101,7 +100,6 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
 
 
 def identify_companion(path: str) -> Input:
-    """Return a file that `--host` names: a host log, or a GPU log to join."""
     try:
         return identify(path, beside=True)
     except SourceError as error:
@@ -123,7 +121,6 @@ def _find_file(source: str) -> Path:
 
 
 _STREAMS: dict[str, Path] = {}
-"""What came through each stream that was looked at and is not read yet."""
 
 
 def hold_stream(source: str) -> Path | None:
@@ -135,7 +132,6 @@ def hold_stream(source: str) -> Path | None:
 
 
 def take_stream(source: str) -> Path | None:
-    """Return what `hold_stream` does, for reading; the next time, more of the stream is read."""
     hold_stream(source)
     return _STREAMS.pop(source, None)
 
@@ -194,10 +190,9 @@ def recognise_companion(path: Path) -> str | None:
 
 
 def is_readable(path: Path) -> bool:
-    try:
+    with suppress(SourceError):
         return find_tracker(str(path)) is not None or bool(_classify(path, find_state(path))[0])
-    except SourceError:
-        return False
+    return False
 
 
 def list_files(folder: Path) -> list[Path]:
@@ -228,9 +223,8 @@ def list_gpu_logs(source: Path) -> list[Input]:
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
                 # the host log of a recording without GPUs is its own run
-                hosts = list_in_folder(folder, "host")
-                recorded = (each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG)
-                found = [Input(each.path, each.importer, each.locator) for each in recorded]
+                hosts = [replace(each, beside=False) for each in list_in_folder(folder, "host")]
+                found = [each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG]
             logs += found
     except UnsafeFileError as error:
         raise SourceError(str(source), str(error.strerror), error.hint, code=error.code) from error

@@ -25,15 +25,13 @@ from gpureport.metrics import Scope
 from gpureport.record_folder import name_log, read_run_file
 from gpureport.recording import KEY_FIELDS, Device, sort_by_time
 
-Span = tuple[int, int]
-"""First and last time, in microseconds."""
+Span = tuple[int, int]  # first and last microsecond
 Tables = dict[str, pa.Table]
 Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
 """Columns that say whose a row is and when, not what was measured."""
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
-"""What most checks need; the log that holds the most of it is the main one (pragmatic)."""
 _SLACK = 5_000_000
 """Microseconds that two rotated logs may share whatever they say (pragmatic)."""
 _MOST_HELD = 256 * 2**20
@@ -43,11 +41,7 @@ _EQUAL, _OTHER = 0.5, 0.01
 
 
 class Log:
-    """A log that was read: what is known of it, and its rows, held or to be read again.
-
-    `metrics` are columns with values, `interval` the median seconds between samples. `rank` sorts the main log first:
-    most metrics that checks need, then finest, then richest. `machine` is where it was recorded.
-    """
+    """A log that was read, and its rows, held or to be read again; `rank` sorts the main one first."""
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
@@ -75,7 +69,6 @@ class Log:
         self.machine = recorded.host if recorded else ""
 
     def adds_to(self, other: "Log") -> bool:
-        """Return whether it has metrics that another log lacks, and not all that most checks need."""
         return not self.is_complete and bool(self.metrics - other.metrics)
 
     @property
@@ -112,7 +105,7 @@ def stack_rows(tables: Sequence[pa.Table], device: str) -> pa.Table:
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log of GPUs; None without times, or if unreadable, which reading it as a run will report."""
+    """Return a log of GPUs with times; None where it is not one, or cannot be read."""
     key = survey_key(given, options)
     if key not in surveyed:
         with suppress(SourceError):
@@ -182,7 +175,6 @@ def models_differ(one: Device, other: Device) -> bool:
 
 
 def find_same_device(device: Device, known: Sequence[Device]) -> Device | None:
-    """Return the known device that a device is, by the surest attribute of both, else by id."""
     told = [(_is_same(each, device, SURE), each) for each in known]
     named = [each for same, each in told if same]
     by_id = (each for same, each in told if same is not False and each.id == device.id)
@@ -229,11 +221,9 @@ def hash_rows(table: pa.Table) -> Hashes:
     held: dict[str, Values] = {}
     for name in {*table.column_names} - KEYS:
         column: Any = table.column(name).combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            held[name] = Texts(
-                columns.integers(column.indices, null=-1).astype(np.int32), column.dictionary.to_pylist()
-            )
-        else:
+        if not pa.types.is_dictionary(column.type):
             held[name] = columns.floats(column)
+            continue
+        held[name] = Texts(columns.integers(column.indices, null=-1).astype(np.int32), column.dictionary.to_pylist())
     times = columns.integers(table.column("timestamp")).view(np.uint64)
     return hash_values(held, len(table)) ^ times * np.uint64(0x9E3779B97F4A7C15)

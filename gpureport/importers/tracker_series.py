@@ -12,7 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.account import NOT_SELECTED, list_first
-from gpureport.importers.clock import Clock, coverage_ratio
+from gpureport.importers.clock import Clock, measure
 from gpureport.importers.protocol.tracker import Tracked
 from gpureport.names import choose_throughput
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND, MOST
@@ -116,13 +116,10 @@ def measure_times(
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
         clock.accept(columns.integers(table.column("timestamp")))
-    gaps = tuple(gap for clock in clocks for gap in clock.gaps())
     gpus = [clock for clock in clocks if not clock.device.endswith(HOST)]
     rates = sorted(rate for clock in gpus or clocks if (rate := clock.interval) is not None)
-    copies = sum(clock.duplicates for clock in clocks)
-    quality = replace(quality, gaps=gaps, duplicates=copies, coverage_ratio=coverage_ratio(clocks, gaps))
     span = (min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)) if clocks else None
-    return quality, rates[len(rates) // 2] if rates else None, span
+    return measure(clocks, quality), rates[len(rates) // 2] if rates else None, span
 
 
 def _read_steps(steps: "FloatArray | IntArray") -> tuple[IntArray, BoolArray]:
@@ -159,10 +156,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run of these devices' rows and training metrics; refuse one without samples.
-
-    `last` is when anything was recorded. `about` are other fields of `Run`, `more` those of `Tracked`.
-    """
+    """Return a run; `last` is when anything was recorded, `about` other fields of `Run`, `more` those of `Tracked`."""
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:

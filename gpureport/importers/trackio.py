@@ -110,7 +110,6 @@ class TrackioStore(LocalStore):
         return {name: tracker_series.make_series(sorted(own, key=itemgetter(0, 2))) for name, own in found.items()}
 
     def config(self, run_id: str) -> dict[str, Any]:
-        """Return a run's configuration; a database of an early version has none."""
         with suppress(SourceError, ValueError, TypeError, RecursionError):
             for (text,) in self.query("select config from configs where RUN = ?", run_id):
                 return dict(json.loads(text))

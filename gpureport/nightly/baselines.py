@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from gpureport.errors import DamagedRunError, SettingsError, StoreError
 from gpureport.places import Place, RemotePath
-from gpureport.places.transfer import fetch
+from gpureport.places.buckets import fetch
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes
 from gpureport.store.run_records import list_run_folders

@@ -13,7 +13,7 @@ from gpureport.nightly.latest import name_figure_page
 from gpureport.nightly.records import NightlyRecord
 from gpureport.nightly.trends import Trend, group_changes, map_verdicts
 from gpureport.places import Place
-from gpureport.places.transfer import stage_folder
+from gpureport.places.buckets import stage_folder
 from gpureport.recording import Run
 from gpureport.report.formats import html
 from gpureport.store import atomic_writes

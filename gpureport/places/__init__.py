@@ -1,7 +1,6 @@
 """Where runs, reports and logs lie: a path of this machine, or an object or folder of a bucket.
 
-`buckets` reaches what lies in a bucket, `transfer` fetches it, sends folders and writes files here whole or not at all,
-`written_paths` says which paths a command may write.
+`buckets` reaches what lies in a bucket, and writes files whole; `written_paths` says which paths a command may write.
 """
 
 from pathlib import Path

@@ -1,11 +1,16 @@
-"""Objects and folders of buckets, by pyarrow, with the part of pathlib's interface used here.
+"""Objects and folders of buckets, by pyarrow, with the part of pathlib's interface used here, and files written whole.
 
 Credentials, region and endpoint come from where each cloud's own clients look for them.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -17,7 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gpureport.errors import PlaceError, SettingsError
 from gpureport.redaction import redact_start
-from gpureport.regular_files import SCHEMES
+from gpureport.regular_files import SCHEMES, code_system_error, copy_path
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 _SMALL = 2**23  # bytes that are written by one request; of an object of 10 MB and more pyarrow makes parts
 _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # together 45 s; the defaults range from 10 s to 15 min
 _AT_ONCE = 16  # requests at the same time; pyarrow keeps 25 connections open
+_STALE = 86_400  # seconds after which nobody writes a half-written file or folder any more
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _LOGIN = {
     "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
@@ -48,6 +54,7 @@ _CASES = (
 )
 """A code, words of the clients' long texts that show it, what is wrong, and what to do where that is not to log in."""
 _LONGEST = 160  # characters of an unknown error that are shown
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -98,16 +105,23 @@ class RemotePath(PurePosixPath):
 
         Dropping a stream closes it, which publishes half an object. So a thread writes, which no interrupt reaches.
         """
-        kind, _ = guess_type(self.name)
+        large, (kind, _) = len(content) > _SMALL, guess_type(self.name)
 
         def put() -> None:
-            with self.reach(large=len(content) > _SMALL) as client:
+            with self.reach(large=large) as client:
                 stream = client.open_output_stream(self.path, metadata={"Content-Type": kind} if kind else None)
                 stream.write(content)
                 stream.close()
 
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(put).result()
+            try:
+                pool.submit(put).result()
+            except PlaceError:
+                # the parts may be one object although the answer was lost, or surprises pyarrow
+                with suppress(FileNotFoundError, PlaceError):
+                    if large and self.read_bytes() == content:
+                        return
+                raise
 
     def unlink(self, *, missing_ok: bool = True) -> None:
         del missing_ok
@@ -212,7 +226,100 @@ def parse_place(text: str) -> Place:
     return RemotePath(f"{scheme}:", path)
 
 
-def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
+def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> list[Result]:
     """Return a function's result for each place, several at a time: a bucket is slow to answer."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(function, places))
+
+
+def fetch(place: RemotePath) -> Path:
+    """Return the local copy of an object or folder, fetched if it changed; it may not exist in the bucket."""
+    info = place.find_info()
+    objects = [info] if info.is_file else place.list_infos(recursive=True)
+    states = tuple((each.path, each.size, each.mtime_ns) for each in objects if each.is_file)
+    for path in (place.path, *(path for path, _, _ in states)):
+        if {".", ".."} & {*path.split("/")}:
+            url, what = f"{place.scheme}://{path}", "a name with . or .. is not fetched"
+            raise PlaceError(url, what, "rename the object", code="unsafe_name")
+    if not states:
+        place.check_bucket()
+        return copy_path(place.scheme, place.path)
+    return _copy(place, states)
+
+
+@cache
+def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) -> Path:
+    from pyarrow import fs
+
+    target, local = copy_path(place.scheme, place.path), fs.LocalFileSystem()
+    copies = {copy_path(place.scheme, path): size for path, size, _ in states}
+    try:
+        remove_entry(target)
+        for copy in copies:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+        with place.reach() as client:
+            fs.copy_files(place.path, str(target), source_filesystem=client, destination_filesystem=local)
+        changed = [copy for copy, size in copies.items() if copy.stat().st_size != size]
+    except OSError as error:
+        hint = "free some space, or choose another folder for temporary files with TMPDIR"
+        code = code_system_error(error, "cannot_write")
+        raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
+    if changed:
+        what, hint = "it changed while it was fetched", "run it again when nothing writes to it"
+        raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
+    return target
+
+
+@contextmanager
+def stage_folder(place: Place, last: str) -> Iterator[Path]:
+    """Give a folder to write a place's files to; on success those for a bucket are sent, what leads to them `last`."""
+    if isinstance(place, Path):
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
+        yield Path(name)
+        send_folder(Path(name), place, last)
+
+
+def send_folder(folder: Path, target: RemotePath, last: str) -> None:
+    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+    for group in ([name for name in names if name != last], [last]):
+        map_places(lambda name: (target / name).write_bytes((folder / name).read_bytes()), group)
+
+
+def write_file(target: Place, content: bytes) -> None:
+    """Write a file, which appears whole or not at all; its folder is made where it is missing.
+
+    Files that killed writers of the target left a day ago or longer are removed.
+    """
+    if isinstance(target, RemotePath):
+        target.write_bytes(content)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
+    with suppress(OSError):
+        beside = [each for each in target.parent.iterdir() if own.fullmatch(each.name)]
+        remove_stale(beside, lambda left: stat.S_ISREG(left.lstat().st_mode))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(target)
+    finally:
+        remove_entry(part)
+
+
+def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
+    """Remove a writer's files and folders last written a day ago or longer, as far as possible."""
+    for left in paths:
+        with suppress(OSError):
+            inside = left.iterdir() if left.is_dir() and not left.is_symlink() else ()
+            if is_own(left) and max(each.lstat().st_mtime for each in (left, *inside)) < time.time() - _STALE:
+                remove_entry(left)
+
+
+def remove_entry(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()

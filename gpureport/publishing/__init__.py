@@ -11,7 +11,7 @@ from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.importers.protocol.tracker import split_locator
 from gpureport.importers.sources import names_run
 from gpureport.places import Place, RemotePath, parse_place
-from gpureport.places.transfer import fetch, write_file
+from gpureport.places.buckets import fetch, write_file
 from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")

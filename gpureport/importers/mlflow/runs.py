@@ -64,7 +64,6 @@ _METRICS = {
     "network_receive_megabytes": Meaning("host_network_receive_bytes_per_second", 1e6, counts=True, primes=True),
     "network_transmit_megabytes": Meaning("host_network_transmit_bytes_per_second", 1e6, counts=True, primes=True),
 }
-"""What is measured; what counts does so since the monitor began."""
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
 """Medians between ticks beyond which no monitor ran (pragmatic), and names in a note."""
@@ -89,9 +88,8 @@ def open_store(store: str) -> Store:
     scheme = (match[1] or match[2]).lower() if match else ""
     refuse_database_server(scheme, store)
     if scheme in _SERVERS:
-        signed = (
-            os.environ.get("MLFLOW_TRACKING_AUTH") or os.environ.get("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
-        )
+        said = os.environ.get
+        signed = said("MLFLOW_TRACKING_AUTH") or said("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         return SignedServer(store) if signed or not scheme.startswith("http") else Server(store)
     # three slashes before a relative path of sqlite, four before an absolute one
     paths = {
@@ -210,7 +208,7 @@ def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total that values are shares of, by the largest shares; None where rounding could move it by 2 %."""
+    """Return the total that values are shares of; None where rounding could move it by 2 %."""
     if values is None or shares is None:
         return None
     known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)

@@ -42,8 +42,6 @@ Answer: TypeAlias = tuple[int, Any, bytes]  # status, headers and body
 
 
 class Server(Store):
-    """A server, reached as the variables and credentials file of MLflow's own client say."""
-
     kind, filters = "server", True
 
     def __init__(self, url: str) -> None:

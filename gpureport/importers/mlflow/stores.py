@@ -30,7 +30,6 @@ ARTIFACT_FOLDER = "gpureport"
 LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
-"""Points of a metric of the type `POINT` at least, with times in milliseconds."""
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _DEVICE = re.compile(rf"{HARDWARE_PREFIX}((?:.+/)?gpu_[0-9]+(?=_))?")
 _STORED_INFINITY = 1.7976931348623157e308
@@ -134,6 +133,7 @@ _RUNS = """
     where :run is null or r.run_uuid = :run
     order by r.start_time desc, r.run_uuid
 """
+_EXPERIMENTS = "select cast(experiment_id as text), cast(coalesce(name, '') as text) from experiments"
 _LABELS = (
     "select cast(coalesce(key, '') as text), cast(coalesce(value, '') as text) from {} where run_uuid = ? order by key"
 )
@@ -157,11 +157,7 @@ class Database(LocalStore):
         self, experiment: str | None = None, wanted: str | None = None, run_id: str | None = None
     ) -> list[RunInfo]:
         with _open(self.path) as connection:
-            known = dict(
-                connection.execute(
-                    "select cast(experiment_id as text), cast(coalesce(name, '') as text) from experiments"
-                )
-            )
+            known = dict(connection.execute(_EXPERIMENTS))
             ids = find_experiments(self.where, known, experiment)
             rows = connection.execute(_RUNS, {"run": run_id})
             said = [dict(zip([name for name, *_ in rows.description], row, strict=True)) for row in rows]
@@ -248,7 +244,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield folders of experiments with their names, deleted ones last; a damaged one is known by the runs in it."""
+    """Yield folders of experiments with their names; a damaged one is known by the runs in it."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}

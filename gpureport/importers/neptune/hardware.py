@@ -30,7 +30,6 @@ UTILIZATION, MEMORY, POWER = "gpu_utilization_ratio", "gpu_memory_used_bytes", "
 MEMORY_TOTAL = "gpu_memory_total_bytes"
 _MEMORY_OF = {UTILIZATION: MEMORY, "cpu_utilization_ratio": "host_memory_used_bytes"}
 _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?:_(?P<gpu>\d{1,9}))?)")
-"""Series of the client's monitor."""
 _BELOW = re.compile(r"(?P<space>.+?)/monitoring/(?:gpu/(?P<gpu>\d{1,9})/)?(?P<name>.+)")
 _MEANINGS = {
     "cpu": Meaning("cpu_utilization_ratio", 0.01),
@@ -53,7 +52,6 @@ _MEANINGS = {
     "gpu/power_usage_watts": Meaning(POWER, 1.0),
     "gpu/temperature_celsius": Meaning("gpu_temperature_celsius", 1.0),
 }
-"""Meaning of a series by its name, without the number of a GPU."""
 DERIVED = ("memory_free_MiB", "memory_utilized_percent")
 """What follows from the others; the second is no load of the memory controller."""
 _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
@@ -153,7 +151,7 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows of processes by node and GPU (None: the machine), without overlaps, and what became of their points.
+    """Rows of processes by node and GPU (None: the machine), and what became of their points.
 
     GPUs in `never` reported memory but never utilization; those in `unrestored` no memory, so their zeros are lost.
     """
@@ -184,8 +182,7 @@ class Hardware:
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
     """Return what processes recorded of machines and of the selected GPUs, all for None.
 
-    Processes that each saw a single GPU, which then has no number, have their own GPU if they ran at the same time,
-    numbered as they began. If they ran in succession they may share it, and share number 0.
+    GPUs without a number are numbered as their processes began, those of processes in succession alike.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
@@ -255,14 +252,12 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return one device's rows; while several processes recorded it, those of the shortest, which names its step.
-
-    If most rows of a process are copies, so are those next to them, up to 1.5 intervals away (pragmatic).
-    """
+    """Return one device's rows; while several processes recorded it, those of the shortest, which names its step."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
         for edge in (0, round(_find_pace(block.times) * 1.5)):
+            # where most rows are copies, so are those next to them (pragmatic)
             if edge == 0 or 2 * int(copies.sum()) > len(copies):
                 for each in kept:
                     copies |= (block.times >= each.times[0] - edge) & (block.times <= each.times[-1] + edge)

@@ -172,13 +172,9 @@ def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]
 
 
 def _find_highest(found: Hardware, node: str, metric: str) -> float:
-    stated = (
-        each.run.highest.get(path, 0.0)
-        for each in found.processes
-        for path, meaning in each.leaves.items()
-        if each.node == node and meaning.metric == metric
-    )
-    return max(stated, default=0.0)
+    own = [each for each in found.processes if each.node == node]
+    paths = ((each, path) for each in own for path, meaning in each.leaves.items() if meaning.metric == metric)
+    return max((each.run.highest.get(path, 0.0) for each, path in paths), default=0.0)
 
 
 def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]:
@@ -233,10 +229,9 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
 def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
     # of a row's points, the first counts as kept, others as continued
     kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
-    others = [
-        each.run.series[path] for each in found.processes for path in each.others if not path.endswith(hardware.DERIVED)
-    ]
-    noise = found.nan.total() + sum(len(each.times) for each in others)
+    others = [(each.run, path) for each in found.processes for path in each.others]
+    unused = (run.series[path].times for run, path in others if not path.endswith(hardware.DERIVED))
+    noise = found.nan.total() + sum(map(len, unused))
     rejected = (*(entry for run in runs for entry in run.rejected), *tracker_series.list_rejected(found.rejected))
     return Quality(
         lines=points + noise + sum(entry.rows for entry in rejected),

@@ -1,8 +1,7 @@
 """Runs that Neptune left on disk: exports, `.neptune` folders of the client up to 1.x, databases of neptune-scale.
 
 An export's Parquet rows are project, run, path, type, and a value in its type's column; before November 2025 a file
-held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC; a run's
-creation time is not shifted. The client's logs are JSON lines of one operation each; its own reader truncates them.
+held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC.
 """
 
 import os
@@ -43,7 +42,7 @@ Points = dict[str, list[tuple[int, float, float]]]
 class Stored:
     """A run in a store: series and single values by path; `load` returns it with its series.
 
-    `paths` are those of series, None if not looked at; `highest` is a series' stated maximum, `last` the last time.
+    `paths` are those of series, None if not looked at; `highest` are stated maxima.
     """
 
     key: str
@@ -104,7 +103,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs of an export's files; the exporter names a run's parts when it is done, the first one last."""
+    """Return the runs of an export's files; the first part of a run is named last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []
@@ -241,10 +240,8 @@ _NO_OPERATION = (ValueError, TypeError, KeyError, AttributeError, OverflowError,
 
 
 def is_operation_log(path: Path) -> bool:
-    if _LOG.fullmatch(path.name) is None:
-        return False
     with suppress(OSError):
-        return read_head(path).strip()[:6] in {b'{"obj"', b""}
+        return _LOG.fullmatch(path.name) is not None and read_head(path).strip()[:6] in {b'{"obj"', b""}
     return True
 
 
@@ -317,12 +314,11 @@ def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
     if not 0 <= version < _MOST_COUNT:
         raise ValueError("a version is no count")
     if kind == "LogFloats":
-        for time, number, step in (
-            (float(each["ts"]), float(each["value"]), each.get("step")) for each in operation["values"]
-        ):
-            if not is_dated(time * 1e6) or not abs(step or 0) < _MOST_COUNT:
+        for each in operation["values"]:
+            time, step = float(each["ts"]) * 1e6, each.get("step")
+            if not is_dated(time) or not abs(step or 0) < _MOST_COUNT:
                 raise ValueError("a point has no time, or no step")
-            points[path].append((round(time * 1e6), number, float("nan") if step is None else float(step)))
+            points[path].append((round(time), float(each["value"]), float("nan") if step is None else float(step)))
     elif kind in {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}:
         if not isinstance(value, str | int | float):
             raise TypeError("a value is neither a text nor a number")
@@ -384,12 +380,9 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     for entry in map(read_message, entries):
         value = read_message(entry[2][-1])
         # 1 is a float, 3 an integer with its sign, 5 a truth, 6 a text
-        values = [
-            *(struct.unpack("<d", each)[0] for each in value[1]),
-            *(each - 2**64 * (each >= 2**63) for each in value[3]),
-            *(each != 0 for each in value[5]),
-            *(each.decode(errors="replace") for each in value[6]),
-        ]
+        values: list[Scalar] = [struct.unpack("<d", each)[0] for each in value[1]]
+        values += [each - 2**64 * (each >= 2**63) for each in value[3]] + [each != 0 for each in value[5]]
+        values += [each.decode(errors="replace") for each in value[6]]
         if values:
             found[entry[1][-1].decode(errors="replace")] = values[-1]
     return found

@@ -8,7 +8,7 @@ also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times a
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -215,7 +215,8 @@ def select_runs(
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
     """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
     known = sorted((run for run in runs if run.started), key=_read_start)
-    starts = accumulate(map(_read_start, known), lambda first, at: first if at - first <= _AT_ONCE else at)
+    begun = [_read_start(run) for run in known]
+    starts: Iterable[int] = accumulate(begun, lambda first, at: first if at - first <= _AT_ONCE else at)
     order = sorted(zip(starts, known, strict=True), key=lambda pair: (pair[0], split_numbers(pair[1].name)))
     return [*(run for _, run in order), *(run for run in runs if not run.started)]
 

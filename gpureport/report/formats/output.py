@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport.errors import RenderError
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
-from gpureport.places.transfer import write_file
+from gpureport.places.buckets import write_file
 from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
 
 if TYPE_CHECKING:
