@@ -127,7 +127,17 @@ def _join(series: DeviceSeries, spans: intervals.Spans, limits: Limits, whole: I
 
 
 def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> intervals.Spans:
-    spans = _join(series, series.find_owned(held.rows), limits, whole)
+    s, rows = gather_signals(series), held.rows
+    spans = series.find_owned(rows)
+    if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
+        # the controller let go for a moment
+        cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
+        so_far = np.concatenate([[0], np.cumsum(cooled)])
+        first, stop = np.searchsorted(series.times, spans[:-1, 1]), np.searchsorted(series.times, spans[1:, 0])
+        is_near = spans[1:, 0] - spans[:-1, 1] <= limits.release * series.interval * 1e6
+        holes = np.column_stack([spans[:-1, 1], spans[1:, 0]])[is_near & (so_far[stop] == so_far[first])]
+        spans = np.concatenate([spans, holes])
+    spans = _join(series, spans, limits, whole)
     if held.counted < limits.counted:
         return spans
     steps = intervals.union(held.steps, within=round(limits.merge * 1e6))
