@@ -13,7 +13,7 @@ from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import NO_SPANS, Spans
-from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.series.statistics import IDLE_RATIO, memory_total
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
@@ -65,6 +65,9 @@ _DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is no
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job takes another amount
+_TAKEN = 0.1  # of the memory above the least; with less, no job holds the GPU
+_OTHER, _OF_PROCESS = 0.1, 0.05  # displays and monitors use less; those that hold less than a process use more
+_OTHER_SECONDS, _OTHER_ROWS = 30.0, 8  # of steady use before the job and after it; in less a median says little
 _SERIES = 3  # like jobs in a row; a job that stops twice is rarer
 
 Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
@@ -250,7 +253,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         first_use = first_use if is_at_work else whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
-    free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
+    for name, spans in free.items():
+        other = find_other_use(gpus[name])
+        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
@@ -336,6 +341,28 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
     base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
+
+
+@memoized
+def find_other_use(series: DeviceSeries) -> tuple[Spans, float, float] | None:
+    """Return when something else uses a GPU, before the job takes its memory and after, its use, and the job's."""
+    held, total = series.values(MEMORY), memory_total(series) or np.nan
+    low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
+    rows = np.flatnonzero(held > low + _TAKEN * (total - low))
+    if not len(rows):
+        return None
+    edges = [series.start[0], series.start[rows[0]], series.end[rows[-1]], series.end[-1]]
+    ends, job = np.array([edges[:2], edges[2:]], dtype=np.int64), np.array([edges[1:3]], dtype=np.int64)
+    parts = [series.find_values(UTILISATION, spans) for spans in (ends[:1], ends[1:], job)]
+    if min(map(len, parts)) < _OTHER_ROWS or len(intervals.drop_shorter(ends, _OTHER_SECONDS)) < len(ends):
+        return None
+    before, after, usual = (float(np.median(part)) for part in parts)
+    least = _OTHER if low < PROCESS_MEMORY.value else _OF_PROCESS
+    kept = float(np.median(series.find_values(MEMORY, ends[1:])))
+    is_other = abs(before - after) <= _OTHER / 2 and kept - low <= max(_DISPLAY_MEMORY, _BASE_DRIFT * kept)
+    if min(before, after) < least or not is_other or usual <= max(before, after):
+        return None
+    return ends, (before + after) / 2, usual
 
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
