@@ -159,6 +159,7 @@ def test_a_gpu_keeps_its_number_where_the_indices_are_swapped(tmp_path: Path, na
     [
         (("node1.csv", "node2.csv"), ("node1", "node2")),
         (("n1/nvidia-smi.csv", "n2/nvidia-smi.csv"), ("n1", "n2")),
+        (("gpu-a_gpu.csv", "gpu-b_gpu.csv"), ("gpu-a", "gpu-b")),
     ],
 )
 @pytest.mark.parametrize("uuids", [("", ""), ("GPU-a", "GPU-b")])
