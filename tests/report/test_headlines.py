@@ -302,3 +302,48 @@ def test_letters_of_any_width_keep_lines_and_columns() -> None:
         assert [line for line in unbroken if width(line) > 80] == [], name
         bars = [line for line in lines if "█" in line and "GPU-" in line]
         assert len({width(line.partition("█")[0]) for line in bars}) <= 2, name
+
+
+_SUMS = """Successfully retrieved statistics for job: 7.
++------------------------------------------------------------------------------+
+| Summary                                                                      |
++====================================+=========================================+
+|-----  Execution Stats  ------------+-----------------------------------------|
+| Start Time                         | Thu Jul  2 10:00:00 2026                |
+| End Time                           | Thu Jul  2 10:40:00 2026                |
++-----  Performance Stats  ----------+-----------------------------------------+
+| Energy Consumed (Joules)           | 518400                                  |
+| Power Usage (Watts)                | Avg: 216, Max: 300, Min: 60             |
+| Max GPU Memory Used (bytes)        | 543162368                               |
+| SM Utilization (%)                 | Avg: 73, Max: 100, Min: 0               |
++-----  Overall Health  -------------+-----------------------------------------+
+"""
+_DESKTOP = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n" + "".join(
+    f"2026/07/02 10:{i // 60:02}:{i % 60:02}.000, 0, NVIDIA T600, {30 if 60 < i < 65 else 2} %, 300 MiB, 4096 MiB\n"
+    for i in range(300)
+)
+_SESSIONS = "timestamp, index, utilization.gpu [%], memory.used [MiB]\n" + "".join(
+    f"2026/07/02 {hour}:{i // 6:02}:{i % 6}0.000, 0, 97 %, 9000 MiB\n" for hour in (10, 20) for i in range(100)
+)
+_JOBS = """JobID|User|Account|JobName|State|Elapsed|AllocTRES|TRESUsageInAve
+7|bob|nlp|fit|COMPLETED|02:00:00|cpu=32,gres/gpu=8,node=1|
+7.batch||nlp|batch|COMPLETED|02:00:00|cpu=32,gres/gpu=8|gres/gpumem=40777023488,gres/gpuutil=560
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "answer"),
+    [
+        ("analyze", _SUMS, "Energy 144 Wh"),
+        ("fleet", _JOBS, "70% computing"),
+        ("analyze", _DESKTOP, "Only a display used the GPU; the log shows no job."),
+        ("analyze", _SESSIONS, "FINDINGS none."),
+    ],
+)
+def test_what_small_logs_say_is_told(
+    command: str, text: str, answer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log := tmp_path / "log.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main([command, str(log)])
+    assert answer in re.sub(r"\s+", " ", capsys.readouterr().out)

@@ -309,7 +309,9 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
     if not series.is_recorded(metric):
         return none
-    held, known = series.values(metric), series.known_rows(metric)
+    held, known = series.values(metric), series.known_rows(metric).copy()
+    # of a GPU that answers no more nothing shows that it rests
+    known[np.max(np.flatnonzero(~np.isnan(used)), initial=-1) + 1 :] = False
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
     working, windows = _estimate_working_watts(power, in_use & busy), none
