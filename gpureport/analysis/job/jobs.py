@@ -48,7 +48,7 @@ _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
 _LIGHT_USE = 0.005
 _NEARLY_ALL = 0.9  # of the samples with light use; a display or stray kernels show less
-_MOSTLY = 0.5  # share of the samples of the machine at a limit
+_MOSTLY = 0.5  # share of the samples of the machine at a limit, and of those with light use where no work follows
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model takes less
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
@@ -161,7 +161,8 @@ def _find_light_work(
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
     last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
     backwards = is_light[:last][::-1]
-    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
+    share = _NEARLY_ALL if until is not None else _MOSTLY
+    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= share * np.arange(1, last + 1)))
     if not len(dense):
         return None
     start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
