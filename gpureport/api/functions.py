@@ -127,8 +127,7 @@ def _fetch(given: Paths) -> list[str | Path]:
 def _check_keys(name: str, values: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     known = {field.name for field in list_fields(kind)} - {"map"}
     if unknown := [key for key in values if key not in known]:
-        msg = f"{name} has no key {unknown[0]!r}; its keys are {', '.join(sorted(known))}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} has no key {unknown[0]!r}; its keys are {', '.join(sorted(known))}")
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -220,8 +219,7 @@ def compare(
     grouping = parse_factors(by)
     if isinstance(runs, Mapping):
         if by != "step":
-            msg = "a dict names its steps itself: with by, give a list of runs"
-            raise ValueError(msg)
+            raise ValueError("a dict names its steps itself: with by, give a list of runs")
         given = [_label(run, label) for label, several in runs.items() for run in _analyse(several)]
     else:
         given = _analyse(runs)
@@ -232,8 +230,7 @@ def compare(
     sampled = [build_sampled_run(each.recording, each, throughput) for each in given]
     found = chain.compare(sampled, goals=goals) if sampled else None
     if found is None or len(found.steps) == 1:
-        msg = "a comparison needs at least two steps"
-        raise ValueError(msg)
+        raise ValueError("a comparison needs at least two steps")
     return Comparison(**_read_fields(found), analyses=tuple(given), throughput=throughput, by=factors)
 
 
@@ -279,8 +276,7 @@ def report(
         TypeError: when neither `path` nor `format` is given, or both are.
     """
     if (path is None) == (format is None):
-        msg = "give either a path to write to, or a format to return"
-        raise TypeError(msg)
+        raise TypeError("give either a path to write to, or a format to return")
     content = build_content(results if isinstance(results, Comparison) else _analyse(results), title)
     if path is not None:
         write(content, path)

@@ -51,13 +51,7 @@ _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "f
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Analysis(AnalysisResult):
-    """All that was found out about one run, with the run itself.
-
-    Attributes:
-        recording: the run and its series.
-        rules: the rules it was judged by.
-        kinds: the kinds of findings that were looked for.
-    """
+    """All that was found out about one run, with the run itself."""
 
     recording: Recording = field(compare=False)
     rules: tuple[Rule, ...] = field(compare=False)
@@ -65,11 +59,9 @@ class Analysis(AnalysisResult):
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding, the gravest first; `start` and `end` are empty where the whole run is meant."""
-        rows = []
-        for finding in self.findings:
-            ends = (finding.intervals[0].start, finding.intervals[-1].end) if finding.intervals else (None, None)
-            rows.append(_read_fields(finding, _FINDING, start=ends[0], end=ends[1]))
-        frame = _make_frame(rows, _FINDING)
+        spans = [[*each.intervals] for each in self.findings]
+        ends = [{"start": own[0].start, "end": own[-1].end} if own else {"start": None, "end": None} for own in spans]
+        frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
         return frame.assign(**{name: local_times(frame[name], self.run.timezone) for name in ("start", "end")})
 
     def statistics_frame(self) -> "pd.DataFrame":
@@ -77,19 +69,15 @@ class Analysis(AnalysisResult):
 
         `below_0.25` is the share of the time below 0.25.
         """
-        rows = [
-            _read_fields(metric, _STATISTICS, device=each.device)
-            | {f"below_{limit:g}": part for limit, part in metric.below}
-            for each in self.statistics
-            for metric in each.metrics
-        ]
-        return _make_frame(rows, _STATISTICS)
+        named = [(each.device, metric) for each in self.statistics for metric in each.metrics]
+        below = [{f"below_{limit:g}": part for limit, part in metric.below} for _, metric in named]
+        rows = ((metric, {"device": name, **own}) for (name, metric), own in zip(named, below, strict=True))
+        return _make_frame(_STATISTICS, rows)
 
     def gpu_time_frame(self) -> "pd.DataFrame":
         """Return the seconds of each GPU (rows, indexed by device) in each class of GPU time (columns)."""
-        rows = [{"device": each.device, **dict(each.seconds)} for each in self.gpu_time]
-        frame = _make_frame(rows, ["device"]).set_index("device").fillna(0.0)
-        return _order_classes(frame.loc[:, frame.any()])
+        frame = _make_frame(["device"], ((each, dict(each.seconds)) for each in self.gpu_time)).set_index("device")
+        return _order_classes(frame.fillna(0.0).loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
         """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
@@ -99,14 +87,13 @@ class Analysis(AnalysisResult):
             devices: ids of the GPUs to draw, such as `"gpu:0"`; all when empty.
         """
         run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
-        shown = set(devices) or {device.id for device in run.gpus}
+        shown = sorted(set(devices) or {device.id for device in run.gpus})
         panels = list(metrics) or [name for name in _SIGNALS if name in recorded]
-        if unknown := [name for name in panels if name not in recorded] + sorted(shown.difference(known)):
-            msg = f"{unknown[0]!r} was not recorded; there are {', '.join([*recorded, *known])}"
-            raise ValueError(msg)
+        for unknown in (*({*panels} - {*recorded}), *({*shown} - {*known})):
+            raise ValueError(f"{unknown!r} was not recorded; there are {', '.join([*recorded, *known])}")
         axes: list[Axes] = list(_make_axes(max(len(panels), 1))[:, 0])
         for panel, metric in zip(axes, panels, strict=False):
-            for device in sorted(shown):
+            for device in shown:
                 rows = self.recording.rows_of(device).select(["timestamp", metric]).drop_null()
                 minutes = (integers(rows["timestamp"]) - run.started) / 6e7
                 values = _scale(rows[metric].to_numpy().astype(float), metric)
@@ -116,7 +103,7 @@ class Analysis(AnalysisResult):
                 panel.plot(*broken, label=device, linewidth=0.8)
             panel.set_ylabel(_label(metric))
             for finding in self.findings:
-                for span in finding.intervals if shown & set(finding.devices) else ():
+                for span in finding.intervals if {*shown} & {*finding.devices} else ():
                     start, end = ((at - run.started) / 6e7 for at in (span.start, span.end))
                     panel.axvspan(start, end, color=COLOURS[finding.severity.value], alpha=0.15, label=finding.kind)
         axes[0].set_title(run.name)
@@ -141,8 +128,6 @@ class Comparison(ComparisonResult):
 
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
-        throughput: training metric that counted the work, where one was named.
-        by: settings whose values make the groups; none where the steps are a chain.
     """
 
     analyses: tuple[Analysis, ...] = field(compare=False)
@@ -154,7 +139,7 @@ class Comparison(ComparisonResult):
 
         With a target, the time to it is one of the figures.
         """
-        return _make_frame([_read_fields(each, _DELTA) for each in self.deltas], _DELTA)
+        return _make_frame(_DELTA, ((each, {}) for each in self.deltas))
 
     to_pandas = deltas_frame
 
@@ -165,8 +150,8 @@ class Comparison(ComparisonResult):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
                 for name in _GAINS:
                     if figure := getattr(gain, name):
-                        rows.append(_read_fields(figure, _GAIN, base=base, step=row.step.label, figure=name))
-        return _make_frame(rows, _GAIN)
+                        rows.append((figure, {"base": base, "step": row.step.label, "figure": name}))
+        return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
         """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
@@ -174,8 +159,8 @@ class Comparison(ComparisonResult):
         for change in (change for pair in pair_steps(self) for change in pair.quality):
             before, after = change.values
             known = {"metric": change.name, "before": before, "after": after, "reason": describe_no_work(change.reason)}
-            rows.append(_read_fields(change, _QUALITY, **known))
-        return _make_frame(rows, _QUALITY)
+            rows.append((change, known))
+        return _make_frame(_QUALITY, rows)
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding of any run, with its step and run."""
@@ -211,8 +196,7 @@ class Comparison(ComparisonResult):
             ValueError: when there is no such figure.
         """
         if figure not in _FIGURES:
-            msg = f"no figure {figure!r}; there are changes, gpu_time and overlay"
-            raise ValueError(msg)
+            raise ValueError(f"no figure {figure!r}; there are changes, gpu_time and overlay")
         drawn: Axes = _make_axes() if axes is None else axes
         _FIGURES[figure](self, metric, drawn)
         return drawn
@@ -229,17 +213,13 @@ class Comparison(ComparisonResult):
 
 def _draw_changes(comparison: Comparison, _: str, axes: "Axes") -> None:
     first, last = comparison.steps[0].label, comparison.steps[-1].label
-    names: list[str] = []
-    for delta in comparison.between(first, last):
-        if not delta.before or delta.difference is None:
-            continue
-        scale, place = 100 / abs(delta.before), len(names)
-        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
+    known = [each for each in comparison.between(first, last) if each.before and each.difference is not None]
+    for place, delta in enumerate(known):
+        scale, colour = 100 / abs(delta.before or 1.0), COLOURS["busy" if delta.verdict.is_established else "muted"]
         if delta.interval is not None:
             axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
-        axes.plot(delta.difference * scale, place, "o" if delta.interval else "|", color=colour)
-        names.append(f"{name_figure(delta.metric)}: {delta.verdict}")
-    axes.set_yticks(range(len(names)), names)
+        axes.plot((delta.difference or 0.0) * scale, place, "o" if delta.interval else "|", color=colour)
+    axes.set_yticks(range(len(known)), [f"{name_figure(each.metric)}: {each.verdict}" for each in known])
     axes.invert_yaxis()
     axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
     axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
@@ -328,18 +308,17 @@ def _show(results: Sequence[Analysis] | Comparison) -> str:
     return shown
 
 
-def _read_fields(item: object, names: Iterable[str], **known: object) -> dict[str, Any]:
-    known |= zip(_ENDS, getattr(item, "interval", None) or (None, None), strict=True)
-    row: dict[str, Any] = {name: known[name] if name in known else getattr(item, name, None) for name in names}
-    if "reason" in row and "reason" not in known:
-        row["reason"] = describe_reason(row["reason"])
-    return {name: value.value if isinstance(value, Enum) else value for name, value in row.items()}
-
-
-def _make_frame(rows: Sequence[dict[str, Any]], names: Iterable[str]) -> "pd.DataFrame":
-    """Return rows as a frame, which has the columns named without rows, too."""
+def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
+    """Return a frame with the columns named, a row for each item: its fields, and what is known besides."""
     import pandas as pd
 
+    rows = []
+    for item, known in items:
+        ends = dict(zip(_ENDS, getattr(item, "interval", None) or (None, None), strict=True))
+        row = {name: getattr(item, name, ends.get(name)) for name in names} | known
+        if "reason" in row and "reason" not in known:
+            row["reason"] = describe_reason(row["reason"])
+        rows.append({name: value.value if isinstance(value, Enum) else value for name, value in row.items()})
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*names, *(name for row in rows for name in row)])))
 
 

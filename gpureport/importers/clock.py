@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -85,12 +86,9 @@ def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     letters, lengths = letters_of(texts)
     if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
-        try:
+        with suppress(pa.ArrowInvalid):
             # the stamp of nvidia-smi is ISO but for its slashes; Arrow reads a column of them at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
-        except pa.ArrowInvalid:
-            pass
-        else:
             return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
     moments = [parse_time(str(text)) for text in texts.to_pylist()]
     known = [moment for moment in moments if moment is not None]
@@ -158,8 +156,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
     """Return the time in a text, in microseconds as written, and whether it names a zone."""
     match = _WORDS.search(text)
     if match is None:
-        match = _ISO.search(text)
-        found = match and parse_time(match["local"])
+        found = (match := _ISO.search(text)) and parse_time(match["local"])
         return match and found and (found[0], match["zone"] is not None)
     month, since = match["month"] or match["name"], parse_time_of_day(match["clock"])
     number = _MONTHS.index(month) if month in _MONTHS else 0
@@ -169,13 +166,12 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 def parse_time_of_day(text: str) -> int | None:
     """Return microseconds since midnight of `16:28:31` or `04:28:31 PM`; None for another text."""
-    match = _TIME.fullmatch(text)
-    hour = int(match[1]) if match else 24
-    if match and match[4]:
-        hour = hour % 12 + 12 * (match[4].upper() == "P") if 0 < hour <= 12 else 24  # noqa: PLR2004 - a clock
-    if match is None or hour > 23:  # noqa: PLR2004 - as above
+    if (match := _TIME.fullmatch(text)) is None:
         return None
-    return ((hour * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000
+    hour = int(match[1])
+    if match[4]:
+        hour = hour % 12 + 12 * (match[4].upper() == "P") if 0 < hour <= 12 else 24  # noqa: PLR2004 - a clock
+    return ((hour * 60 + int(match[2])) * 60 + int(match[3])) * 1_000_000 if hour < 24 else None  # noqa: PLR2004 - as above
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:

@@ -1,14 +1,13 @@
 """Objects and folders of buckets, by pyarrow, with the part of pathlib's interface used here.
 
-Credentials, region and endpoint come from where each cloud's clients find them: the environment, files of
-command lines, or the machine. pyarrow is loaded when a bucket is first reached.
+Credentials, region and endpoint come from where each cloud's own clients look for them.
 """
 
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from functools import cache
@@ -23,12 +22,9 @@ from gpureport.regular_files import SCHEMES
 if TYPE_CHECKING:
     from pyarrow import fs
 
-_SMALL = 2**23
-"""Bytes of the largest object that is written by one request; of one of 10 MB and more pyarrow makes parts."""
-_CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3
-"""A server that does not answer is given up after 45 s; the defaults of the clients range from 10 s to 15 min."""
-_AT_ONCE = 16
-"""Requests at the same time; pyarrow keeps 25 connections open."""
+_SMALL = 2**23  # bytes that are written by one request; of an object of 10 MB and more pyarrow makes parts
+_CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # together 45 s; the defaults range from 10 s to 15 min
+_AT_ONCE = 16  # requests at the same time; pyarrow keeps 25 connections open
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _LOGIN = {
     "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
@@ -37,24 +33,21 @@ _LOGIN = {
 }
 _NETWORK = "check the network, AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT where you set it, and run it again"
 _NO_BUCKET = ("there is no such bucket", "create it, or check its name")
-_NO_LOGIN = (
-    "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
-    "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
-)
+_NO_LOGIN = "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
+_NO_LOGIN += "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
 _DENIED = "ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationFailure|HTTP status 403"
-_REDIRECT = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
 _LOST = "NETWORK_CONNECTION|curlCode|CURL error|resolve host|new connection|UNAVAILABLE"
+_MOVED = "PERMANENT_REDIRECT|AuthorizationHeaderMalformed|HTTP status 301"
 _CASES = (
     ("no_such_bucket", "NO_SUCH_BUCKET|ContainerNotFound|bucket does not exist", *_NO_BUCKET),
     ("not_logged_in", _NO_LOGIN, "the credentials are missing or not valid", ""),
     ("access_denied", _DENIED, "access is denied", ""),
-    ("other_region", _REDIRECT, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
+    ("other_region", _MOVED, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
     ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
-"""Code of what a person can act on, words of the clients' long texts that show it, what is wrong, and what to do where
-that is not to log in."""
-_LONGEST = 160
+"""A code, words of the clients' long texts that show it, what is wrong, and what to do where that is not to log in."""
+_LONGEST = 160  # characters of an unknown error that are shown
 Result = TypeVar("Result")
 
 
@@ -67,37 +60,22 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
     return PlaceError(url, what, "run it again, or choose another place", code="request_failed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class RemotePath:
+class RemotePath(PurePosixPath):
     """An object of a bucket, or a folder, which exists while an object is in it; methods are pathlib's.
 
-    Its path is the bucket, then the key. Methods raise `PlaceError` where the bucket is not reached or refuses.
+    Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` where the bucket is not reached or refuses.
     """
 
-    scheme: str
-    path: str
-
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.path}"
-
-    def __truediv__(self, name: str) -> "RemotePath":
-        return RemotePath(scheme=self.scheme, path=f"{self.path}/{name}")
+        return super().__str__().replace(":/", "://", 1)
 
     @property
-    def name(self) -> str:
-        return PurePosixPath(self.path).name
+    def scheme(self) -> str:
+        return self.parts[0].removesuffix(":")
 
     @property
-    def stem(self) -> str:
-        return PurePosixPath(self.path).stem
-
-    @property
-    def suffix(self) -> str:
-        return PurePosixPath(self.path).suffix
-
-    @property
-    def parent(self) -> "RemotePath":
-        return RemotePath(scheme=self.scheme, path=self.path.rpartition("/")[0] or self.path)
+    def path(self) -> str:
+        return "/".join(self.parts[1:])
 
     def exists(self) -> bool:
         return self.find_info().type.name != "NotFound"
@@ -115,17 +93,11 @@ class RemotePath:
         with self.reach() as client, client.open_input_file(self.path) as stream:
             return stream.read()
 
-    def read_text(self, encoding: str = "utf-8") -> str:
-        return self.read_bytes().decode(encoding)
-
     def write_bytes(self, content: bytes) -> None:
         """Write an object, which appears whole or not at all, with the type that its name implies.
 
-        A stream is closed when dropped, so an interrupt before closing would publish half an object.
-        Interrupts reach only the main thread, so another one writes.
+        Dropping a stream closes it, which publishes half an object. So a thread writes, which no interrupt reaches.
         """
-        from concurrent.futures import ThreadPoolExecutor
-
         kind, _ = guess_type(self.name)
 
         def put() -> None:
@@ -135,14 +107,7 @@ class RemotePath:
                 stream.close()
 
         with ThreadPoolExecutor(1) as pool:
-            try:
-                pool.submit(put).result()
-            except PlaceError:
-                # the parts may be one object although the answer was lost, or surprises pyarrow
-                with suppress(FileNotFoundError, PlaceError):
-                    if len(content) > _SMALL and self.read_bytes() == content:
-                        return
-                raise
+            pool.submit(put).result()
 
     def unlink(self, *, missing_ok: bool = True) -> None:
         del missing_ok
@@ -164,7 +129,7 @@ class RemotePath:
             names = info.path.removeprefix(f"{self.path}/").split("/")
             is_wanted = not pattern.endswith("/") or info.type.name == "Directory"
             if is_wanted and len(names) == len(parts) and all(map(fnmatchcase, names, parts)):
-                yield RemotePath(scheme=self.scheme, path=info.path)
+                yield RemotePath(self.parts[0], info.path)
 
     def list_infos(self, *, recursive: bool) -> "list[fs.FileInfo]":
         from pyarrow import fs
@@ -179,7 +144,7 @@ class RemotePath:
 
     def check_bucket(self) -> None:
         """Refuse a missing or unreachable bucket, before the work whose result goes there."""
-        bucket = RemotePath(scheme=self.scheme, path=self.path.partition("/")[0])
+        bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
                 raise PlaceError(str(bucket), *_NO_BUCKET, code="no_such_bucket")
@@ -190,9 +155,9 @@ class RemotePath:
 
     @contextmanager
     def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
-        """Give the client that reaches it; `large`: it is to be written and larger than `_SMALL`.
+        """Give the client for an object; `large`: more than `_SMALL` bytes are to be written.
 
-        There is no such object, or this machine refuses, by an `OSError`; the bucket refuses by a `PlaceError`.
+        What the bucket refuses is a `PlaceError`; a missing object, or what this machine refuses, an `OSError`.
         """
         import pyarrow as pa
 
@@ -205,7 +170,6 @@ class RemotePath:
 
 
 Place = Path | RemotePath
-"""A path of this machine, or of a bucket."""
 
 
 @cache
@@ -220,8 +184,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
             connect_timeout=_CONNECT_SECONDS,
             request_timeout=_SILENT_SECONDS,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # one request for a small object instead of three; where the first request for a large one fails, this would
-            # write its first megabytes as if they were the whole
+            # one request for a small object instead of three; of a large one it may write the beginning alone
             allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
         )
     if scheme == "gs":
@@ -238,28 +201,18 @@ def is_bucket_url(text: str) -> bool:
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
-def is_place(text: str) -> bool:
-    """Return whether a text can be a place: a path, or a URL in a bucket."""
-    return "://" not in text or is_bucket_url(text)
-
-
 def parse_place(text: str) -> Place:
     """Return the place of a text: a path, unless it is a URL, of which an unknown one is a `SettingsError`."""
-    url = _URL.fullmatch(text)
-    if url is None:
+    if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
     if scheme not in SCHEMES or not path:
         hint = f"give a path, or a URL such as {SCHEMES[0]}://BUCKET/PATH; schemes are {', '.join(SCHEMES)}"
         raise SettingsError(text, "this is not a URL in a bucket", hint, code="not_a_place")
-    return RemotePath(scheme=scheme, path=path)
+    return RemotePath(f"{scheme}:", path)
 
 
 def map_places(function: Callable[[Place], Result], places: Sequence[Place]) -> list[Result]:
-    """Return a function's result for each place, several at a time in a bucket, which is slow to answer."""
-    if not any(isinstance(place, RemotePath) for place in places):
-        return [function(place) for place in places]
-    from concurrent.futures import ThreadPoolExecutor
-
+    """Return a function's result for each place, several at a time: a bucket is slow to answer."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(function, places))

@@ -4,19 +4,18 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from gpureport.errors import CodedProblem, RenderError
 from gpureport.places.buckets import Place, RemotePath
+from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """Name of a store that is called nothing else, and the file that makes a folder one."""
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
 """What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
-_TRACKED, _SAYS = "meta.yaml", b"lifecycle_stage:"
-"""File in each folder of an MLflow store, and what it says."""
-_HEAD = 4096
+_TRACKED, _SAYS = "meta.yaml", b"lifecycle_stage:"  # file in each folder of an MLflow store, and what it says
 _ANOTHER = "choose another name"
 
 
@@ -61,7 +60,9 @@ def _find_obstacles(
     for each in read:
         if what := _describe_clash(target, each):
             yield what, _ANOTHER, "is_read"
-    if any(_is_same(place, other.place, in_any_case=True) for other in others):
+    # some disks ignore case in names
+    folded = str(_resolve(place)).casefold()
+    if any(_is_same(place, each) or str(_resolve(each)).casefold() == folded for each, _ in others):
         yield "two outputs of this command are this file", "give each a name of its own", "same_output"
     if isinstance(place, RemotePath):
         return
@@ -77,55 +78,51 @@ def _find_obstacles(
 
 
 def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
-    place, is_remote = target.place, isinstance(target.place, RemotePath)
-    is_open_folder = target.is_folder and not read.is_closed and isinstance(read.place, Path) and read.place.is_dir()
-    if _is_same(place, read.place) and not is_open_folder:
+    place, is_local = target.place, isinstance(read.place, Path)
+    if _is_same(place, read.place) and not (
+        target.is_folder and is_local and read.place.is_dir() and not read.is_closed
+    ):
         return f"this is {read.name}, not a place to write to"
-    if is_remote or isinstance(read.place, RemotePath):
-        is_inside = str(place).startswith(f"{read.place}/")
-    else:
-        is_inside = Path(os.path.realpath(read.place)) in Path(os.path.realpath(str(place))).parents
-    if is_inside and read.is_closed:
-        return f"it lies in {read.name}"
-    if not is_inside or target.is_folder or place.suffix.lower() in read.suffixes:
+    if _resolve(read.place) not in _resolve(place).parents:
         return ""
+    if read.is_closed:
+        return f"it lies in {read.name}"
     # a bucket is not asked: what it may hold under this name is a log
-    return f"it lies in {read.name}, which may need it" if is_remote or place.exists() else ""
+    free = target.is_folder or place.suffix.lower() in read.suffixes or (isinstance(place, Path) and not place.exists())
+    return "" if free else f"it lies in {read.name}, which may need it"
 
 
-def _is_same(one: Place, other: Place, *, in_any_case: bool = False) -> bool:
-    """Return whether two places are one; some disks ignore case in names."""
-    if isinstance(one, RemotePath) or isinstance(other, RemotePath):
-        return str(one) == str(other)
+def _resolve(place: Place) -> PurePath:
+    return Path(os.path.realpath(place)) if isinstance(place, Path) else place
+
+
+def _is_same(one: Place, other: Place) -> bool:
     with suppress(OSError):
-        if one.samefile(other):
-            return True
-    real = [os.path.realpath(each) for each in (one, other)]
-    return real[0] == real[1] or (in_any_case and real[0].casefold() == real[1].casefold())
+        if isinstance(one, Path) and isinstance(other, Path):
+            return one.samefile(other)
+    return _resolve(one) == _resolve(other)
 
 
 def _find_owner(place: Path, *, is_folder: bool) -> str:
     resolved = Path(os.path.realpath(place))
     for folder in (resolved, *resolved.parents) if is_folder else resolved.parents:
-        if resolved.relative_to(folder).parts[:1] in {(name,) for name in STORE_PARTS}:
-            is_store = False
+        if {*resolved.relative_to(folder).parts[:1]} & {*STORE_PARTS}:
+            is_store = folder.name == STORE
             with suppress(ValueError, AttributeError):
-                is_store = isinstance(json.loads(_read_head(folder / STORE_MARKER)).get("format"), int)
-            if is_store or folder.name == STORE:
+                is_store |= isinstance(json.loads(_read(folder / STORE_MARKER)).get("format"), int)
+            if is_store:
                 return f"a store of gpureport ({folder})"
         # the folder in which Neptune's client keeps runs
         if folder.name == ".neptune":
             return f"a store of Neptune ({folder})"
-        if _SAYS in _read_head(folder / _TRACKED):
+        if _SAYS in _read(folder / _TRACKED):
             return f"an MLflow store ({folder})"
     return ""
 
 
-def _read_head(path: Path) -> bytes:
+def _read(path: Path) -> bytes:
     with suppress(OSError):
-        if path.is_file():
-            with path.open("rb") as file:
-                return file.read(_HEAD)
+        return read_regular_file(path)
     return b""
 
 

@@ -1,10 +1,6 @@
-"""Reports and figures put where people look: a folder, of this machine or of a bucket, or runs of MLflow.
-
-A file appears whole or not at all.
-"""
+"""Reports and figures put where people look: a folder, of this machine or of a bucket, or runs of MLflow."""
 
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +11,7 @@ from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.importers.protocol.tracker import split_locator
 from gpureport.importers.sources import names_run
 from gpureport.places import Place, RemotePath, parse_place
-from gpureport.places.transfer import fetch, write_part
+from gpureport.places.transfer import fetch, write_file
 from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
@@ -78,19 +74,16 @@ def _parse_folder(target: str) -> Place:
 
 
 def copy_to_folder(file: Path, folder: Place) -> str:
-    if isinstance(folder, RemotePath):
-        (folder / file.name).write_bytes(file.read_bytes())
-        return str(folder / file.name)
+    target = folder / file.name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with write_part(folder / file.name) as part:
-            shutil.copyfile(file, part)
-            part.chmod(0o644)
+        write_file(target, file.read_bytes())
+        if isinstance(target, Path):
+            target.chmod(0o644)
     except OSError as error:
         raise refuse_writing(error, folder) from error
-    return str(folder / file.name)
+    return str(target)
 
 
-def refuse_writing(error: OSError, folder: Path) -> SourceError:
+def refuse_writing(error: OSError, folder: Place) -> SourceError:
     what, hint = error.strerror or "cannot be written", "check permissions and space"
     return SourceError(str(folder), what, hint, code="cannot_write")

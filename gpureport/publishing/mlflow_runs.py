@@ -91,7 +91,8 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
     return put
 
 
-_TAGS = "step judged_by compared_with verdict change change_since_first training_verdict training_change quality"
+_NAMES = "step judged_by compared_with verdict change change_since_first training_verdict training_change quality"
+_TAGS = tuple(f"{PUBLISHED_PREFIX}{name}" for name in _NAMES.split())
 
 
 class RunFigures(NamedTuple):
@@ -123,14 +124,13 @@ def _read_runs(document: Mapping[str, Any]) -> Iterator[RunFigures]:
     labels = [step["label"] for step in document["steps"]]
     for place, step in enumerate(document["steps"]):
         tags = {"step": step["label"], "judged_by": document["primary"]}
-        if place:
-            tags |= _describe_changes(document, labels[: place + 1])
+        tags |= _describe_changes(document, labels[: place + 1]) if place else {}
         for run in step["runs"]:
             located = (each["locator"] for each in run["sources"] if each["kind"] == "mlflow")
             run_id = next((locator.rpartition("#")[2] for locator in located if "#" in locator), None)
             known = {**run["measures"], "lost_ratio": run["lost_ratio"]}
-            metrics = {name: float(value) for name, value in known.items() if value is not None}
-            yield RunFigures(run["name"], run_id, metrics, tags)
+            metrics = {f"{PUBLISHED_PREFIX}{name}": float(each) for name, each in known.items() if each is not None}
+            yield RunFigures(run["name"], run_id, metrics, {f"{PUBLISHED_PREFIX}{name}": tags[name] for name in tags})
 
 
 def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
@@ -181,9 +181,9 @@ def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool)
         what = "none of the runs of this comparison is in the store"
         hint = "compare runs that MLflow recorded: mlflow:STORE#RUN"
         raise SourceError(store.where, what, hint, code="not_a_tracked_run")
-    if len(found) < len(looked) and not skip_missing:
-        missing = ", ".join(figures.name for run, figures in looked if run is None or run.deleted)
-        what = f"not every run of the comparison is in the store, and nothing was written; missing: {missing}"
+    lost = [figures.name for run, figures in looked if run is None or run.deleted]
+    if lost and not skip_missing:
+        what = f"not every run of the comparison is in the store, and nothing was written; missing: {', '.join(lost)}"
         hint = "write to the others with --skip-missing"
         raise SourceError(store.where, what, hint, code="unknown_run")
     return found
@@ -193,11 +193,9 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
     # what is published stands at step 0, so the latest value counts
     published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
     latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
-    metrics = {f"{PUBLISHED_PREFIX}{name}": value for name, value in figures.metrics.items()}
-    tags = {f"{PUBLISHED_PREFIX}{name}": text for name, text in figures.tags.items()}
-    outdated = [key for name in _TAGS.split() if (key := f"{PUBLISHED_PREFIX}{name}") in present and key not in tags]
-    metrics = {key: value for key, value in metrics.items() if latest.get(key) != value}
-    tags = {key: text for key, text in tags.items() if present.get(key) != text}
+    metrics = {key: value for key, value in figures.metrics.items() if latest.get(key) != value}
+    tags = {key: text for key, text in figures.tags.items() if present.get(key) != text}
+    outdated = [key for key in _TAGS if key in present and key not in figures.tags]
 
     def log(mlflow: Any, client: Any) -> None:
         if metrics or tags:

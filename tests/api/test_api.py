@@ -16,7 +16,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import GpureportError, InternalError, RenderError, SettingsError, SourceError
-from gpureport.testing import Quality, Rejected, recording
+from gpureport.testing import Quality, Rejected, Verdict, recording
 from tests.support.logs import SAMPLE, SAMPLES
 from tests.support.logs import log as written_log
 
@@ -123,10 +123,10 @@ def test_recordings_and_findings_are_frames(hot: gpureport.Analysis) -> None:
     assert frame.sum(axis=1).to_list() == pytest.approx([sum(dict(each.seconds).values()) for each in hot.gpu_time])
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_one_step_cannot_be_compared(count: int, hot: gpureport.Analysis) -> None:
-    with pytest.raises(ValueError, match="at least two steps"):
-        gpureport.compare([hot] * count)
+def test_one_step_cannot_be_compared(hot: gpureport.Analysis) -> None:
+    for runs in ([], [hot]):
+        with pytest.raises(ValueError, match="at least two steps"):
+            gpureport.compare(runs)
 
 
 def test_a_comparison_has_a_frame_of_gains(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
@@ -148,14 +148,7 @@ def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     deltas = chain.deltas_frame()
     assert len(deltas) == len(chain.deltas)
     assert "It was not recorded in one of the two steps, or in both." in set(deltas["reason"])
-    assert set(deltas["verdict"]) <= {
-        "better",
-        "worse",
-        "differs",
-        "unconfirmed (one run each)",
-        "no clear change",
-        "not enough data",
-    }
+    assert set(deltas["verdict"]) <= {each.value for each in Verdict}
     assert set(chain.findings_frame()["run"]) == {each.run.name for each in chain.analyses}
     waiting = chain.gpu_time_frame()["waiting_for_input"].to_dict()
     assert waiting["1-baseline", "1-baseline", "gpu:0"] > 300

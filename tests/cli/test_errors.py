@@ -163,6 +163,8 @@ CASES: dict[tuple[str, ...], Case] = {
     ("report", "good.txt", "-o", "good.txt"): (2, "good.txt: ", ""),
     ("report", "good.csv", "-o", "r.md", "--detail", "full"): (2, "--detail full: ", ""),
     ("report", "good.csv", "-o", "r.txt", "--detail", "60"): (2, "--detail 60: ", ""),
+    ("report", "good.csv", "-o", "r.html", "--templates", "folder"): (2, "", "gone_option"),
+    ("ingest", "good.csv", "--explain"): (2, "", "gone_option"),
     ("report", "good.csv", "-o", "r.md", "--open"): (2, "--open: ", "nothing_to_open"),
     ("demo", "-o", "a.md", "--open"): (2, "--open: ", "nothing_to_open"),
     ("demo", "-o", "good.csv/out.html"): (2, "good.csv/out.html: ", ""),

@@ -141,26 +141,20 @@ def test_a_tab_loads_nothing_heavy(folder: Path, words: str) -> None:
     assert done.stderr.strip() == "[]"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_a_script(gpureport: Program, shell: str) -> None:
-    assert f"{shell}_complete" in gpureport("completion", shell).out
-
-
-def test_completion_proposes_a_path_and_is_installed_by_a_line(gpureport: Program, tmp_path: Path) -> None:
+def test_completion_has_scripts_and_a_path_is_proposed(gpureport: Program, tmp_path: Path) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert f"{shell}_complete" in gpureport("completion", shell).out
+    lines = gpureport("completion").out
+    assert (len(lines.splitlines()), lines.count(">> ~/.")) == (4, 2)
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     done = gpureport("gpu.csv.gz", "--tz", "UTC")
-    assert done.code == 2
-    assert "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err
-    done = gpureport("completion")
-    assert len(done.out.splitlines()) == 4
-    assert done.out.count(">> ~/.") == 2
+    assert (done.code, "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err) == (2, True)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
 def test_a_new_shell_without_gpureport_on_its_path_stays_quiet(gpureport: Program, tmp_path: Path) -> None:
     (line,) = (each for each in gpureport("completion").out.splitlines() if ".bashrc" in each)
-    bash = str(shutil.which("bash"))
-    home = {"HOME": str(tmp_path), "PATH": ""}
+    bash, home = str(BASH), {"HOME": str(tmp_path), "PATH": ""}
     subprocess.run([bash, "-c", line.split(maxsplit=1)[1]], env=home, check=True)
     done = subprocess.run([bash, "-c", ". ~/.bashrc; echo ready"], env=home, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("ready\n", "")
@@ -170,23 +164,15 @@ LOG = str(Path(__file__).parents[2] / "sample_logs" / "healthy")
 
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
-def test_a_quiet_command_says_nothing_but_its_answer(gpureport: Program, tmp_path: Path, flag: str) -> None:
-    usual = gpureport("report", LOG, "-o", str(tmp_path / "r.html"))
-    assert usual.err.endswith("r.html\n")
-    assert gpureport("report", LOG, "-o", str(tmp_path / "r.html"), flag).err == ""
-    assert gpureport(flag, "report", "absent.csv", "-o", str(tmp_path / "r.html")).err.startswith(
-        "gpureport: absent.csv: "
-    )
-
-
-def test_a_quiet_ingest_says_nothing_but_errors(gpureport: Program, tmp_path: Path) -> None:
-    store = ("--store", str(tmp_path / "one"))
-    quiet = gpureport("-q", "ingest", LOG, *store)
-    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
-    again = gpureport("ingest", LOG, *store, "-q")
-    assert (again.code, again.out, again.err) == (0, "", "")
+def test_a_quiet_command_says_nothing_but_its_answer_and_errors(gpureport: Program, flag: str) -> None:
+    page, store = ("-o", "r.html"), ("--store", "one")
+    assert gpureport("report", LOG, *page).err.endswith("r.html\n")
+    for words in (("report", LOG, *page, flag), (flag, "ingest", LOG, *store), ("ingest", LOG, *store, flag)):
+        done = gpureport(*words)
+        assert (done.code, done.out, done.err) == (0, "", ""), words
     assert "  healthy  " in gpureport("runs", *store).out
-    assert gpureport("-q", "ingest", "absent.csv", *store).err.startswith("gpureport: absent.csv: ")
+    for words in (("report", "absent.csv", *page), ("ingest", "absent.csv", *store)):
+        assert gpureport(flag, *words).err.startswith("gpureport: absent.csv: ")
 
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose"])
@@ -250,13 +236,6 @@ def long_log(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
-def test_a_night_shows_its_stages(long_log: Path) -> None:
-    seen, _ = watch(long_log, "nightly", "gpu.csv.gz", "--site", "site", "--date", "2026-03-14")
-    assert "Reading gpu.csv.gz" in seen
-    assert "Writing the pages in site" in seen
-
-
 def test_long_stages_are_named_and_short_work_shows_nothing(long_log: Path) -> None:
     seen, out = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html")
     for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html"):
@@ -268,5 +247,7 @@ def test_long_stages_are_named_and_short_work_shows_nothing(long_log: Path) -> N
 
 
 @pytest.mark.slow
-def test_quiet_shows_nothing(long_log: Path) -> None:
+def test_a_night_shows_its_stages_and_quiet_nothing(long_log: Path) -> None:
+    seen, _ = watch(long_log, "nightly", "gpu.csv.gz", "--site", "site", "--date", "2026-03-14")
+    assert [text for text in ("Reading gpu.csv.gz", "Writing the pages in site") if text not in seen] == []
     assert watch(long_log, "-q", "report", "gpu.csv.gz", "-o", "a.html")[0] == ""

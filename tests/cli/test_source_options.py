@@ -71,20 +71,6 @@ def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program)
     assert started == ["2026-03-14T09:00:00.000+01:00", "2026-03-14T09:00:00.000+00:00"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[time", "gpureport: bad.toml: not TOML ("),
-        ("", "gpureport: bad.toml: it maps no column; "),
-        ('[columns.a]\nmetric = "x"', "gpureport: bad.toml: no metric 'x' (column 'a'); "),
-    ],
-)
-def test_a_bad_map_is_a_mistake_of_use(wrapper: Path, gpureport: Program, text: str, message: str) -> None:
-    (wrapper / "bad.toml").write_text(text)
-    done = gpureport("analyze", "power.csv", "--map", "bad.toml")
-    assert (done.code, done.err.startswith(message), done.err.count("\n")) == (2, True, 1)
-
-
 JOBS = """\
 JobID|User|Account|NodeList|Start|End|State
 4411|ada|vision|gpu01|2026-03-14T09:00:00|2026-03-14T09:01:00|COMPLETED

@@ -38,12 +38,8 @@ def steps(gpureport: Program, *arguments: str) -> dict[str, int]:
     return {step["label"]: len(step["runs"]) for step in json.loads(done.out)["steps"]}
 
 
-@pytest.mark.usefixtures("runs")
-def test_a_folder_alone_is_no_step(gpureport: Program) -> None:
-    assert list(steps(gpureport, "runs/base").values()) == [1, 1, 1]
-
-
 def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program, runs: Path) -> None:
+    assert list(steps(gpureport, "runs/base").values()) == [1, 1, 1]
     assert list(steps(gpureport, "runs/base", "runs/8-workers").items()) == [("base", 3), ("8-workers", 3)]
     assert list(steps(gpureport, "runs/8-workers/", "runs/base").items()) == [("8-workers", 3), ("base", 3)]
     gpureport("report", "runs/base", "runs/8-workers", "-o", "out.json")
@@ -71,13 +67,8 @@ def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program) 
     assert done.err.splitlines()[0] == "gpureport: runs: counted once, as named: runs/base/2"
     listed = json.loads(gpureport("analyze", "runs/base", "runs/base/2/gpu.csv", "--format", "json").out)["runs"]
     assert len(listed) == PLACES.index("8-workers")
-
-
-@pytest.mark.usefixtures("runs")
-def test_a_folder_of_which_nothing_is_left_is_refused(gpureport: Program) -> None:
-    done = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
-    assert done.code == 3
-    assert len(done.err.splitlines()) == 1
+    refused = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
+    assert (refused.code, refused.err.count("\n")) == (3, 1)
 
 
 def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path) -> None:
@@ -145,39 +136,9 @@ def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
     assert [len(step["runs"]) for step in document["steps"]] == [2, 2]
     assert document["remaining"]["step"] == "new"
     assert document["remaining"]["runs"] == 2
-    assert {"held_gpu_seconds", "unseen_gpu_seconds", "lost_gpu_seconds", "largest"} < set(document["remaining"])
-
-
-@pytest.mark.usefixtures("four")
-def test_a_label_a_source_when_ingesting(gpureport: Program) -> None:
     assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
     shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
     assert shown == ["old", "new"]
-
-
-def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
-    for name in NAMES[1:3]:
-        content = (four / f"{name}.csv").read_text()
-        (four / f"{name}-h100.csv").write_text(re.sub(r"NVIDIA [^,]*", "NVIDIA H100 80GB HBM3", content))
-    sources = (f"{NAMES[1]}.csv", f"{NAMES[1]}-h100.csv", f"{NAMES[2]}-h100.csv")
-    outcome = gpureport(
-        *("compare", *sources, "--by", "gpu", "--work", "1000:steps"), *("--gpu-hour-price", "2", "--format", "json")
-    )
-    groups = json.loads(outcome.out)["groups"]
-    assert [(group["label"].partition("=")[0], group["runs"]) for group in groups] == [("gpu", 1), ("gpu", 2)]
-    assert groups[1]["label"] == "gpu=NVIDIA H100 80GB HBM3"
-    assert all(group["cost_per_1000_work"]["value"] > 0 for group in groups)
-
-
-def test_groups_by_param(gpureport: Program, four: Path) -> None:
-    for name in NAMES:
-        gpureport("ingest", f"{name}.csv", "--name", name, "--param", f"framework={name[:3]}", "--work", "1000:steps")
-    outcome = gpureport("report", *NAMES, "--by", "param:framework", "-o", "report.json", "-o", "report.html")
-    assert outcome.code == 0
-    assert labels(four) == [("framework=old", ""), ("framework=new", "")]
-    document: Any = json.loads((four / "report.json").read_text())
-    assert [chart["form"] for chart in document["comparison"]["charts"]] == ["bars", "bars"]
-    assert "<h2>Groups by framework</h2>" in (four / "report.html").read_text()
 
 
 def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None:
@@ -216,15 +177,6 @@ def two_steps(tmp_path: Path) -> Path:
         rows = [f"{(k + 1) * seconds / 6 - 1},{k + 1},{value},{1 - value}" for k, value in enumerate(values)]
         (folder / "training.csv").write_text("\n".join(["elapsed,step,val_accuracy,regret", *rows, ""]))
     return tmp_path
-
-
-@pytest.mark.usefixtures("two_steps")
-def test_the_headline_of_a_comparison_warns(gpureport: Program) -> None:
-    said = " ".join(gpureport("compare", "before", "after", "--work", "1000:samples").out.split())
-    assert "val_accuracy from 0.79 to 0.61" in said
-    assert gpureport("report", "before", "after", "--work", "1000:samples", "-o", "steps.md").code == 0
-    heading = Path("steps.md").read_text().splitlines()[0].replace("\\", "")
-    assert [word in heading for word in ("%", "val_accuracy", "0.79", "0.61")] == [True] * 4
 
 
 def test_training_logs_that_are_named_go_to_their_sources(gpureport: Program, two_steps: Path) -> None:
@@ -323,41 +275,30 @@ def work_of(gpureport: Program, *words: str) -> list[object]:
 
 
 @pytest.mark.usefixtures("unfinished_runs")
-@pytest.mark.parametrize("sources", [("runs/base", "runs/cut"), ("runs",)], ids=["two", "folder"])
-def test_it_takes_none_of_what_is_said_of_all(gpureport: Program, sources: tuple[str, ...]) -> None:
-    assert work_of(gpureport, "analyze", *sources, *STATED) == [ALL, None]
-
-
-@pytest.mark.usefixtures("unfinished_runs")
-@pytest.mark.parametrize(("file", "stated"), [("steps.toml", STATED), ("repeated.toml", ())])
-def test_nor_of_what_a_file_of_steps_says(gpureport: Program, file: str, stated: tuple[str, ...]) -> None:
-    document = json.loads(gpureport("compare", "--steps", file, *stated, "--format", "json").out)
-    found = {run["name"]: run["measures"] for step in document["steps"] for run in step["runs"]}
-    assert [found[name]["work_rate_hertz"] is None for name in sorted(found)] == [False, True]
-
-
-@pytest.mark.usefixtures("unfinished_runs")
-def test_what_is_said_of_it_alone_counts(gpureport: Program) -> None:
-    own = work_of(gpureport, "analyze", "runs/base", "runs/cut", *STATED, "--work", "6000:images")
-    assert own == [ALL, {"amount": 6_000.0, "unit": "images"}]
-    assert work_of(gpureport, "analyze", "runs/cut", *STATED) == [ALL]
-
-
-@pytest.mark.usefixtures("unfinished_runs")
-def test_a_comparison_gives_no_figure_per_unit_of_work(gpureport: Program) -> None:
-    document = json.loads(gpureport("compare", "runs/base", "runs/cut", *STATED, "--format", "json").out)
-    (warning,) = document["warnings"]
-    figures = [each for each in document["deltas"] if each["metric"] in {"work_rate_hertz", "training_rate_hertz"}]
-    assert [(each["after"], each["verdict"]) for each in figures] == [(None, "not enough data")] * 2
-    assert [each["reason"].startswith("cut ") for each in figures] == [True, True]
-    assert warning in " ".join(gpureport("compare", "runs/base", "runs/cut", *STATED).out.split())
-
-
-@pytest.mark.usefixtures("unfinished_runs")
-def test_stored_runs_are_told_apart_as_well(gpureport: Program) -> None:
+def test_a_run_that_was_cut_did_what_is_said_of_it_alone(gpureport: Program) -> None:
+    both, own = ("runs/base", "runs/cut"), {"amount": 6_000.0, "unit": "images"}
+    for words, works in (
+        ((*both, *STATED), [ALL, None]),
+        (("runs", *STATED), [ALL, None]),
+        ((*both, *STATED, "--work", "6000:images"), [ALL, own]),
+        (("runs/cut", *STATED), [ALL]),
+    ):
+        assert work_of(gpureport, "analyze", *words) == works, words
     assert gpureport("ingest", "runs", *STATED).code == 0
     assert work_of(gpureport, "analyze", "base", "cut") == [ALL, None]
     assert work_of(gpureport, "analyze", "base", "cut", "--work", "7:images")[1] is None
+
+
+@pytest.mark.usefixtures("unfinished_runs")
+def test_a_comparison_has_no_figure_per_work_of_a_run_that_was_cut(gpureport: Program) -> None:
+    for words in (("--steps", "steps.toml", *STATED), ("--steps", "repeated.toml"), ("runs/base", "runs/cut", *STATED)):
+        document = json.loads(gpureport("compare", *words, "--format", "json").out)
+        rates = {run["name"]: run["measures"]["work_rate_hertz"] for step in document["steps"] for run in step["runs"]}
+        assert [rates[name] is None for name in sorted(rates)] == [False, True], words
+    figures = [each for each in document["deltas"] if each["metric"] in {"work_rate_hertz", "training_rate_hertz"}]
+    assert [(each["verdict"], each["reason"].partition(" ")[0]) for each in figures] == [("not enough data", "cut")] * 2
+    (warning,) = document["warnings"]
+    assert warning in " ".join(gpureport("compare", "runs/base", "runs/cut", *STATED).out.split())
 
 
 def test_unfinished_work_in_the_api_and_of_one_epoch(gpureport: Program, tmp_path: Path, unfinished_runs: Path) -> None:

@@ -91,8 +91,6 @@ def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, t
     assert [line.split()[1] for line in done.out.splitlines() if ": 1 GPU" in line] == ["r1:", "r3:"]
     judged = gpureport("analyze", str(source))
     assert (judged.code, judged.err.count("gpureport: left out: ")) == (0, 1)
-    listing = gpureport("ingest", "--list", str(source))
-    assert (listing.code, [damaged in line for line in listing.out.splitlines()].count(True)) == (3, 1)
     alone = gpureport("ingest", f"mlflow:{source}#{run_id(2)}")
     assert (alone.code, alone.err.count("\n")) == (3, 1)
     night = gpureport("nightly", str(source), "--site", "site")
@@ -102,37 +100,11 @@ def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, t
     assert all("r1" in page and "r3" in page for page in told)
 
 
-def test_an_interrupted_export_is_named_beside_the_runs_that_are_read(gpureport: Program, tmp_path: Path) -> None:
-    for run in ("OPT-1", "OPT-2"):
-        part = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id=run))
-    part.rename(part.with_name(f"{part.name}.tmp"))
-    done = gpureport("ingest", str(tmp_path))
-    assert (done.code, "interrupted" in done.err) == (3, True)
-    judged = gpureport("analyze", str(tmp_path))
-    assert (judged.code, judged.err.count("gpureport: left out: ")) == (0, 1)
-    assert sum(": 1 GPU" in line for line in done.out.splitlines()) == 1
-    alone = gpureport("ingest", str(tmp_path), "--run", "OPT-2")
-    assert (alone.code, "interrupted" in alone.err, alone.err.count("\n")) == (3, True, 1)
-
-
-def test_what_is_listed_and_what_mlflow_does_not_record(gpureport: Program, source: Path, tmp_path: Path) -> None:
-    done = gpureport("ingest", "--list", f"mlflow:{source}")
-    assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 3)
-    assert done.out.splitlines()[0].split("  ")[:4] == [run_id(3), "on", "RUNNING", "2026-11-21T00:41:13.409+00:00"]
-    path = database(
-        tmp_path / "deleted.db", [*RUNS, Made(id=run_id(9), name="gone", series=RUNS[0].series, deleted=True)]
-    )
-    done = gpureport("ingest", "--list", f"mlflow:{path}")
-    assert (done.code, len(done.out.splitlines()), f"gone ({run_id(9)})" in done.err) == (0, 3, True)
-    assert not gpureport("ingest", "--list", f"mlflow:{path}", "--latest", "1").err
-    assert gpureport("analyze", f"mlflow:{path}#{run_id(9)}").code == 0
-    done = gpureport("analyze", f"mlflow:{source}#baseline", "--format", "json")
-    run = json.loads(done.out)["runs"][0]
+def test_what_mlflow_does_not_record_is_what_to_record(gpureport: Program, source: Path) -> None:
+    (run,) = json.loads(gpureport("analyze", f"mlflow:{source}#baseline", "--format", "json").out)["runs"]
     told = {entry["kind"]: entry["recording"] for entry in run["not_judged"]}
     assert told["thermal_throttle"] == told["hw_throttle"] == "gpureport record -- COMMAND"
-    assert run["run"]["params"] == {"workers": "2"}
-    assert run["statistics"]["gpu:0"]["gpu_utilization_ratio"]["mean"] == pytest.approx(0.9)
-    assert run["run"]["timezone"] == "UTC"
+    assert (run["run"]["params"], run["run"]["timezone"]) == ({"workers": "2"}, "UTC")
 
 
 def test_a_run_of_a_path_needs_no_prefix_and_no_hardware(gpureport: Program, source: Path, tmp_path: Path) -> None:
@@ -160,25 +132,6 @@ def test_errors_are_one_line_with_their_code(gpureport: Program) -> None:
     ):
         done = gpureport("ingest", *words)
         assert (done.code, done.out, done.err.count("\n"), "secret" in done.err) == (code, "", 1, False), words
-
-
-def test_runs_are_compared_by_the_work_they_did(gpureport: Program, tmp_path: Path) -> None:
-    speeds = {"slow": 100.0, "fast": 200.0}
-    runs = [
-        Made(
-            id=run_id(place),
-            name=name,
-            series=monitored(_TICKS) | {"samples_per_second": [(START + tick, speed, 0) for tick in _TICKS]},
-            end=START + 610_000,
-        )
-        for place, (name, speed) in enumerate(speeds.items(), 1)
-    ]
-    database(tmp_path / "two.db", runs)
-    done = gpureport("compare", "mlflow:two.db#slow", "mlflow:two.db#fast", "--format", "json")
-    assert done.code == 0
-    deltas = {delta["metric"]: delta for delta in json.loads(done.out)["deltas"]}
-    per_work = next(delta for name, delta in deltas.items() if "per" in name and "energy" not in name)
-    assert per_work["after"] == pytest.approx(per_work["before"] / 2, rel=1e-6)
 
 
 def test_runs_without_the_param_of_the_groups_are_left_out(gpureport: Program, tmp_path: Path) -> None:

@@ -51,11 +51,15 @@ def test_pull_request(bench: Bench, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_gitlab_pipeline_is_valid(tmp_path: Path) -> None:
-    text = only_block("gitlab-ci", "yaml")
-    pipeline = tmp_path / "pipeline.yml"
-    assert "script" in find_faults("gitlab-ci", pipeline, text.replace("  script:", "  scripts:", 1))
-    assert find_faults("gitlab-ci", pipeline, text) == ""
+@pytest.mark.parametrize(
+    ("page", "right", "wrong", "fault"),
+    [("gitlab-ci", "  script:", "  scripts:", "script"), ("buildkite", "{queue: gpu}", "7", "agents")],
+)
+def test_a_pipeline_is_valid(tmp_path: Path, page: str, right: str, wrong: str, fault: str) -> None:
+    text = only_block(page, "yaml")
+    assert fault in find_faults(page, tmp_path / "pipeline.yml", text.replace(right, wrong, 1))
+    assert find_faults(page, tmp_path / "pipeline.yml", text) == ""
+    assert page != "buildkite" or "$" not in text
 
 
 @pytest.mark.slow
@@ -110,15 +114,6 @@ def test_jenkins(bench: Bench, tmp_path: Path) -> None:
         .replace("/var/lib/gpu-history", "history")
     )
     bench.run_all([["sh", "-e", "-c", set_baseline]], tmp_path)
-
-
-@pytest.mark.slow
-def test_buildkite_pipeline_is_valid(tmp_path: Path) -> None:
-    text = only_block("buildkite", "yaml")
-    pipeline = tmp_path / "pipeline.yml"
-    assert "agents" in find_faults("buildkite", pipeline, text.replace("{queue: gpu}", "7"))
-    assert find_faults("buildkite", pipeline, text) == ""
-    assert "$" not in text
 
 
 @pytest.mark.slow

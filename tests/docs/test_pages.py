@@ -19,7 +19,6 @@ import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 import gpureport
 from gpureport import __version__
 from gpureport.cli.main import COMMANDS
-from gpureport.errors import GpureportError
 from gpureport.testing import Recording, check, recording
 from tests.docs.page_runner import install_programs, program
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
@@ -27,7 +26,7 @@ from tests.places.s3_server import s3_server
 from tests.support.logs import log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
@@ -68,22 +67,6 @@ def test_python_examples_run(place: int, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
-
-
-def test_python_page_names_what_a_wrong_call_raises() -> None:
-    log = str(ROOT / "sample_logs" / "healthy")
-    (recording,) = gpureport.read(log)
-    wrong: list[tuple[type[Exception], Callable[[], object]]] = [
-        (GpureportError, lambda: gpureport.read("no-such-file")),
-        (GpureportError, lambda: gpureport.read(log, tz="Mars")),
-        (GpureportError, lambda: gpureport.analyze(recording, settings={"no-such-section": 1})),
-        (TypeError, lambda: gpureport.read(log, labels={"no-such-key": 1})),
-        (ValueError, lambda: gpureport.compare([recording])),
-        (TypeError, lambda: gpureport.report(recording)),  # type: ignore[call-overload]  # that is what is tried
-    ]
-    for error, call in wrong:
-        with pytest.raises(error):
-            call()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -33,25 +33,15 @@ _FOR_EVER = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something that goes wrong at one call, or from one call on.
-
-    Attributes:
-        kind: what it is, as tables of trials name it.
-        calls: names of the calls that are counted.
-        at: number of the call, from 0; -1 for none.
-        action: `kill`, `kill in half` (half of the bytes are written), `error`, or `half` (half are moved).
-        error: name of the error.
-        fails: names of the calls that fail.
-        lasts: whether those after it fail as well.
-    """
+    """Something that goes wrong at one call, or from one call on."""
 
     kind: str
-    calls: Sequence[str] = CHANGES
-    at: int = -1
-    action: str = "error"
+    calls: Sequence[str] = CHANGES  # names of the calls that are counted
+    at: int = -1  # number of the call, from 0; -1 for none
+    action: str = "error"  # or `kill`, `kill in half` (half of the bytes are written), `half` (half are moved)
     error: str = "EIO"
-    fails: Sequence[str] = ()
-    lasts: bool = False
+    fails: Sequence[str] = ()  # names of the calls that fail
+    lasts: bool = False  # whether those after it fail as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,15 +129,10 @@ Unit = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What a folder holds.
+    """What a folder holds."""
 
-    Attributes:
-        units: hash of every file, by its name, for each unit: a run, a baseline, or a file that stands alone.
-        leftovers: names of files that are half done, without what chance adds to them.
-    """
-
-    units: dict[str, Unit]
-    leftovers: tuple[str, ...]
+    units: dict[str, Unit]  # hash of every file, by its name, for each run, baseline or file that stands alone
+    leftovers: tuple[str, ...]  # names of files that are half done, without what chance adds to them
 
     def key(self) -> tuple[object, ...]:
         return tuple(sorted(self.units.items())), self.leftovers

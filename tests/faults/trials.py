@@ -24,21 +24,13 @@ _TEXT_FORMATS = ("html", "json", "md", "txt", "svg")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A command and what it begins with.
-
-    Attributes:
-        name: as tables name it.
-        arguments: the command line.
-        prepare: commands that make what it begins with.
-        clears: the command that clears away what was left half done a day ago; None where its next run does.
-        points: how many faults are tried, fewer where the command takes long or makes few calls.
-    """
+    """A command that is tried."""
 
     name: str
     arguments: Sequence[str]
-    prepare: Sequence[Sequence[str]] = ()
-    clears: Sequence[str] | None = None
-    points: int = 24
+    prepare: Sequence[Sequence[str]] = ()  # commands that make what it begins with
+    clears: Sequence[str] | None = None  # what clears away what was left half done; None where its next run does
+    points: int = 24  # how many faults are tried, fewer where the command takes long or makes few calls
 
 
 def write_logs(place: Path) -> None:
@@ -159,21 +151,12 @@ _REFERENCE = re.compile(r'(?:href|src)="(?!#|[a-z]+:)([^"#]+)')
 
 @dataclass(slots=True)
 class Stage:
-    """A scenario on a stage: its folder, what it begins with, and what it is to end with.
-
-    Attributes:
-        folder: where its command runs.
-        counted: names of the calls at which something goes wrong.
-        calls: those that it makes when nothing does.
-        old: what the folder holds before.
-        new: what it holds after.
-        done: how the command ends when nothing goes wrong.
-    """
+    """A scenario in a folder: what it begins with, and what its command makes where nothing goes wrong."""
 
     scenario: Scenario
     forks: Forks
     folder: Path
-    counted: Sequence[str] = CHANGES
+    counted: Sequence[str] = CHANGES  # names of the calls at which something goes wrong
     calls: list[Call] = field(init=False)
     old: State = field(init=False)
     new: State = field(init=False)
@@ -232,11 +215,7 @@ class Stage:
         return met
 
     def try_clock(self, after: int, back: float = 3600.0) -> int:
-        """Run the command with a clock that is set back by seconds after a number of readings.
-
-        Returns:
-            How many readings there were.
-        """
+        """Run the command with a clock that is set back after a number of readings; return how many there were."""
         reset(self.folder, self._template)
         order = Order(
             arguments=self.scenario.arguments,
@@ -301,11 +280,7 @@ class Stage:
         assert "standard output" not in ended.err, ended
 
     def _check_later_commands(self, *, keeps_temporary: bool) -> None:
-        """Check that what is there can be read, and that the same command then ends as it should.
-
-        Args:
-            keeps_temporary: whether the command could not remove its temporary files, which are the system's to clear.
-        """
+        """Check that what is there can be read, and that the same command then ends as it should."""
         if (self.folder / ".gpureport").is_dir():
             listed = self.run(("runs", "list"))
             assert (listed.code, listed.err) == (0, ""), listed

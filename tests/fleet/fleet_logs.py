@@ -49,15 +49,22 @@ def write_job(folder: Path, name: str, *cards: Card, start: str = "2026-10-05T12
 
 
 def _row(card: Card, index: int, state: str, tick: int, ticks: int, start: str) -> str:  # noqa: PLR0913, PLR0917 - what a cell depends on
-    stamp = f"{datetime.fromisoformat(start) + timedelta(seconds=EVERY * tick):%Y/%m/%d %H:%M:%S}.000"
     is_hot, is_busy = state == "hot", state in {"work", "hot"}
-    counts = [None if count is None else count * (2 * tick > ticks) for count in (card.corrected, card.uncorrected)]
+    errors = [None if count is None else count * (2 * tick > ticks) for count in (card.corrected, card.uncorrected)]
+    used, power = 95 if is_busy else 0, 250 if is_hot else 380 if is_busy else 60
+    moment = datetime.fromisoformat(start) + timedelta(seconds=EVERY * tick)
+    return _write_row(moment, index, card, state, used, power, [*errors, card.remapped])
+
+
+def _write_row(  # noqa: PLR0913, PLR0917 - what a cell depends on
+    moment: datetime, index: int, card: Card, state: str, used: int, power: int, counts: Sequence[int | None]
+) -> str:
+    is_hot = state == "hot"
     cells = (
-        *(stamp, index, card.uuid, card.model, f"{95 if is_busy else 0} %"),
-        *(f"{500 if state == 'unused' else 60_000} MiB", "81920 MiB"),
-        *(f"{250 if is_hot else 380 if is_busy else 60} W", 90 if is_hot else 62),
-        *(f"{900 if is_hot else 1400 if is_busy else 210} MHz", "1410 MHz", "0x40" if is_hot else "0x0"),
-        *(*counts, card.remapped),
+        *(f"{moment:%Y/%m/%d %H:%M:%S}.000", index, card.uuid, card.model, f"{used} %"),
+        *(f"{500 if state == 'unused' else 60_000} MiB", "81920 MiB", f"{power} W", 90 if is_hot else 62),
+        *(f"{900 if is_hot else 1400 if state == 'work' else 210} MHz", "1410 MHz", "0x40" if is_hot else "0x0"),
+        *counts,
     )
     return ", ".join("[N/A]" if cell is None else str(cell) for cell in cells)
 
@@ -68,8 +75,6 @@ def report(gpureport: Program, *words: str) -> Any:
     return json.loads(done.out)
 
 
-INTERVAL = 10
-"""Seconds between samples."""
 _NODES, _GPUS_A_NODE = 16, 8
 _USERS = ("ann", "bob", "carl", "dora", "eve", "finn")
 IDLER, HOARDER = "carl", "dora"
@@ -82,11 +87,6 @@ def name_gpu(node: int, index: int) -> str:
 
 HOT, FAULTY = name_gpu(2, 3), name_gpu(11, 6)
 """Uuids of a GPU that heat slows down in every run, and of one with uncorrectable memory errors."""
-_GENERATED = (
-    "timestamp, index, uuid, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W], "
-    "temperature.gpu, clocks.current.sm [MHz], clocks.max.sm [MHz], clocks_event_reasons.active, "
-    "ecc.errors.corrected.volatile.total, ecc.errors.uncorrected.volatile.total"
-)
 _START = datetime(2026, 10, 1)
 
 
@@ -120,37 +120,28 @@ def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
     start = _START + timedelta(minutes=90 * (number // _NODES), seconds=chance.randint(0, 1500))
     name = f"job{number:05}"
     unused = set(indices[gpus // 2 :]) if user == HOARDER and gpus > 1 else set()
-    lines = [_GENERATED]
+    cards = {index: Card(uuid=name_gpu(node, index)) for index in indices}
+    lines = [_HEADER]
     for tick in range(ticks):
-        stamp = f"{start + timedelta(seconds=INTERVAL * tick):%Y/%m/%d %H:%M:%S}.000"
         pausing = user == IDLER and tick % 60 >= 48 and tick < ticks - 6
-        for index in indices:
-            state = "unused" if index in unused else "pausing" if pausing else "working"
-            lines.append(_write_row(stamp, name_gpu(node, index), state, tick / ticks, chance))
+        for index, card in cards.items():
+            state = "unused" if index in unused else "idle" if pausing else "work"
+            is_hot = card.uuid == HOT and state == "work" and tick / ticks > 1 / 3
+            used = chance.randint(92, 99) if state == "work" else 0
+            power = 250 if is_hot else chance.randint(370, 395) if state == "work" else 60
+            errors = 3 if card.uuid == FAULTY and tick / ticks > 1 / 2 else 0
+            moment = start + timedelta(seconds=EVERY * tick)
+            lines.append(_write_row(moment, index, card, "hot" if is_hot else state, used, power, [0, errors, None]))
     (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tags = {"user": user, "project": f"p{_USERS.index(user) // 2}", "job": str(number), "node": f"n{node:02}"}
     (folder / f"{name}.json").write_text(json.dumps({"tags": tags}), encoding="utf-8")
-    seconds = INTERVAL * (ticks - 1)
+    seconds = EVERY * (ticks - 1)
     truth.gpu_seconds += seconds * gpus
     truth.seconds_by_user[user] += seconds * gpus
     truth.unused_seconds += seconds * len(unused)
     if user == IDLER:
         pauses = sum(1 for tick in range(ticks) if tick % 60 >= 48 and tick < ticks - 6)
-        truth.idle_seconds += INTERVAL * pauses * gpus
+        truth.idle_seconds += EVERY * pauses * gpus
     for uuid, found in truth.sick_runs.items():
         if uuid in {name_gpu(node, index) for index in indices} and not (uuid == HOT and int(uuid[-2:]) in unused):
             found.append(name)
-
-
-def _write_row(stamp: str, uuid: str, state: str, done: float, chance: random.Random) -> str:
-    """Return the row of one GPU; `done` is the share of the run that lies behind it."""
-    is_hot = uuid == HOT and state == "working" and done > 1 / 3
-    used = chance.randint(92, 99) if state == "working" else 0
-    memory = 500 if state == "unused" else 60_000
-    power = 250 if is_hot else chance.randint(370, 395) if state == "working" else 60
-    clock = 900 if is_hot else 1400 if state == "working" else 210
-    return (
-        f"{stamp}, {int(uuid[-2:])}, {uuid}, NVIDIA A100-SXM4-80GB, {used} %, {memory} MiB, 81920 MiB, {power} W, "
-        f"{90 if is_hot else 62}, {clock} MHz, 1410 MHz, {'0x0000000000000040' if is_hot else '0x0000000000000000'}, "
-        f"0, {3 if uuid == FAULTY and done > 1 / 2 else 0}"
-    )

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +53,20 @@ def test_a_card_is_watched_or_pulled(gpureport: Program, tmp_path: Path) -> None
         assert health["healthy"] == int(not expected)
 
 
-def test_a_lost_gpu_and_a_slow_link(gpureport: Program, tmp_path: Path) -> None:
-    text = gzip.decompress((SAMPLES / "faulty_hardware" / "nvidia-smi.csv.gz").read_bytes()).decode()
-    header, *_ = text.splitlines()
-    assert "uuid" not in header
+def judge_days(gpureport: Program, folder: Path, sample: str) -> Iterator[list[Any]]:
+    """Yield the cards after one day and after two with a log like the sample, which has no uuid, from one node."""
+    text = gzip.decompress((SAMPLES / sample / "nvidia-smi.csv.gz").read_bytes()).decode()
     for day in (1, 2):
-        folder = tmp_path / "jobs" / f"day{day}"
-        folder.mkdir(parents=True)
-        (folder / "gpu.csv").write_text(text.replace("2026/05/2", f"2026/0{day}/2"))
-        (folder / "labels.json").write_text('{"tags": {"node": "n1"}}')
-        health = report(gpureport, "jobs")["health"]
-        found = {card["device"]: (card["verdict"], card["symptoms"][0]["symptom"]) for card in health["cards"]}
-        again = "watch" if day == 1 else "pull"
-        assert found == {
+        place = folder / "jobs" / f"day{day}"
+        place.mkdir(parents=True)
+        (place / "gpu.csv").write_text(re.sub(r"^2026/0\d/", f"2026/0{day}/", text, flags=re.MULTILINE))
+        (place / "labels.json").write_text('{"tags": {"node": "n1"}}')
+        yield report(gpureport, "jobs")["health"]["cards"]
+
+
+def test_a_lost_gpu_and_a_slow_link(gpureport: Program, tmp_path: Path) -> None:
+    for again, cards in zip(("watch", "pull"), judge_days(gpureport, tmp_path, "faulty_hardware"), strict=True):
+        assert {card["device"]: (card["verdict"], card["symptoms"][0]["symptom"]) for card in cards} == {
             "gpu:0": (again, "slow_link"),
             "gpu:1": ("pull", "ecc_uncorrected"),
             "gpu:2": (again, "gpu_lost"),
@@ -72,14 +74,8 @@ def test_a_lost_gpu_and_a_slow_link(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_a_card_that_is_slow_again_is_pulled(gpureport: Program, tmp_path: Path) -> None:
-    text = gzip.decompress((SAMPLES / "slow_gpu" / "nvidia-smi.csv.gz").read_bytes()).decode()
-    for day, verdict in ((1, "watch"), (2, "pull")):
-        folder = tmp_path / "jobs" / f"day{day}"
-        folder.mkdir(parents=True)
-        (folder / "gpu.csv").write_text(text.replace("2026/07/0", f"2026/0{day}/0"))
-        (folder / "labels.json").write_text('{"tags": {"node": "n1"}}')
-        health = report(gpureport, "jobs")["health"]
-        (card,) = health["cards"]
+    days = judge_days(gpureport, tmp_path, "slow_gpu")
+    for day, verdict, (card,) in zip((1, 2), ("watch", "pull"), days, strict=True):
         (symptom,) = card["symptoms"]
         assert (card["verdict"], symptom["symptom"], symptom["assessed"]) == (verdict, "slow_gpu", day)
         assert (len(symptom["runs"]), symptom["amount"]) == (day, None)

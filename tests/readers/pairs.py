@@ -147,11 +147,23 @@ def describe_recording(recording: Recording, *, host_only: bool = False) -> dict
     return {name: value for name, value in found.items() if value}
 
 
+def hold(path: Path, described: object, *, update: bool) -> None:
+    """Hold what was read against the JSON of a path, which `--update-golden` writes."""
+    text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.exists(), f"{path.name} is missing; --update-golden writes it"
+    assert text == path.read_text(encoding="utf-8")
+
+
 def check_account(recording: Recording) -> None:
     """Hold a recording to what is true of each: every line is accounted for, and rows are in the order of time."""
     quality = recording.run.quality
     assert quality.accounted
-    assert quality.rows_kept == len(recording.series) or recording.training.num_rows
+    # of training metrics and of MLflow, points are counted
+    by_points = recording.training.num_rows or recording.run.sources[0].kind == "mlflow"
+    assert quality.rows_kept == len(recording.series) or by_points
     for rows in recording.by_device().values():
         assert (np.diff(_micros(rows)) >= 0).all()
 

@@ -1,7 +1,6 @@
-"""What a recording holds, the stand-in that plays its log, and what is computed from counters of the system."""
+"""What a recording holds, and what is computed from counters of the system."""
 
 import json
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,34 +14,8 @@ from gpureport.recorder.host_log import Load, ProcessSnapshot, Usage
 from gpureport.recorder.job_params import read_limit, read_quota
 from gpureport.testing import Recording
 from tests.recorder.recorded import count_rows, read_run_file
-from tests.recorder.stand_in import read_ticks
 from tests.support.logs import read
 from tests.support.program import Program, program
-
-_LOG = Path(__file__).resolve().parents[2] / "sample_logs/imbalance/nvidia-smi.csv.gz"
-_FORM = Path(__file__).resolve().parents[2] / "sample_logs/recorded/forms/dmon-gpm-DT.txt"
-
-
-def _call(driver: Path, *arguments: str) -> tuple[int, list[str]]:
-    done = subprocess.run([driver, *arguments], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout.splitlines()
-
-
-def test_what_the_stand_in_prints(stand_in_driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAND_IN_LOG", str(_LOG))
-    code, lines = _call(stand_in_driver, "--query-gpu=timestamp,gpu_uuid,utilization.gpu,clocks.sm", "--format=csv")
-    tick = read_ticks(_LOG)[0]
-    assert code == 0
-    assert lines[0] == "timestamp, uuid, utilization.gpu [%], clocks.current.sm [MHz]"
-    assert [line.split(", ")[2] for line in lines[1:]] == [f"{row['utilization.gpu']} %" for row in tick]
-    metrics = "1,2,3,4,5,6,7,8,9,10,11,12,13,20,21,60,61"
-    _, lines = _call(stand_in_driver, "dmon", "-s", "puc", "-o", "DT", "-d", "1", "-c", "1", "--gpm-metrics", metrics)
-    real = _FORM.read_text().splitlines()
-    assert lines[0].index("pclk") == real[0].index("pclk")
-    assert lines[0].index("smutil") == real[0].index("smutil")
-    assert lines[1] == real[1].replace("GPM:MiB/s", "    GPM:%")
-    assert len(lines[2]) == len(real[2])
-
 
 HOST = {
     *("cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_logical_cores", "host_memory_used_bytes"),

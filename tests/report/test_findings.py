@@ -215,15 +215,6 @@ def test_what_a_log_holds_without_a_value_is_not_asked_for_again(
     assert never.recording
 
 
-def test_doubts_on_a_recording_stand_before_the_headline_is_believed() -> None:
-    back = testing.ClockStep(
-        device="gpu:0", at=testing.at(60), step_seconds=-600.0, shift_seconds=600.0, cause="clock set back"
-    )
-    for doubts, quality in ((0, {}), (1, {"unfinished": True}), (1, {"clock_steps": (back,)})):
-        verdict = page_of(testing.with_quality(run(), **quality))["verdict"]
-        assert verdict["doubts"] == doubts, quality
-
-
 def test_a_finding_of_any_kind_and_cause_is_told_without_its_figures() -> None:
     kinds = {line["kind"] for line in runs.sample_page("healthy")["answers"][0]["lines"]}
     # where GPU time went rests on the evidence of an imbalance

@@ -1,6 +1,5 @@
 """Headline, lead and tiles, and the screen in a terminal."""
 
-import gzip
 import io
 import json
 import re
@@ -20,7 +19,6 @@ from gpureport import testing
 from gpureport.cli.main import main
 from gpureport.testing import Confidence, Recording, build_page, with_quality, with_training
 from tests.support import runs
-from tests.support.hostile import TEXTS, steps_with
 from tests.support.logs import SAMPLES
 from tests.support.runs import divided, page_of, plain, run, step
 
@@ -192,6 +190,7 @@ def test_at_most_two_doubts_stand_before_all_else() -> None:
     verdict = page_of(*several)["verdict"]
     assert (verdict["doubts"], verdict["further_doubts"]) == (2, 1)
     assert page_of(run())["verdict"]["doubts"] == 0
+    assert page_of(with_quality(run(), unfinished=True))["verdict"]["doubts"] == 1
 
 
 def width(text: str) -> int:
@@ -214,6 +213,7 @@ def test_steps_and_many_gpus_are_one_screen() -> None:
     check_screen(runs.sample(*runs.CHAIN))
     check_screen(runs.recorded_steps())
     check_screen(run(gpus=64, seconds=120))
+    check_screen(run(seconds=0))
     check_screen([one for place in range(60) for one in step(f"step {place}")][:60])
 
 
@@ -248,40 +248,6 @@ def test_no_doubt_is_cut() -> None:
     shown = plain(" ".join(check_screen(made)))
     assert verdict["doubts"] >= 1
     assert [doubt for doubt in verdict["details"][: verdict["doubts"]] if plain(doubt) not in shown] == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "last"),
-    [
-        (("analyze", "gpu.csv"), "gpureport report gpu.csv -o report.html"),
-        (("analyze", "--detail=short", "gpu.csv", "--format", "text"), "gpureport report gpu.csv -o report.html"),
-        (("demo", "--detail", "short"), "gpureport demo -o report.html"),
-    ],
-)
-def test_the_last_line_is_the_command_for_the_page(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    last: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["gpureport", *arguments])
-    with gzip.open(SAMPLES / "thermal_throttle/nvidia-smi.csv.gz", "rt") as log:
-        (tmp_path / "gpu.csv").write_text(log.read())
-    with pytest.raises(SystemExit) as ended:
-        main([*arguments])
-    assert ended.value.code == 0
-    assert plain(capsys.readouterr().out.replace("\\\n", " ")).endswith(last)
-
-
-def test_text_is_plain_and_one_screen(tmp_path: Path) -> None:
-    with gzip.open(SAMPLES / "thermal_throttle/nvidia-smi.csv.gz", "rt") as log:
-        (tmp_path / "row.csv").write_text("".join(log.readlines()[:2]))
-    check_screen(gpureport.read(tmp_path / "row.csv"))
-    for full in (False, True):
-        assert "\x1b" not in build_page(runs.sample("thermal_throttle"), "txt", full=full)
-        assert "\x1b" not in build_page(steps_with(TEXTS["escape codes"]), "txt", full=full)
 
 
 def test_a_terminal_that_takes_no_utf_8_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,20 +178,6 @@ def test_a_gpu_without_values_and_model_has_words_and_no_figures() -> None:
         assert build_file(made, form), form
 
 
-def test_energy_and_cost_are_those_of_the_analysis() -> None:
-    settings = {"prices": {"gpu_hour": 2.49, "currency": "EUR", "date": "2026-03-01"}}
-    analysis = analyze(run(gpus=4), settings=settings)
-    assert analysis.cost is not None
-    joules = sum(each.energy_joules or 0.0 for each in analysis.statistics)
-    page = page_of(analysis)
-    said = plain(" ".join(fact["text"] for fact in page["spending"][0]["facts"]))
-    assert f"{joules / 3600:.0f} Wh" in said
-    assert f"€{analysis.cost.total:.2f}" in said
-    assert "2026-03-01" in said
-    for form in ("html", "txt"):
-        assert f"€{analysis.cost.total:.2f}" in plain(build_page(analysis, form, full=True)), form
-
-
 def test_times_that_no_log_gave_and_time_without_a_job() -> None:
     made = told(*EVENTS, synthetic_time=True)
     for form in ("html", "txt", "md"):

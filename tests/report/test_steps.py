@@ -16,12 +16,12 @@ import pytest
 import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
-from gpureport.testing import Recording, analyze, build_page, finding
+from gpureport.testing import Recording, Verdict, analyze, build_page, finding
 from tests.support import runs
 from tests.support.logs import SAMPLES
 from tests.support.runs import page_of, plain, run, step, strings, with_run
 
-VERDICTS = {"better", "worse", "no clear change", "not enough data", "unconfirmed (one run each)", "differs"}
+VERDICTS = {each.value for each in Verdict}
 
 
 def pairs_of(page: Any) -> list[Any]:

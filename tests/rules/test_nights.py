@@ -54,10 +54,13 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
 
 
 def test_a_quiet_night_and_none_have_a_page(tmp_path: Path) -> None:
+    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
+    assert list(site(tmp_path)) == ["index.html"]
     first, *_ = [add_night(tmp_path, 0, "--label", label).out for label in ("a", "a", "b", "a")]
     assert first.startswith("1 Jan: GPU time lost ")
     assert first.splitlines()[0].endswith(", 9 more nights needed before changes show.")
     assert len({row["label"] for row in history(tmp_path)}) == 2
+    assert "Not enough data" in site(tmp_path)["index.html"]
     index = site(tmp_path)["index.html"].split("<h2>Nights</h2>")[1]
     assert (index.count('<th scope="row">'), "<small>a</small>" in index) == (1, True)
 
@@ -261,13 +264,6 @@ def test_a_report_that_is_there_stays(folder: Path) -> None:
     assert "kept</body>" in first.read_text()
     index = site(folder)["index.html"]
     assert (index.count("report not kept"), second.name in index) == (1, False)
-
-
-def test_nothing_recorded_has_a_page(tmp_path: Path) -> None:
-    assert run_program(tmp_path, "nightly", "--site", "site").code == 0
-    assert list(site(tmp_path)) == ["index.html"]
-    add_night(tmp_path, 0)
-    assert "Not enough data" in site(tmp_path)["index.html"]
 
 
 def baseline(folder: Path, *arguments: str) -> str:

@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
-import numpy as np
 import pytest
 
 import gpureport
 from gpureport import Analysis
-from gpureport.testing import Device, Finding, NotJudged, Source, Verdict, Work, finding
+from gpureport.testing import Device, Finding, NotJudged, Verdict, Work, finding
 from tests.genuine import TRACKERS, needs_trackers
-from tests.statistics.runs import IDLE, MEMORY, PER_WORK, compared, delta, document, judged, level, made, reason
+from tests.statistics.runs import IDLE, MEMORY, PER_WORK, compared, delta, document, judged, made, reason
 
 H100 = Device(
     id="gpu:0", index=0, model="NVIDIA H100 80GB HBM3", driver="550.54", power_limit_watts=700.0, power_window="1 s"
@@ -168,19 +166,6 @@ def neptune() -> list[Analysis]:
 
 @pytest.mark.tracker
 @needs_trackers
-def test_twenty_seconds_are_no_step(mlflow: list[Analysis]) -> None:
-    for pair in permutations(mlflow, 2):
-        found = compared(*pair).deltas
-        assert {each.verdict for each in found} == {Verdict.NOT_ENOUGH_DATA}
-        assert {reason(each) for each in found if each.difference is not None} == {"observed_time"}
-    resumed = checks(mlflow[0], mlflow[2])
-    assert resumed["coverage"]["after"] == pytest.approx(0.66, abs=0.01)
-    assert (resumed["coverage"]["reason_code"], resumed["coverage"]["touches"]) == ("coverage", ["energy_joules"])
-    assert (resumed["work_unit"]["before"], resumed["work_unit"]["after"]) == ("samples", None)
-
-
-@pytest.mark.tracker
-@needs_trackers
 def test_trackers_are_not_set_against_each_other(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
     failed = {name: each for name, each in checks(mlflow[1], neptune[0]).items() if each["comparable"] is False}
     said = {
@@ -209,21 +194,3 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[Analysis]
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
     assert not [name for name, check in checks(*neptune).items() if check["comparable"] is False]
-    # memory and idle share are refused for their recorder
-    gpu = Device(id="gpu:0", index=0, memory_total_bytes=24 * 2**30, power_limit_watts=300.0)
-    source = Source(kind="nvidia_smi", locator="log.csv", sha256="0")
-    util = np.stack([level(60, 200, k) for k in range(2)])
-    log = made("log", util=util, memory=12.5, device=gpu, info={"sources": (source,)})
-    other = compared(log, neptune[1])
-    assert {reason(delta(other, metric)) for metric in (MEMORY, IDLE)} == {"source_kind"}
-    assert delta(other).interval is not None
-
-
-@pytest.mark.tracker
-@needs_trackers
-def test_a_run_of_a_tracker_against_itself(mlflow: list[Analysis], neptune: list[Analysis]) -> None:
-    """No difference is shown in anything it recorded; of less than 20 s nothing is said."""
-    for one in (*mlflow, *neptune):
-        recorded = [each for each in compared(one, one).deltas if each.difference is not None]
-        expected = Verdict.NOT_ENOUGH_DATA if one in mlflow else Verdict.NO_CLEAR_CHANGE
-        assert {(each.verdict, each.difference) for each in recorded} == {(expected, 0.0)}

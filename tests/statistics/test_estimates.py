@@ -191,21 +191,6 @@ def model(levels: tuple[tuple[int, ...], ...], values: list[float]) -> LinearMod
     return LinearModel(levels=levels, values=np.array(values))
 
 
-def test_effects_of_a_balanced_design_are_differences_of_means() -> None:
-    """2 and 3, with a residual of 0.1 at each: five degrees of freedom, the error as by hand."""
-    noise = [0.1, -0.1] * 4
-    values = [1 + 2 * a + 3 * b + e for a, b, e in zip(*BALANCED, noise, strict=True)]
-    found = model(BALANCED, values)
-    assert found.degrees == 5
-    scatter = np.sqrt(8 * 0.1**2 / 5)
-    for place, effect in ((0, 2.0), (1, 3.0)):
-        assert found.is_estimable(place)
-        # Student's t of 5 degrees of freedom is 2.571
-        reach = 2.5706 * scatter * np.sqrt(2 / 4)
-        assert found.effect(place, 1).interval(0.95) == pytest.approx((effect - reach, effect + reach), abs=1e-4)
-    assert found.is_additive(0.95)
-
-
 def test_no_run_left_leaves_no_error() -> None:
     found = model(((0, 1, 2),), [1.0, 2.0, 4.0])
     assert found.degrees == 0

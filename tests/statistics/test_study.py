@@ -86,7 +86,7 @@ def test_effects_and_the_best_are_those_of_another_computation() -> None:
     left = [v - mean(0, f) - mean(1, b) + whole for (f, b), values in logs.items() for v in values]
     scatter = np.sqrt(np.sum(np.square(left)) / 14)
     effects = next(each for each in found["study"]["effects"] if each["metric"] == "training_rate_hertz")
-    assert (effects["runs"], effects["degrees"]) == (18, 14)
+    assert (effects["runs"], effects["degrees"], effects["additive"]) == (18, 14, True)
     by_framework, by_batch = effects["settings"]
     assert [level["value"] for level in by_batch["levels"]] == ["8", "16", "32"]
     for row, change, count in (

@@ -119,6 +119,12 @@ def test_steps_of_another_batch_are_counted_in_samples() -> None:
         if is_size:
             assert delta(found, WORK_RATE).before == pytest.approx(128, rel=0.01)
             assert delta(found, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
+    stated = [
+        made(size, params={"batch_size": size}, work=Work(amount=32768 / int(size), unit="steps"), util=level(90))
+        for size in ("64", "256")
+    ]
+    works = [step.runs[0].analysis.run.work for step in compared(*stated).steps]
+    assert works == [Work(amount=32768, unit="samples")] * 2
 
 
 def test_gpu_time_per_work_needs_the_same_unit_of_every_run() -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tests.truth.physics import POWER_CAP, STEP, SW_THERMAL, Course
 from tests.truth.readings import BEGUN, COLUMN_SETS, holes_of, parts_of
-from tests.truth.script import TICK, Floats, Part, Script, blocks
+from tests.truth.script import TICK, Part, Script
 
 HOST_KINDS = ("cpu_bound", "cpu_bound_single", "io_bound", "underutilised")
 """Kinds of the whole job, which only a host log tells."""
@@ -43,10 +43,9 @@ class Event:
     start: float
     end: float
     resolvable: bool
-    cause: str | None = None
 
 
-def truth(script: Script, courses: list[Course], memory: list[Floats]) -> dict[str, Any]:
+def truth(script: Script, courses: list[Course]) -> dict[str, Any]:
     """Return the labels of one run, with times in seconds since the epoch."""
     found = [*_scripted(script), *_holes(script)]
     for gpu, played in enumerate(courses):
@@ -58,20 +57,16 @@ def truth(script: Script, courses: list[Course], memory: list[Floats]) -> dict[s
         "interval": script.interval,
         "host_interval": max(script.interval, 1.0) if script.host else None,
         "gpus": script.gpus,
-        "model": script.card.name,
-        "cols": script.columns,
         "duration": script.seconds,
         "t0": zero,
         "events": events,
-        "per_gpu": [_figures(script, gpu, *each) for gpu, each in enumerate(zip(courses, memory, strict=True))],
         "memory": {
             "leak": "mem_leak" in script.whole,
             "pressure": "mem_pressure" in script.whole,
             "prealloc": "mem_prealloc" in script.whole,
-            "oom": False,
         },
         "run_level": _whole(script),
-        "meta": {"scenario": "healthy" if script.clean else script.name, "trap": script.trap, "clean": script.clean},
+        "meta": {"trap": script.trap, "clean": script.clean},
     }
 
 
@@ -117,9 +112,7 @@ def _idle(script: Script, gpu: int, played: Course) -> list[Event]:
             hidden = sum(max(0.0, min(stop, b) - max(start, a)) for a, b in holes_of(script)) > 0
             inside = next((part for part, (a, b) in spans if a <= (start + stop) / 2 < b), job[0])
             seen = stop - start >= _shown(script, inside) and not hidden
-            found.append(
-                Event(kind="idle_gap", gpu=gpu, start=start, end=stop, resolvable=seen, cause=inside.cause or None)
-            )
+            found.append(Event(kind="idle_gap", gpu=gpu, start=start, end=stop, resolvable=seen))
     return found
 
 
@@ -183,26 +176,3 @@ def _joined(
         else:
             runs.append((float(start), float(end)))
     return runs
-
-
-def _sampled(script: Script, values: Floats, every: float) -> Floats:
-    """Return a series without the stretches of which there are no samples, NaN there."""
-    known = values.copy()
-    for start, end in holes_of(script):
-        known[round(start / every) : round(end / every)] = np.nan
-    return known
-
-
-def _figures(script: Script, gpu: int, played: Course, memory: Floats) -> dict[str, float]:
-    mean = blocks(_sampled(script, played.busy, TICK), round(1 / TICK))
-    total = script.card.memory_mib
-    return {
-        "gpu": gpu,
-        "mean_util": 100 * float(np.nanmean(mean)),
-        "idle_s": float((mean <= 0.05).sum()),
-        "peak_mem_mib": float(np.ceil(memory.max())),
-        "total_mem_mib": total,
-        "headroom_pct": 100 * (1 - float(memory.max()) / (total - script.card.reserved_mib)),
-        "energy_wh": float(np.nansum(_sampled(script, played.watts, STEP))) * STEP / 3600,
-        "max_temp": float(played.celsius.max()),
-    }

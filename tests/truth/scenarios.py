@@ -75,7 +75,7 @@ def sliced(given: Setting) -> Script:
 
 def retired_errors(given: Setting) -> Script:
     """Memory errors from before the run, a link that sleeps when idle, and a few cells without a value."""
-    parts = given.job(given.work(500), given.pause(7, 12, "epoch"), given.work(500))
+    parts = given.job(given.work(500), given.pause(7, 12), given.work(500))
     return Script(parts=parts, columns="full", ecc=(3, 0), absent=0.004, trap=True)
 
 
@@ -128,7 +128,7 @@ def checkpoints(given: Setting) -> Script:
     parts: list[Part] = []
     for _ in range(11):
         parts += [replace(given.work(100), seconds=round(every * given.rng.uniform(0.99, 1.01), 1))]
-        parts += [given.pause(8, 12, "checkpoint")]
+        parts += [given.pause(8, 12)]
     starts = [sum(part.seconds for part in parts[: place + 1]) for place in range(0, len(parts), 2)]
     period = (starts[-1] - starts[0]) / (len(starts) - 1)
     return Script(parts=given.job(*parts, given.work(60)), gpus=2, period=period)
@@ -137,13 +137,13 @@ def checkpoints(given: Setting) -> Script:
 def irregular_pauses(given: Setting) -> Script:
     parts: list[Part] = []
     for _ in range(7):
-        parts += [given.work(float(given.rng.exponential(110) + 25)), given.pause(6, 50, "unknown")]
+        parts += [given.work(float(given.rng.exponential(110) + 25)), given.pause(6, 50)]
     return Script(parts=given.job(*parts, given.work(90)), columns="shuffled")
 
 
 def epoch_ends(given: Setting) -> Script:
     epoch = given.work(240)
-    rests = [given.pause(11, 13, "epoch", cpu=55.0) for _ in range(5)]
+    rests = [given.pause(11, 13, cpu=55.0) for _ in range(5)]
     parts = [part for rest in rests for part in (epoch, rest)]
     period = epoch.seconds + sum(rest.seconds for rest in rests[:-1]) / (len(rests) - 1)
     return Script(parts=given.job(*parts, epoch), columns="full", period=period)
@@ -154,7 +154,7 @@ def hanging_collective(given: Setting) -> Script:
     before, after = given.work(350), given.work(300)
     hang = Part(seconds=given.long(330), label="hollow_util", texture="spin", heat=0.03, cpu=8.0, core=100.0)
     parts = given.job(before, hang, after)
-    dead = replace(hang, label="", texture="still", cause="hang")
+    dead = replace(hang, label="", texture="still")
     own = tuple(dead if part is hang else part for part in parts)
     return Script(parts=parts, own={2: own}, gpus=4)
 
@@ -233,13 +233,13 @@ def fallen_off(given: Setting) -> Script:
 
 def torn_log(given: Setting) -> Script:
     """Stretches without samples and cells without values, pauses between them."""
-    parts = [part for _ in range(4) for part in (given.work(220), given.pause(9, 25, "unknown"))]
+    parts = [part for _ in range(4) for part in (given.work(220), given.pause(9, 25))]
     holes = ((0.23, 0.07), (0.61, 0.1))
     return Script(parts=given.job(*parts, given.work(150)), holes=holes, absent=0.02, gpus=2)
 
 
 def bare_log(given: Setting) -> Script:
-    parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30, "unknown"))]
+    parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30))]
     return Script(parts=given.job(*parts, given.work(120)), columns="bare", host=False)
 
 

@@ -49,7 +49,6 @@ class Part:
     cpu: float = 17.0  # mean use of all cores in per cent
     core: float = 48.0  # use of the busiest core in per cent
     iowait: float = 0.4  # time waiting for storage in per cent
-    cause: str = ""  # what lies behind a pause
 
 
 Parts = tuple[Part, ...]
@@ -71,7 +70,6 @@ class Memory:
 class Script:
     """A labelled run before it is played."""
 
-    name: str = ""  # the scenario
     parts: Parts  # what every GPU does
     own: Mapping[int, Parts] = field(default_factory=dict)  # what single GPUs do instead, by index
     card: Card = A100  # the kind of GPU
@@ -123,8 +121,8 @@ class Setting:
         factor = {0.1: 0.8, 1.0: 1.0, 5.0: 1.8, 30.0: 7.0}[self.interval]
         return round(self.rng.uniform(low, high) * factor, 2)
 
-    def pause(self, low: float, high: float, cause: str, cpu: float = 12.0) -> Part:
-        return Part(seconds=self.brief(low, high), texture="still", cause=cause, cpu=cpu, core=60.0)
+    def pause(self, low: float, high: float, cpu: float = 12.0) -> Part:
+        return Part(seconds=self.brief(low, high), texture="still", cpu=cpu, core=60.0)
 
     def started(self, low: float = 25.0, high: float = 60.0) -> Part:
         seconds = self.brief(low, high)

@@ -1,6 +1,5 @@
 """Labelled runs on disk: scenarios played, logged and written with their truth beside them."""
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -32,39 +31,23 @@ def small() -> list[tuple[str, float]]:
 
 
 def write(folder: Path, runs: Iterable[tuple[str, float]], seed: int) -> list[dict[str, Any]]:
-    """Write runs and their `truth.json`, the same for the same seed.
-
-    Args:
-        folder: where to; it may be there already, its runs may not.
-        runs: names of scenarios and the seconds between samples.
-        seed: of all chance.
-
-    Returns:
-        The labels, one entry a run.
-    """
-    truths = []
-    for name, interval in runs:
-        rng = np.random.default_rng([seed, crc32(name.encode()), round(interval * 10)])
-        truths.append(_one(folder, name, interval, rng))
-    (folder / "truth.json").write_text(json.dumps(truths, indent=1))
-    return truths
+    """Write runs, each a scenario and the seconds between samples; return their labels, the same for the same seed."""
+    return [_write_run(folder, name, interval, seed) for name, interval in runs]
 
 
-def scored(folder: Path, runs: list[tuple[str, float]], *seeds: int) -> Scores:
-    """Write the runs of each seed into a folder of their own, analyse them and return how well that went."""
+def scored(folder: Path, runs: Iterable[tuple[str, float]], seed: int) -> Scores:
+    """Write runs, analyse them, and return how well the findings agree with the labels."""
     scores = Scores()
-    for seed in seeds:
-        own = folder / f"seed-{seed}"
-        own.mkdir(parents=True)
-        for truth in write(own, runs, seed):
-            scores.add(truth, found(own / truth["run"]))
+    for truth in write(folder, runs, seed):
+        scores.add(truth, found(folder / truth["run"]))
     return scores
 
 
-def _one(folder: Path, name: str, interval: float, rng: np.random.Generator) -> dict[str, Any]:
+def _write_run(folder: Path, name: str, interval: float, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng([seed, crc32(name.encode()), round(interval * 10)])
     chosen = (A100, H100, V100) if name in _DATA_CENTRE else CARDS
     setting = Setting(interval=interval, card=chosen[int(rng.integers(len(chosen)))], rng=rng)
-    script = replace(SCENARIOS[name](setting), name=name, card=setting.card, interval=interval)
+    script = replace(SCENARIOS[name](setting), card=setting.card, interval=interval)
     run = f"{name}-{interval:g}s"
     return log(folder / run, script, rng) | {"run": run}
 
@@ -79,4 +62,4 @@ def log(folder: Path, script: Script, rng: np.random.Generator) -> dict[str, Any
         for gpu in range(script.gpus)
     ]
     readings.write(folder, script, rows, readings.host(script, rng) if script.host else None)
-    return labels.truth(script, courses, held)
+    return labels.truth(script, courses)

@@ -47,7 +47,7 @@ def find_live_runs(place: str, run: str | None, query: str | None) -> list[Store
 def _read_run(store: str, project: str, run: str) -> Stored:
     said = _ask(store, project=project, run=run)
     points = said.pop("points")
-    return Stored(key=f"{project} {run}", id=run, project=project, **said).hold(points)
+    return Stored(key=f"{project} {run}", id=run, project=project, **said).with_points(points)
 
 
 def _ask(store: str, **asked: str | None) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Stored:
         name = str(self.scalars.get("sys/name", ""))
         return name if name not in {"", "Untitled"} else self.id
 
-    def hold(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
+    def with_points(self, points: Mapping[str, Sequence[tuple[int, float, float]]]) -> "Stored":
         self.series |= {path: make_series(found) for path, found in points.items() if found}
         self.paths = {*self.series}
         return self
@@ -274,7 +274,7 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
                 points[run_id][name] += each
         except (OSError, SourceError) as error:
             found[run_id] = make_broken_run(run_id, folder, error)
-    return [run.hold(points[run_id]) for run_id, run in found.items()]
+    return [run.with_points(points[run_id]) for run_id, run in found.items()]
 
 
 def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
@@ -376,7 +376,7 @@ def _read_database(connection: sqlite3.Connection, size: int) -> Stored:
                     points[name].append((moment, float(value), step))
     if version not in {"v3", "v4", "v5"}:
         run.notes.append(f"the database is of version {version}, newer than is known")
-    return run.hold(points)
+    return run.with_points(points)
 
 
 def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:

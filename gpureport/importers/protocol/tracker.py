@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -214,13 +215,10 @@ def select_runs(
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
     """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
-    groups: list[list[RunInfo]] = []
-    for run in sorted((run for run in runs if run.started), key=_read_start):
-        if not groups or _read_start(run) - _read_start(groups[-1][0]) > _AT_ONCE:
-            groups.append([])
-        groups[-1].append(run)
-    known = (run for group in groups for run in sorted(group, key=lambda each: split_numbers(each.name)))
-    return [*known, *(run for run in runs if not run.started)]
+    known = sorted((run for run in runs if run.started), key=_read_start)
+    starts = accumulate(map(_read_start, known), lambda first, at: first if at - first <= _AT_ONCE else at)
+    order = sorted(zip(starts, known, strict=True), key=lambda pair: (pair[0], split_numbers(pair[1].name)))
+    return [*(run for _, run in order), *(run for run in runs if not run.started)]
 
 
 def _read_start(run: RunInfo) -> int:

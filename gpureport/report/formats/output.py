@@ -1,6 +1,5 @@
 """Writing reports: the one place that opens files, and the table of formats."""
 
-import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
@@ -8,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpureport.errors import RenderError
-from gpureport.places import Place, RemotePath, is_place, parse_place
-from gpureport.places.transfer import write_part
+from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
+from gpureport.places.transfer import write_file
 from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
 
 if TYPE_CHECKING:
@@ -53,7 +52,11 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
     """Refuse to write to what is read; locators of servers and trackers are not looked at."""
-    read = [ReadPath(place=parse_place(each), name="a source") for each in sources if is_place(each)]
+    read = [
+        ReadPath(place=parse_place(each), name="a source")
+        for each in sources
+        if "://" not in each or is_bucket_url(each)
+    ]
     refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
 
 
@@ -92,18 +95,8 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
 
 
 def write_whole(target: Place, content: bytes) -> None:
-    if isinstance(target, RemotePath):
-        target.write_bytes(content)
-        return
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # beside the target and renamed, so that nobody ever sees half a file
-        with write_part(target) as part:
-            part.write_bytes(content)
-            # the umask of the process can only be read by setting it
-            mask = os.umask(0)
-            os.umask(mask)
-            part.chmod(0o666 & ~mask)
+        write_file(target, content)
     except OSError as error:
         what = f"cannot be written ({error.strerror})"
         raise RenderError(str(target), what, _ELSEWHERE, code="cannot_write") from error

@@ -122,6 +122,7 @@ class _SharedNames:
         self._numbers: dict[str, int] = {}
         self._namesakes: dict[str, list[str]] = {}
         self._shown: dict[tuple[str, str], str] = {}
+        self._candidates: dict[tuple[str, str], Iterator[str]] = {}
         self.taken: set[tuple[str, str]] = set()
         self.texts: dict[str, str] = {}
         for run in runs:
@@ -158,7 +159,9 @@ class _SharedNames:
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
         """Return a text without its names; with a number where another of the same kind (a step, …) looks the same."""
         if text != hidden and (what, text) not in self._shown:
-            candidates = chain([hidden], (f"{hidden} {number}" for number in count(2)))
+            numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
+            # each goes on where the last one ended
+            candidates = self._candidates.setdefault((what, hidden), numbered)
             self._shown[what, text] = next(each for each in candidates if (what, each) not in self.taken)
             self.taken.add((what, self._shown[what, text]))
         return text if text == hidden else self._shown[what, text]

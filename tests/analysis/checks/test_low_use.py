@@ -197,7 +197,6 @@ def test_start_up() -> None:
     tuned = np.concatenate([np.tile(steps((0, 12), (90, 1)), 4), np.zeros(20), np.full(400, 97.0)])
     table: Table = {
         "of the job, not of a GPU": want(TWO, gpus="", spans=[(0, 39)], lost=78, severity="info"),
-        "over 5% of the run": want(rec(util=steps((0, 300), (97, 700))), severity="warning"),
         "never works": want(rec(util=np.zeros(100)), severity="warning", cause="no work", gpus=""),
         "light work at first": want(rec(util=steps((8, 100), (0, 100))), cause="no work"),
         "a little all along": want(rec(util=steps((0, 15), (8, 85))), cause="little work"),

@@ -111,7 +111,6 @@ def test_memory_that_keeps_growing() -> None:
         "over a hole in the log": want(with_memory(holed, LONG, times=times), evidence={"gpu_memory_used_bytes": half}),
         "one of two GPUs": want(with_memory([steps((0, 20), (30, 1200)), leaking(0.5)], LONG), gpus="1"),
         "thirty samples": want(with_memory(np.linspace(10, 40, 30), steps((97, 30)), every=60.0), confidence="medium"),
-        "less than 2%": with_memory(leaking(0.05), LONG),
         "warm-up": with_memory(np.concatenate([np.zeros(20), np.linspace(20, 60, 250), np.full(950, 60.0)]), LONG),
         "running maximum": with_memory(np.concatenate([np.zeros(20), 60 - 40 * np.exp(-np.arange(1200) / 150)]), LONG),
         "one step": with_memory(np.concatenate([np.zeros(20), np.full(600, 20.0), np.full(600, 40.0)]), LONG),
@@ -265,10 +264,8 @@ def test_no_progress() -> None:
         "best before the log": want(trained(early), spans=[(0, 2000)]),
         "evaluations that stopped": want(trained(evaluated("val_loss", valley(12, 4))), spans=[(500, 1300)]),
         "a table in chunks": want(chunked, spans=[(500, 2000)]),
-        "the best stands for a fifth": want(trained(evaluated("val_loss", valley(20, 15)))),
         "improves": trained(evaluated("val_loss", np.linspace(2, 1, 20))),
         "an accuracy that rises": trained(evaluated("eval/accuracy", np.linspace(0.1, 0.9, 20))),
-        "stands for less than a fifth": trained(evaluated("val_loss", valley(20, 16))),
         "another metric improves": trained(loss + evaluated("val_acc", np.linspace(0.1, 0.9, 20)) + others),
         "improves until evaluations stop": trained(evaluated("val_loss", np.linspace(2, 1, 12))),
         "better after the last sample": trained([*evaluated("val_loss", valley(20, 4)), (2500.0, "val_loss", 0.5)]),
@@ -283,7 +280,6 @@ def test_no_progress() -> None:
     few: dict[str, Points] = {
         "no numbers": evaluated("val_loss", [NAN] * 20),
         "one": evaluated("val_loss", valley(1, 0)),
-        "nine": evaluated("val_loss", valley(9, 0)),
         "two of eight processes": evaluated("val_loss", [2.0, 3.0]) * 8,
         "no metrics": [],
         "a training loss": evaluated("loss", np.ones(20)),
@@ -308,8 +304,6 @@ def test_gpus_larger_than_needed() -> None:
     assert not {"T4", "V100", "P100"} & set(older.split()), "what runs in bfloat16 needs compute capability 8.0"
     table: Table = {
         "fits an A10": want(sized(), **facts),
-        "busy": sized(97),
-        "full": sized(memory=MEMORY * 5.5),
         "the smallest": sized(model="NVIDIA L4", memory_total=24 * 2**30),
         "the busier of two": sized([SOME, np.full(800, 97.0)], [MEMORY, MEMORY]),
         "reserved memory": (sized(memory=steps((0.5, 10), (60, 790))), "memory_reserved_at_once"),

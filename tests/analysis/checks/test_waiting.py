@@ -223,7 +223,6 @@ def test_waiting_for_storage() -> None:
         "never busy": want(stored(np.full(900, 30), np.full(900, 40)), confidence="medium"),
         "busy GPU": stored(phase(97, 97, 97), phase(40, 40, 40)),
         "start-up": stored(steps((0, 300), (97, 300)), steps((60, 600))),
-        "well used": stored(phase(97, 68, 97), IOWAIT),
         "another time": stored(UTIL, steps((40, 300), (1, 600))),
         "a full CPU": stored(UTIL, IOWAIT, FULL),
         "as long beside busy GPUs": stored(UTIL, 40 + np.random.default_rng(1).uniform(-5, 5, 900)),

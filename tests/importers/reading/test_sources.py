@@ -144,20 +144,6 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
     assert refused(tmp_path).where == str(tmp_path)
 
 
-def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
-    write(tmp_path / "a", gpu=log(), host=HOST)
-    write(tmp_path / "b", gpu=log())
-    assert names(tmp_path) == [["a/gpu.csv", "a/host.csv"], ["b/gpu.csv"]]
-    write(tmp_path / "a", other=log(60).replace("90 %", "40 %"))
-    assert names(tmp_path / "a") == [["gpu.csv"], ["other.csv"]]
-
-
-@pytest.mark.parametrize("header", ["timestamp,name,value", "timestamp,index,loss", "timestamp,index,name,serial"])
-def test_a_table_of_something_else_beside_a_log(tmp_path: Path, header: str) -> None:
-    write(tmp_path, gpu=log(), host=HOST, train=f"{header}\n2026/03/14 09:00:00.000,0,1\n")
-    assert [own[:2] for own in names(tmp_path)] == [["gpu.csv", "host.csv"]]
-
-
 def attach(root: Path) -> Path:
     """Put a log among the artifacts of the run of an experiment; return it."""
     return write(root / RUN.id / "artifacts/gpureport", **{"nvidia-smi": log()})[0]
@@ -222,9 +208,12 @@ def host(seconds: Iterable[int]) -> str:
     return "timestamp,cpu_percent\n" + "".join(f"{stamp(at).replace('/', '-')},50\n" for at in seconds)
 
 
-def runs(source: Path, **options: object) -> list[list[str]]:
+def runs(source: Path, **options: object) -> str:
+    """Return the runs of a folder, each as the names of its logs without their ends."""
     found = gpureport.read(source, **options)  # type: ignore[arg-type] # any option
-    return sorted(sorted(Path(each.locator).stem for each in own.run.sources) for own in found)
+    own = ([Path(each.locator) for each in one.run.sources] for one in found)
+    made = (sorted(each.relative_to(source).as_posix().partition(".")[0] for each in paths) for paths in own)
+    return "; ".join(sorted(map(" ".join, made)))
 
 
 def copy(folder: Path, *names: str) -> Path:
@@ -259,39 +248,6 @@ def test_recorders_of_a_job_join_and_leave_the_main_log_as_it_is(tmp_path: Path)
     assert recording.run.quality.accounted
 
 
-@pytest.mark.parametrize(
-    ("logs", "expected"),
-    [
-        ({"a": query(range(60)), "b": query(range(60, 120))}, [["a"], ["b"]]),
-        ({"a": query(range(60)), "b": query(range(60), uuid="GPU-b")}, [["a", "b"]]),
-        ({"gpu0": query(range(60)), "gpu1": query(range(60), 1, "GPU-b")}, [["gpu0", "gpu1"]]),
-        ({"slow": query(range(0, 60, 5)), "fine": query(range(60))}, [["fine", "slow"]]),
-        ({"slow": query(range(0, 300, 5)), "fine": query(range(60))}, [["fine"], ["slow"]]),
-        ({"a": query(range(60)), "end": dmon(range(50, 110))}, [["a"], ["end"]]),
-        ({"rank-1": query(range(1000)), "rank-2": query(range(1000), 1, "GPU-b")}, [["rank-1", "rank-2"]]),
-        ({"a": query(range(1000)), "b": query(range(90, 1090), 1, "GPU-b")}, [["a"], ["b"]]),
-        ({"a": query(range(1000)), "b": query(range(90, 1090), uuid="GPU-b")}, [["a"], ["b"]]),
-        (
-            {"a": query(range(60)), "b": query(range(100, 160)), "day": dmon(range(200)), "host": host(range(200))},
-            [["a", "day", "host"], ["b", "day", "host"]],
-        ),
-        (
-            {
-                "n1-gpu": query(range(60)),
-                "n2-gpu": query(range(60), uuid="GPU-b"),
-                "n1-host": host(range(60)),
-                "other": host(range(60)),
-            },
-            [["n1-gpu", "n1-host", "n2-gpu", "other"]],
-        ),
-    ],
-    ids=["jobs", "nodes", "GPUs", "recorders", "goes on", "end", "ranks", "late", "late node", "day", "hosts of nodes"],
-)
-def test_logs_of_a_folder(tmp_path: Path, logs: dict[str, str], expected: list[list[str]]) -> None:
-    write(tmp_path, ".log", **logs)
-    assert runs(tmp_path) == expected
-
-
 def node(seed: int, seconds: Iterable[int] = range(60), extra: str = "") -> str:
     """Return a log of two GPUs of a machine that no column names; `seed` tells machines apart."""
     lines = [f"timestamp, index, utilization.gpu [%], power.draw [W]{extra and f', {extra}'}"]
@@ -302,6 +258,77 @@ def node(seed: int, seconds: Iterable[int] = range(60), extra: str = "") -> str:
     return "\n".join([*lines, ""])
 
 
+def named(seed: int, model: str) -> str:
+    return node(seed, extra="name").replace(", 50\n", f", {model}\n")
+
+
+def vmstat(day: int) -> str:
+    """Return a log of the machine that names its zone."""
+    cells = " 5 0 0 21292 112652 3277128 0 0 29 75 77 55 43 4 53 0 0"
+    return VMSTAT + "".join(f"{cells} 2026-03-{day} 09:00:{second:02d}\n" for second in range(60))
+
+
+def other(header: str) -> dict[str, str]:
+    return {"gpu": log(), "host": HOST, "train": f"{header}\n2026/03/14 09:00:00.000,0,1\n"}
+
+
+A100, MINUTE = "NVIDIA A100-SXM4-40GB", query(range(60))
+NEXT, SECOND, COARSE = query(range(60), uuid="GPU-b"), query(range(60), 1, "GPU-b"), query(range(0, 60, 5))
+LONG, LATE = query(range(1000)), range(90, 1090)
+JOBS = {"a": MINUTE, "b": query(range(100, 160)), "day": dmon(range(200)), "host": host(range(200))}
+NODES = {"n1-gpu": MINUTE, "n2-gpu": NEXT, "n1-host": host(range(60)), "other": host(range(60))}
+ZONES = {"a": MINUTE, "b": COARSE.replace(".000,", ".000Z,")}
+HALVES = {"a": MINUTE, "b": query(range(1800, 1860))}
+FOLDERS: dict[str, tuple[dict[str, str], str]] = {
+    "jobs": ({"a": MINUTE, "b": query(range(60, 120))}, "a; b"),
+    "nodes": ({"a": MINUTE, "b": NEXT}, "a b"),
+    "GPUs": ({"gpu0": MINUTE, "gpu1": SECOND}, "gpu0 gpu1"),
+    "recorders": ({"slow": COARSE, "fine": MINUTE}, "fine slow"),
+    "goes on": ({"slow": query(range(0, 300, 5)), "fine": MINUTE}, "fine; slow"),
+    "end": ({"a": MINUTE, "end": dmon(range(50, 110))}, "a; end"),
+    "ranks": ({"rank-1": LONG, "rank-2": query(range(1000), 1, "GPU-b")}, "rank-1 rank-2"),
+    "late": ({"a": LONG, "b": query(LATE, 1, "GPU-b")}, "a; b"),
+    "late node": ({"a": LONG, "b": query(LATE, uuid="GPU-b")}, "a; b"),
+    "day": (JOBS, "a day host; b day host"),
+    "hosts of nodes": (NODES, "n1-gpu n1-host n2-gpu other"),
+    "host log of a folder": ({"a/gpu": log(), "a/host": HOST, "b/gpu": log()}, "a/gpu a/host; b/gpu"),
+    "host log of two": ({"gpu": log(), "host": HOST, "other": log(60).replace("90 %", "40 %")}, "gpu; other"),
+    "another table": (other("timestamp,name,value"), "gpu host"),
+    "training metrics": (other("timestamp,index,loss"), "gpu host train"),
+    "a table of GPUs": (other("timestamp,index,name,serial"), "gpu host"),
+    "model": ({"a": named(1, A100), "b": named(2, A100)}, "a b"),
+    "model without its brand": ({"a": named(1, A100), "b": named(2, A100[7:])}, "a b"),
+    "another model": ({"a": named(1, A100), "b": named(2, "NVIDIA L4")}, "a; b"),
+    "later": ({"a": node(1), "b": node(2, range(100, 160))}, "a; b"),
+    "longer": ({"a": node(1), "b": node(2, range(130))}, "a; b"),
+    "coarser": ({"a": node(1), "b": node(2, range(0, 60, 3))}, "a; b"),
+    "other columns": ({"a": node(1), "b": node(2, extra="temperature.gpu")}, "a; b"),
+    "seconds later": ({"a": node(1), "b": node(2, range(8, 68))}, "a; b"),
+    "what adds to any node": ({"n1": MINUTE, "n2": NEXT, "copies": dmon(range(60))}, "copies; n1 n2"),
+    "no zone": (ZONES, "a; b"),
+    "zone named": (ZONES, "a b"),
+    "machine, no zone": (HALVES | {"host": vmstat(14)}, "a; b"),
+    "machine, zone named": (HALVES | {"host": vmstat(14)}, "a host; b"),
+    "machine of another day, zone named": (HALVES | {"host": vmstat(15)}, "a; b"),
+}
+"""Logs of a folder, and the runs they make; with `zone named`, their zone is told to be UTC."""
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_logs_of_a_folder(tmp_path: Path, name: str) -> None:
+    for path, text in FOLDERS[name][0].items():
+        write((tmp_path / path).parent, ".log", **{Path(path).name: text})
+    assert runs(tmp_path, **({"tz": "UTC"} if name.endswith("zone named") else {})) == FOLDERS[name][1]
+
+
+def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
+    write(tmp_path / "logs", a=node(1), b=node(2))
+    (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
+    assert runs(tmp_path / "logs") == "a; b"
+    write(tmp_path / "copies", a=node(1), b=node(1, range(55)))
+    assert [device.id for device in read(tmp_path / "copies").run.gpus] == ["gpu:0", "gpu:1"]
+
+
 def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) -> None:
     write(tmp_path / "logs", **{f"node{seed}": node(seed) for seed in (2, 1, 3)})
     run = read(tmp_path / "logs").run
@@ -309,44 +336,6 @@ def test_a_log_a_node_in_a_folder_is_one_run_of_several_nodes(tmp_path: Path) ->
     assert (run.name, run.quality.rows_kept, run.quality.accounted) == ("logs", 360, True)
     assert any("several machines: node1, node2, node3." in note for note in run.quality.notes)
     assert run.id == read(tmp_path / "logs", as_one_run=True).run.id
-
-
-@pytest.mark.parametrize(("model", "count"), [("NVIDIA A100-SXM4-40GB", 1), ("A100-SXM4-40GB", 1), ("NVIDIA L4", 2)])
-def test_nodes_are_of_one_model(tmp_path: Path, model: str, count: int) -> None:
-    names = {"a": (1, "NVIDIA A100-SXM4-40GB"), "b": (2, model)}
-    texts = {name: node(seed, extra="name").replace(", 50\n", f", {own}\n") for name, (seed, own) in names.items()}
-    write(tmp_path / "logs", **texts)
-    assert len(runs(tmp_path / "logs")) == count
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        *(node(2, range(100, 160)), node(2, range(130)), node(2, range(0, 60, 3)), node(2, extra="temperature.gpu")),
-        node(2, range(8, 68)),
-    ],
-    ids=["later", "longer", "coarser", "other columns", "seconds later"],
-)
-def test_what_is_no_second_node(tmp_path: Path, other: str) -> None:
-    write(tmp_path / "logs", a=node(1), b=other)
-    assert runs(tmp_path / "logs") == [["a"], ["b"]]
-
-
-def test_labels_and_copies_make_no_second_node(tmp_path: Path) -> None:
-    write(tmp_path / "logs", a=node(1), b=node(2))
-    (tmp_path / "logs" / "b.json").write_text('{"tags": {"job": "22"}}')
-    assert runs(tmp_path / "logs") == [["a"], ["b"]]
-    write(tmp_path / "copies", a=node(1), b=node(1, range(55)))
-    assert [device.id for device in read(tmp_path / "copies").run.gpus] == ["gpu:0", "gpu:1"]
-
-
-def test_what_adds_to_any_node_or_has_no_zone_is_a_run_of_its_own(tmp_path: Path) -> None:
-    write(tmp_path / "logs", n1=query(range(60)), n2=query(range(60), uuid="GPU-b"), copies=dmon(range(60)))
-    assert runs(tmp_path / "logs") == [["copies"], ["n1", "n2"]]
-    zones = tmp_path / "zones"
-    write(zones, a=query(range(60)), b=query(range(0, 60, 5)).replace(".000,", ".000Z,"))
-    assert runs(zones) == [["a"], ["b"]]
-    assert runs(zones, tz="UTC") == [["a", "b"]]
 
 
 def test_nodes_and_steps_that_are_named_stay_apart(tmp_path: Path, gpureport: Program) -> None:
@@ -403,15 +392,8 @@ def test_the_names_of_logs_never_matter(tmp_path_factory: pytest.TempPathFactory
     logs = (query(first), dmon(first), query(second), dmon(second), other)
     folder = tmp_path_factory.mktemp("logs")
     write(folder, ".log", **dict(zip(names, logs, strict=True)))
-    assert runs(folder) == sorted([sorted([names[0], names[1], names[4]]), sorted(names[2:4])])
-
-
-@pytest.mark.parametrize(("day", "zone", "sizes"), [(14, None, [1, 1]), (14, "UTC", [1, 2]), (15, "UTC", [1, 1])])
-def test_a_log_of_the_machine_that_names_a_zone(tmp_path: Path, day: int, zone: str | None, sizes: list[int]) -> None:
-    write(tmp_path, a=query(range(60)), b=query(range(1800, 1860)))
-    rows = (f" 5 0 0 21292 112652 3277128 0 0 29 75 77 55 43 4 53 0 0 2026-03-{day} 09:00:{s:02d}" for s in range(60))
-    (tmp_path / "host.txt").write_text(VMSTAT + "\n".join(rows) + "\n")
-    assert sorted(map(len, runs(tmp_path, tz=zone))) == sizes
+    groups = (names[0], names[1], names[4]), names[2:4]
+    assert runs(folder) == "; ".join(sorted(" ".join(sorted(each)) for each in groups))
 
 
 NAMES = {

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import gpureport
-from gpureport.errors import GpureportError
 from gpureport.testing import analyze
-from tests.importers.trackers.tracked import column, ids, recording, refused, rejected, times
+from tests.importers.trackers.tracked import describe, hold, ids, recording, refused, rejected
 from tests.support.program import Program
 
 SAMPLES = Path(__file__).parents[2] / "readers" / "pairs" / "accounting"
@@ -74,27 +73,27 @@ HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
 JOB = "1|01:00:00||gres/gpu=8|\n"
 
 
-def test_use_that_is_not_known_is_no_figure(tmp_path: Path) -> None:
-    for steps in (
+@pytest.mark.parametrize(
+    "steps",
+    [
         "",
         "1.extern|01:00:00|1|gres/gpu=8|gres/gpuutil=800\n",
         "1.0|01:00:00||gres/gpu=8|gres/gpuutil=99\n",
         "1.batch|01:00:00|1|gres/gpu=4|gres/gpuutil=396\n",
         "1.batch|01:00:00|1|gres/gpu=8|gres/gpumem=18446744073709551614,gres/gpuutil=18446744073709551614\n",
         "1.0|01:00:00|8|gres/gpu=8|gres/gpuutil=800\n",
-    ):
-        (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
-        with pytest.raises(GpureportError) as refused:
-            gpureport.read(tmp_path / "jobs.txt")
-        assert refused.value.code == "no_finished_run", steps
+    ],
+)
+def test_use_that_is_not_known_is_no_figure(tmp_path: Path, steps: str) -> None:
+    (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
+    assert refused(tmp_path / "jobs.txt").code == "no_finished_run"
 
 
 @pytest.mark.parametrize("row", ["", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"])
 def test_hostile_rows(tmp_path: Path, row: str) -> None:
     for head in (HEAD, "timestamp,project_name,run_id,duration,gpu_count,gpu_energy\n"):
         (tmp_path / "jobs.txt").write_bytes(f"{head}{row}\n{row.replace('|', ',')}\n".encode(errors="surrogatepass"))
-        with pytest.raises(GpureportError):
-            gpureport.read(tmp_path / "jobs.txt")
+        refused(tmp_path / "jobs.txt")
 
 
 _START = datetime(2026, 3, 14, 9, tzinfo=UTC)
@@ -145,22 +144,10 @@ def database(path: Path, *, earlier: bool = False, names: tuple[str, ...] = ("ba
 
 
 @pytest.mark.parametrize("earlier", [True, False])
-def test_a_run_has_its_devices_metrics_and_params(tmp_path: Path, *, earlier: bool) -> None:
-    found = recording(database(tmp_path / "p.db", earlier=earlier), runs="base")
-    assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
-    assert (found.run.gpus[0].memory_total_bytes, found.run.gpus[0].power_limit_watts) == (80 * 2**30, 400)
-    assert column(found, "gpu:0", "gpu_utilization_ratio")[2:5] == [0.5, None, 0.5]
-    assert {name: column(found, "gpu:1", name)[0] for name in ("gpu_power_watts", "gpu_sm_clock_hertz")} == {
-        "gpu_power_watts": 230,
-        "gpu_sm_clock_hertz": 1.41e9,
-    }
-    assert column(found, "gpu:1", "clock_event_sw_power_cap")[0] is True
-    assert column(found, "gpu:1", "extra_nvlink")[0] == "2"
-    assert column(found, "host", "cpu_busiest_core_ratio")[0] == 0.9
-    assert times(found, "gpu:0")[:2] == [int((_START + timedelta(seconds=late)).timestamp() * 1e6) for late in (0, 10)]
-    assert found.training.column("name").unique().to_pylist() == ["loss"]
-    assert (found.run.params, found.run.tags) == ((), ()) if earlier else ((("lr", "0.1"),), (("user", "ada"),))
-    assert recording(tmp_path / "p.db", runs="base", gpus=(1,)).run.gpus == found.run.gpus[1:]
+def test_a_run_has_its_devices_metrics_and_params(tmp_path: Path, *, earlier: bool, update_golden: bool) -> None:
+    source = database(tmp_path / "p.db", earlier=earlier)
+    found = [describe(source, runs="base"), describe(source, runs="base", gpus=(1,))]
+    hold(f"trackio/{'earlier' if earlier else 'now'}", found, update=update_golden)
 
 
 def test_runs_are_listed_selected_and_compared(gpureport: Program, tmp_path: Path) -> None:
@@ -175,29 +162,30 @@ def test_runs_are_listed_selected_and_compared(gpureport: Program, tmp_path: Pat
     assert refused(f"trackio:{tmp_path}/absent.db").code == "cannot_read"
 
 
-def test_what_is_no_json_of_trackio_is_counted(tmp_path: Path) -> None:
-    source = database(tmp_path / "p.db", earlier=True, names=("base",))
-    before = source.read_bytes()
-    assert rejected(recording(source)) == []
-    assert source.read_bytes() == before
-    with sqlite3.connect(source) as connection:
-        connection.execute("update system_metrics set metrics = '{' where rowid = 2")
-        connection.execute("update system_metrics set metrics = '[1]' where rowid = 3")
-        connection.execute("update system_metrics set timestamp = 'soon' where rowid = 4")
-        connection.execute("update metrics set step = 'x' where rowid = 5")
-    connection.close()
-    found = recording(source)
-    assert (rejected(found), len(found.rows_of("gpu:0"))) == ([("torn_line", 4)], 27)
-
-
-@pytest.mark.parametrize("config", ["'[1]'", "'{'", "x'ff'", "null", "5"])
-def test_a_config_that_is_no_object_or_cannot_be_read_is_none(tmp_path: Path, config: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "torn", "rows"),
+    [
+        ("update configs set config = '[1]'", 0, 30),
+        ("update configs set config = '{'", 0, 30),
+        ("update configs set config = x'ff'", 0, 30),
+        ("update configs set config = null", 0, 30),
+        ("update configs set config = 5", 0, 30),
+        ("update system_metrics set metrics = '{' where rowid = 2", 1, 29),
+        ("update system_metrics set metrics = '[1]' where rowid = 3", 1, 29),
+        ("update system_metrics set timestamp = 'soon' where rowid = 4", 1, 29),
+        ("update metrics set step = 'x' where rowid = 5", 1, 30),
+    ],
+)
+def test_what_is_broken_is_counted_or_left_out(tmp_path: Path, change: str, torn: int, rows: int) -> None:
     source = database(tmp_path / "p.db", names=("base",))
     with sqlite3.connect(source) as connection:
-        connection.execute(f"update configs set config = {config}")  # noqa: S608 - a constant
+        connection.execute(change)
     connection.close()
+    before = source.read_bytes()
     found = recording(source)
-    assert (found.run.params, found.run.tags, len(found.rows_of("gpu:0"))) == ((), (), 30)
+    assert (rejected(found), len(found.rows_of("gpu:0"))) == ([("torn_line", torn)] * torn, rows)
+    assert "configs" not in change or (found.run.params, found.run.tags) == ((), ())
+    assert source.read_bytes() == before
 
 
 def test_a_database_is_no_target(gpureport: Program, tmp_path: Path) -> None:

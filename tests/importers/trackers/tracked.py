@@ -11,6 +11,9 @@ import pytest
 import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording, find_note_code, find_reject_code
+from tests.readers import pairs
+
+EXPECTED = Path(__file__).with_name("expected")
 
 
 def state(root: Path) -> dict[str, tuple[str, int]]:
@@ -46,6 +49,23 @@ def refused(source: str | Path, **options: Any) -> GpureportError:
         readable(source, **options)
     assert "\n" not in str(caught.value)
     return caught.value
+
+
+def describe(source: str | Path, **options: Any) -> list[dict[str, Any]] | str:
+    """Return what is read of the runs of a source, as in a pair of files; the code where nothing is."""
+    try:
+        found, warned = readable(source, **options)
+    except GpureportError as error:
+        return error.code
+    assert "hunter2" not in str([each.run for each in found])
+    assert not warned
+    lengths = (f"{(each.run.ended - each.run.started) / 1e6:g} s" for each in found)
+    heads = [{"name": each.run.name, "length": length} for each, length in zip(found, lengths, strict=True)]
+    return [head | pairs.describe_recording(each) for head, each in zip(heads, found, strict=True)]
+
+
+def hold(name: str, described: object, *, update: bool) -> None:
+    pairs.hold(EXPECTED / f"{name}.json", described, update=update)
 
 
 def codes(found: Recording) -> set[str]:

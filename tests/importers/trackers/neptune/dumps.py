@@ -6,6 +6,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -95,6 +96,12 @@ def run(
     for path, values in (series or {}).items():
         rows += points(path, values)
     return [{"project_id": PROJECT, "run_id": run_id, **row} for row in rows]
+
+
+def local(rows: list[Row], zone: str) -> list[Row]:
+    """Return rows whose times are those of a clock on the wall, as an exporter wrote them that took it for UTC."""
+    times = (row.get("timestamp") and row["timestamp"].astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) for row in rows)
+    return [row | ({"timestamp": time} if time else {}) for row, time in zip(rows, times, strict=True)]
 
 
 def name(text: str) -> str:

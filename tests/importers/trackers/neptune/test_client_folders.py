@@ -1,6 +1,5 @@
 """Folders of Neptune's client up to 1.x and databases of neptune-scale, and which of their runs are meant."""
 
-import json
 import shutil
 import sqlite3
 from contextlib import suppress
@@ -13,36 +12,13 @@ from pyarrow import parquet
 
 from gpureport.errors import SourceError
 from tests.importers.trackers.neptune import databases, dumps, folders
-from tests.importers.trackers.neptune.schedule import GIB, START, TICK, Schedule, loss, square
-from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, rejected, state, times
+from tests.importers.trackers.neptune.schedule import START, TICK, Schedule, loss, square
+from tests.importers.trackers.tracked import codes, column, ids, recording, recordings, refused, state
 from tests.support.program import Program
 
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
 PERCENT = st.sampled_from([0.0, 0.0, 1.0, 35.0, 97.0, 100.0])
-
-
-def test_the_schedule_comes_back(tmp_path: Path) -> None:
-    found = recording(folders.write(tmp_path, folders.operations(RUN)))
-    assert times(found, "gpu:0") == RUN.ticks
-    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in LOAD]
-    assert column(found, "gpu:0", "imputed") == [value == 0 for value in LOAD]
-    gpu = found.run.gpus[1]
-    assert (gpu.memory_total_bytes, gpu.power_limit_watts) == (24 * GIB, 300.0)
-    assert "memory_of_largest" in codes(found)
-    assert (found.run.name, found.run.tags) == ("baseline", (("sample", "true"), ("node", "node-a")))
-    assert dict(found.run.params) == {"parameters/batch_size": "64"}
-
-
-def test_limits_of_0_and_memory_that_a_person_knows(tmp_path: Path) -> None:
-    given = folders.operations(RUN)
-    for each in given:
-        if each["type"] == "ConfigFloatSeries" and "gpu_power" in each["path"][-1]:
-            each["max"] = 0
-    folders.write(tmp_path, given)
-    assert recording(tmp_path).run.gpus[0].power_limit_watts is None
-    found = recording(folders.write(tmp_path / "known", folders.operations(RUN)), gpu_memory_total=80 * GIB)
-    assert found.run.gpus[0].memory_total_bytes == 80 * GIB
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -80,37 +56,6 @@ def test_a_folder_is_only_read(gpureport: Program, tmp_path: Path) -> None:
     assert state(tmp_path) == before
 
 
-def test_logs_cut_damaged_or_uploaded_in_part_keep_their_other_lines(tmp_path: Path) -> None:
-    given = folders.operations(RUN)
-    place = folders.write(tmp_path, given, mode="async", put=len(given) + 14)
-    log = place / "data-1.log"
-    log.write_bytes(log.read_bytes()[:-30])
-    found = recording(tmp_path)
-    assert rejected(found) == [("cut_last_line", 1)]
-    assert found.run.quality.rejected[0].first_line == len(given)
-    assert "operations_lost" in codes(found)
-    place = folders.write(tmp_path / "torn", folders.operations(RUN))
-    lines = (place / "data-1.log").read_text().splitlines()
-    lines[5] = lines[5][:20]
-    (place / "data-1.log").write_text("\n".join(lines))
-    found = recording(tmp_path / "torn")
-    assert (rejected(found), found.run.quality.rejected[0].first_line) == ([("torn_line", 1)], 6)
-    given = folders.operations(RUN)
-    place = folders.write(tmp_path / "uploaded", given[:60], mode="async", first=1201, put=1200 + len(given))
-    rest = [json.dumps({"obj": each, "version": number, "at": 1.0}) for number, each in enumerate(given[60:], 1261)]
-    (place / "data-1261.log").write_text("\n".join(rest))
-    found = recording(tmp_path / "uploaded")
-    assert "operations_uploaded" in codes(found)
-    assert len(found.rows_of("gpu:0")) == 20
-
-
-def test_other_containers_are_no_runs(tmp_path: Path) -> None:
-    folders.write(tmp_path, folders.operations(RUN))
-    folders.write(tmp_path, folders.operations(RUN), container="model", run="M-1")
-    folders.write(tmp_path, folders.operations(RUN), container="project", run="P-1", about={})
-    assert ids(tmp_path) == [folders.RUN]
-
-
 @pytest.mark.parametrize("shape", ["offline/{run}", "offline/run__{run}"])
 def test_older_shapes(tmp_path: Path, shape: str) -> None:
     place = folders.write(tmp_path / "new", folders.operations(RUN), about={})
@@ -122,89 +67,7 @@ def test_older_shapes(tmp_path: Path, shape: str) -> None:
         assert len(recording(source).rows_of("gpu:0")) == 20
 
 
-def test_processes_of_one_run_and_stages_recorded_as_runs(tmp_path: Path) -> None:
-    other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/validation", start=START + 30 * TICK)
-    folders.write(tmp_path, folders.operations(RUN), mode="async")
-    place = folders.write(tmp_path / "x", folders.operations(other), mode="async")
-    place.rename(tmp_path / "async" / f"run__{folders.RUN}__1405__zzzzzzzz")
-    found = recording(tmp_path)
-    assert [stage.name for stage in found.run.stages] == ["training", "validation"]
-    assert len(found.rows_of("gpu:0")) == 25
-    other = Schedule(utilization=[[80.0] * 5], namespace="monitoring/preprocessing", start=START - 9 * TICK)
-    folders.write(tmp_path / "stages", folders.operations(RUN))
-    folders.write(tmp_path / "stages", folders.operations(other), run="aaaaaaaa-eb52-4187-b43c-3cb0bae4f42f")
-    assert len(recordings(tmp_path / "stages")) == 2
-    found = recording(tmp_path / "stages", group="pipeline")
-    assert found.run.name == "pipeline"
-    assert [stage.name for stage in found.run.stages] == ["preprocessing", "training"]
-    assert len(found.rows_of("gpu:0")) == 25
-    assert found.run.id not in {each.run.id for each in recordings(tmp_path / "stages")}
-
-
-def test_operations_that_take_back(tmp_path: Path) -> None:
-    given = [
-        *folders.floats("loss", loss(START, 3)),
-        folders.operation("ClearFloatLog", "loss"),
-        *folders.floats("loss", [(START, float("nan")), (START + TICK, 0.5)]),
-        *folders.operations(RUN),
-        folders.operation("AssignFloat", "params/lr", value=0.1),
-        folders.operation("DeleteAttribute", "params/lr"),
-        folders.operation("RemoveStrings", "sys/tags", values=["sample"]),
-        folders.operation("AssignDatetime", "when", value=START // 1000),
-    ]
-    found = recording(folders.write(tmp_path, given))
-    assert found.training.column("value").to_pylist() == [None, 0.5]
-    assert (dict(found.run.params), found.run.tags) == ({"parameters/batch_size": "64"}, (("node", "node-a"),))
-
-
-def test_monitoring_that_ended_early_values_twice_and_a_gauge_without_memory(tmp_path: Path) -> None:
-    late = folders.floats("loss", [(START + 60 * TICK, 0.1)])
-    folders.write(tmp_path / "late", [*folders.operations(RUN), *late])
-    found = recording(tmp_path / "late")
-    assert found.run.ended == RUN.ticks[-1]
-    assert "monitoring_ended" in codes(found)
-    path = "monitoring/training/gpu_1"
-    folders.write(tmp_path / "twice", [*folders.operations(RUN), *folders.floats(path, [(RUN.ticks[3], 44.0)])])
-    found = recording(tmp_path / "twice")
-    assert rejected(found) == [("another_value_at_the_same_time", 1)]
-    assert column(found, "gpu:1", "gpu_utilization_ratio")[3:4] == [0.44]
-    kept = [each for each in folders.operations(RUN) if "gpu_memory" not in each["path"][-1]]
-    found = recording(folders.write(tmp_path / "bare", kept))
-    assert found.run.quality.imputed_points == 0
-    assert "zeros_missing" in codes(found)
-
-
 VALUES = [97.0, 0.0, 0.0, 50.0, 97.0, 0.0]
-
-
-def test_the_recipe_is_read(tmp_path: Path) -> None:
-    databases.write(tmp_path, databases.recipe(VALUES))
-    found = recording(tmp_path)
-    assert column(found, "gpu:0", "gpu_utilization_ratio") == [value / 100 for value in VALUES]
-    assert found.run.quality.imputed_points == 0
-    assert column(found, "gpu:0", "gpu_memory_used_bytes") == [databases.MEMORY] * 6
-    assert column(found, "gpu:0", "gpu_power_watts") == [250.0] * 6
-    assert column(found, "gpu:0", "gpu_temperature_celsius") == [62.0] * 6
-    assert column(found, "host", "cpu_utilization_ratio") == [None, *[0.8] * 5]
-    assert column(found, "host", "host_memory_used_bytes") == [5 * GIB] * 6
-    assert column(found, "host", "host_memory_used_ratio") == [0.2] * 6
-    assert column(found, "host", "host_network_receive_bytes_per_second") == [None, *[2 * 2**20] * 5]
-    gpu = found.run.gpus[0]
-    assert (gpu.model, gpu.memory_total_bytes) == ("NVIDIA X", 16 * GIB)
-    assert (found.run.name, found.run.stages, found.run.interval) == ("exp-a", (), 5.0)
-    assert dict(found.run.params) == {"params/amp": "true", "params/layers": "12", "params/lr": "0.1"}
-    assert found.training.column("step").to_pylist() == [None] * 6
-    assert found.run.quality.noise == 6
-
-
-def test_a_namespace_of_one_s_own_and_a_sample_that_failed(tmp_path: Path) -> None:
-    databases.write(tmp_path / "own", databases.recipe(VALUES, space="training"))
-    assert [stage.name for stage in recording(tmp_path / "own").run.stages] == ["training"]
-    messages = databases.recipe(VALUES)
-    power = {"runtime/monitoring/gpu/0/power_usage_watts": 100.0}
-    messages.append(databases.snapshot(START + 30_000_000, step=6, append=power))
-    databases.write(tmp_path / "failed", messages)
-    assert column(recording(tmp_path / "failed"), "gpu:0", "gpu_utilization_ratio")[-1] is None
 
 
 @pytest.mark.parametrize("open_log", [False, True])
