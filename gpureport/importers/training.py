@@ -346,7 +346,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
         if bar := _BAR.match(line):
             if _name_bar(bar) == loop:
                 at = round(float(bar["done"]) * _PREFIXES[bar["scale"]])
-                passed = _parse_length(bar["spent"]) or 0
+                passed = round(_parse_length(bar["spent"]) or 0)
                 if at < done:
                     steps, before = steps + done, before + spent
                     account.note(_ADDED)
