@@ -1,9 +1,9 @@
-"""Measure how the cost of commands grows with GPUs, hours, gaps, runs and nights, and write the table of it.
+"""Measure how the cost of commands grows with GPUs, hours, gaps, runs and nights, and write a table of it.
 
 `python .ci/growth.py [--only WORDS] [--update]` prints the table; `--update` writes it into
-docs/explanation/performance.md. Each point is one command in a process of its own: seconds of processors less those
-of `gpureport --version`, and memory at its peak. The exponent is the slope of the logarithm of time over that of size,
-from the first point to the last. It takes about half an hour.
+docs/explanation/performance.md. Each point is one command in its own process: processor seconds minus those of
+`gpureport --version`, and peak memory. The exponent is the slope of log(time) over log(size), from the first point to
+the last. It takes about half an hour.
 """
 
 import argparse
@@ -23,13 +23,13 @@ _PAGE = ROOT / "docs/explanation/performance.md"
 _TABLE = re.compile(r"(?<=<!-- growth: begin -->\n).*(?=<!-- growth: end -->)", re.DOTALL)
 _HEAD = "| Command | Size | Processor time, s | Exponent | Peak memory, MiB |\n|---|---|---|---|---|\n"
 _LEAST = 0.02
-"""Seconds below which a difference of two processes means nothing."""
+"""Seconds below which a difference between two processes means nothing."""
 _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """A command on inputs of growing size; `prepare` makes the input in the folder and returns the command's words."""
+    """A command on inputs of growing size; `prepare` writes the input to the folder and returns the command's words."""
 
     title: str
     unit: str
@@ -135,7 +135,7 @@ def _measure_size(growth: Growth, size: int) -> Cost:
 
 
 def _measure_growth(growth: Growth, start: float) -> str:
-    """Return the row of a command."""
+    """Return the table row of a command."""
     costs = [_measure_size(growth, size) for size in growth.sizes]
     seconds = [max(each.cpu - start, _LEAST) for each in costs]
     exponent = math.log(seconds[-1] / seconds[0]) / math.log(growth.sizes[-1] / growth.sizes[0])
@@ -145,10 +145,10 @@ def _measure_growth(growth: Growth, start: float) -> str:
 
 
 def main() -> None:
-    """Print the table, and write it into the page where that is asked for."""
+    """Print the table, and write it into the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--update", action="store_true")
-    parser.add_argument("--only", default="", help="part of the titles that are measured")
+    parser.add_argument("--only", default="", help="measure only titles that contain this")
     given = parser.parse_args()
     start = min(_run(["--version"], ROOT).cpu for _ in range(3))
     rows = []

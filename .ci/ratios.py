@@ -1,9 +1,9 @@
-"""Print ratios of cost: `ingest` beside polars, and this checkout beside an older one, in turn within one run.
+"""Print cost ratios: `ingest` against polars, and this checkout against an older one, measured alternately.
 
     python .ci/ratios.py [--size 200MB ...] [--rounds 5]
     python .ci/ratios.py --old CHECKOUT [--rounds 5] [--only WORDS]
 
-Each figure is the median over the rounds. Times on the clock hold only where nothing else runs.
+Each figure is the median over the rounds. Wall-clock times are valid only if nothing else runs.
 """
 
 import argparse
@@ -34,7 +34,7 @@ table.select(
 
 
 def _commands(folder: Path) -> dict[str, Callable[[], list[str]]]:
-    """Return what is compared between two checkouts: a name, and what makes its input and returns its words."""
+    """Return the commands to compare: a name, and a function that writes the input and returns the words."""
 
     def log(name: str, job: Job, size: int | None = None) -> str:
         return str(write_log(folder / name, job, size))
@@ -68,7 +68,7 @@ def _typical(costs: list[Cost]) -> Cost:
 
 
 def _in_turn(words: dict[str, list[str]], trees: dict[str, Path], rounds: int) -> dict[str, Cost]:
-    """Return the typical cost of each candidate; they take turns, each in a folder of its own."""
+    """Return the typical cost of each candidate; they take turns, each in its own folder."""
     costs: dict[str, list[Cost]] = {name: [] for name in words}
     for _ in range(rounds):
         for name, each in words.items():

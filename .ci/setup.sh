@@ -1,14 +1,14 @@
-# What the scripts in this folder share; each sources it from the root of the checkout.
+# Shared by the scripts in this folder, which source it from the root of the checkout.
 
 say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
-# logs and stores of others are no part of the project: these variables say where a machine has them
+# other people's logs and stores are not part of the project; these variables say where a machine has them
 say_genuine_logs() {
     say "genuine logs: ${GPUREPORT_CORPUS:-none, their tests are skipped}"
     say "genuine stores: ${GPUREPORT_TRACKERS:-none, their tests are skipped}"
 }
 
-# what tests need that pip does not bring
+# programs that tests need and pip cannot install
 install_programs() {
     local missing=() root=()
     command -v chromium >/dev/null || missing+=(chromium)
@@ -24,7 +24,7 @@ install_programs() {
         apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# a server of S3 and its client, apart from the tools of a virtual environment: they bring thirty packages of their own
+# an S3 server and its client, in a separate environment, because they install thirty packages
 install_bucket() {
     python3 -m venv "$1/s3" && "$1/s3/bin/pip" install 'moto[server]' awscli
     mkdir -p "$1/programs"
@@ -32,7 +32,7 @@ install_bucket() {
     export PATH="$PWD/$1/programs:$PATH"
 }
 
-# copies the files to a folder, without what git ignores, so that the checkout stays as it is and nothing else can help
+# copies the files to a folder, without those that git ignores
 copy_tree() {
     mkdir -p "$1"
     git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$1"
@@ -40,5 +40,5 @@ copy_tree() {
 }
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1
-# the tree is a copy: what tests start is compiled once, as on a user's machine
+# let Python write bytecode, as on a user's machine: the tree is only a copy
 unset PYTHONDONTWRITEBYTECODE

@@ -1,4 +1,4 @@
-"""What ratios.py and growth.py measure on: logs of any size, and the cost of a process."""
+"""Workloads for ratios.py and growth.py: logs of any size, and the cost of a process."""
 
 import json
 import os
@@ -25,13 +25,13 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 def size_of(text: str) -> int:
-    """Return the bytes that a text such as `200MB` means."""
+    """Return the number of bytes in a text such as `200MB`."""
     return round(float(text[:-2]) * _UNITS[text[-2:].upper()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A training job that pauses: all its GPUs work but for `pause` seconds out of every `gap_every`."""
+    """A training job whose GPUs all pause for `pause` seconds out of every `gap_every`."""
 
     gpus: int = 8
     seconds: float = 3600.0
@@ -42,12 +42,12 @@ class Job:
 
     @property
     def ticks(self) -> int:
-        """How many samples each GPU has."""
+        """The number of samples per GPU."""
         return int(self.seconds / self.interval)
 
 
 def write_log(path: Path, job: Job, size: int | None = None) -> Path:
-    """Write the log of a job, or as many of its first rows as fit into `size` bytes; the same job is the same log."""
+    """Write the log of a job, or as many first rows as fit into `size` bytes; the same job gives the same log."""
     per_block = max(_BLOCK_ROWS // job.gpus, 1)
     left = size
     with path.open("wb") as file:
@@ -92,7 +92,7 @@ def _block(job: Job, first: int, ticks: int) -> bytes:
 
 
 def _texts(codes: Any, unit: str, chance: np.random.Generator | None = None, digits: int = 0) -> Any:
-    """Return a cell per row, each value with its unit; now and then one without a value."""
+    """Return a cell per row, each value with its unit; a few cells have no value."""
     values, places = np.unique(codes, return_inverse=True)
     texts = [f"{value / 10**digits:.{digits}f}{unit}" for value in values.tolist()] + ["[N/A]"]
     where = places.ravel()
@@ -114,7 +114,7 @@ os._exit(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a process took: seconds of processors, seconds on the clock, and bytes of memory at its peak."""
+    """The cost of a process: processor seconds, wall-clock seconds, and bytes of peak memory."""
 
     cpu: float
     wall: float
@@ -122,9 +122,9 @@ class Cost:
 
 
 def measure(words: Sequence[str], folder: Path, environment: Mapping[str, str] = os.environ) -> Cost:
-    """Run a command to its end and return its cost; what it prints is dropped.
+    """Run a command to its end and return its cost, without its output.
 
-    A small process starts it, because the system counts what its parent holds as memory of a child.
+    A small process starts it, because the system counts the parent's memory as the child's.
     """
     meter = [sys.executable, "-S", "-c", _METER, *words]
     done = subprocess.run(meter, cwd=folder, env=dict(environment), stdout=subprocess.PIPE, check=True)

@@ -1,7 +1,7 @@
-"""Reads the GPU logs a training run left behind and says where the GPU time went, and why.
+"""Reads the GPU logs that a training run left behind and says where the GPU time went, and why.
 
-The command line is `gpureport`. From Python, `read` returns recordings, `analyze` says what can be said of one,
-`compare` sets several side by side, and `report` writes what either found.
+The command line is `gpureport`. From Python, `read` returns recordings, `analyze` finds out how one used its GPUs,
+`compare` compares several, and `report` writes the result of either.
 """
 
 import sys
@@ -17,7 +17,7 @@ __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "com
 
 
 class _Package(ModuleType):
-    """The package, whose function `report` stays when the package of the same name is imported."""
+    """The package; its function `report` is not replaced when the subpackage of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "report":
@@ -28,7 +28,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API when it is used: it needs NumPy and pyarrow, which `import gpureport` must not load."""
+    """Load the API on first use: it needs NumPy and pyarrow, which `import gpureport` must not load."""
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

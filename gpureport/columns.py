@@ -1,7 +1,7 @@
-"""Arrow columns to NumPy arrays and back. Null becomes NaN on the way out of numbers, and null again on the way in.
+"""Converts Arrow columns to NumPy arrays and back; null numbers become NaN and NaN becomes null.
 
-pyarrow's own ways to NumPy, and from it or a list, import pandas wherever it is installed, which costs more than
-reading a log does; DLPack and buffers do not.
+pyarrow's own conversions to and from NumPy, and from lists, import pandas if it is installed, which takes longer than
+reading a log. DLPack and buffers avoid that.
 """
 
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ _Column: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
 
 def _stored(column: _Column) -> npt.NDArray[Any]:
-    """Return the stored values of a primitive column; what lies under a null is undefined."""
+    """Return the stored values of a primitive column; the value at a null is undefined."""
     if column.null_count == len(column):
         return np.zeros(len(column))
     array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -34,7 +34,7 @@ def valid(column: _Column) -> BoolArray:
 
 
 def floats(column: _Column) -> FloatArray:
-    """Return numbers as float64, NaN if null; of one value alone an array as by `repeat_value`."""
+    """Return numbers as float64, NaN if null; a constant column gives an array as from `repeat_value`."""
     values, length, nulls = _stored(column), len(column), column.null_count
     if nulls == length:
         return repeat_value(np.nan, length)
@@ -45,7 +45,7 @@ def floats(column: _Column) -> FloatArray:
 
 
 def integers(column: _Column, null: int = 0) -> IntArray:
-    """Return an integer or timestamp column as int64, `null` where it is null."""
+    """Return an integer or timestamp column as int64, with `null` in place of nulls."""
     values = _stored(column).astype(np.int64)
     return np.where(valid(column), values, null) if column.null_count else values
 
@@ -55,12 +55,12 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, lowest first, without negative ones (null)."""
+    """Return the codes that occur, lowest first; negative ones, which mean null, are left out."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 
 def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
-    """Return an array of one value that takes no memory and cannot be written to."""
+    """Return a read-only array of one value, which takes no memory."""
     return np.broadcast_to(np.asarray(value), length)
 
 

@@ -1,4 +1,4 @@
-"""What became of every line that was read: the account each recording carries.
+"""The account of every line that was read, which each recording carries.
 
 Times are integer microseconds since 1970-01-01, on the time base of the recording.
 """
@@ -13,7 +13,7 @@ from gpureport.redaction import redact_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedLine:
-    """A line that was rejected, by its number from 1, without secrets and shortened."""
+    """A rejected line: its number, counted from 1, and its text, shortened and without secrets."""
 
     line: int
     text: str
@@ -21,7 +21,7 @@ class RejectedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """Lines that could not be used, by reason, with the number of the first, if known, and a few examples."""
+    """Lines rejected for one reason, with the number of the first, if known, and a few examples."""
 
     reason: str
     rows: int
@@ -35,7 +35,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentCells:
-    """Cells of a column that hold no value, by the reason the log gives (`N/A`, `Unknown Error`, `empty`)."""
+    """Cells in a column without a value, by the reason that the log gives (`N/A`, `Unknown Error`, `empty`)."""
 
     column: str
     reason: str
@@ -44,22 +44,22 @@ class AbsentCells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogGap:
-    """A stretch without samples of one device, far longer than the sampling interval, in microseconds."""
+    """A time without samples from one device, far longer than the sampling interval, in microseconds."""
 
     device: str
     start: int
     end: int
 
 
-CLOCK_SET_BACK = "clock set back"  # cause of a step of one log that goes on, whose later stamps are moved
+CLOCK_SET_BACK = "clock set back"  # cause of a step within one continuing log, whose later stamps are shifted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A backward step of a device's stamps, why it is there, and the shift that later stamps got for it.
+    """A backward step in a device's time stamps, its cause, and the shift that corrects later stamps.
 
-    The cause is `daylight saving` at the end of summer time, `clock set back` where one log goes on, `log restarted`
-    where another recording begins, which keeps its stamps. `at` is the time of the first row after it.
+    The cause is `daylight saving` at the end of summer time, `clock set back` if one log continues, or `log restarted`
+    if another recording begins, whose stamps are not shifted. `at` is the time of the first row after the step.
     """
 
     device: str
@@ -71,9 +71,9 @@ class ClockStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEvent:
-    """Something the log says happened: a message of the driver between rows, or a GPU that answered no more.
+    """An event in the log: a driver message between rows, or a GPU that stopped responding.
 
-    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`, `at` the time of the row beside it.
+    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`; `at` is the time of a neighbouring row.
     """
 
     kind: str
@@ -85,12 +85,12 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """What became of every line that was read: lines = rows kept + rejected + headers + noise + events + continued.
+    """The account of every line that was read: lines = rows kept + rejected + headers + noise + events + continued.
 
-    A line with several rows counts once a row; `continued` ones say more of a row that is counted already. `duplicates`
-    have the device and stamp of the row before. `synthetic_time` was counted from `--interval`, `imputed_points` are
-    values that the recorder is known to drop. `coverage_ratio` is the share of the time of all GPUs that is not in a
-    gap. What is `unfinished` has no end: it is recorded still, or the recorder was killed.
+    A line with several rows counts once per row; a `continued` line adds to a row that was counted before. `duplicates`
+    repeat the device and stamp of the previous row. `synthetic_time` means that times were counted from `--interval`,
+    and `imputed_points` are values that the recorder is known to drop. `coverage_ratio` is the share of all GPUs' time
+    that is not in a gap. An `unfinished` recording is still being written, or its recorder was killed.
     """
 
     lines: int = 0
@@ -128,16 +128,16 @@ GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 
 
 def gap_seconds(interval: float) -> float:
-    """Return the distance between two samples above which the time between them is a gap of the log.
+    """Return the distance between two samples, in seconds, above which the time between them is a gap in the log.
 
-    Jitter of up to 2.6 intervals is normal in genuine logs; below 2 s of interval a collector's hiccup of some seconds
-    is too (pragmatic, measured on public logs).
+    Jitter of up to 2.6 intervals is normal in genuine logs; at intervals below 2 s, so are collector delays of a few
+    seconds (pragmatic, measured on public logs).
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 
 
 def merge_quality(accounts: Sequence[Quality]) -> Quality:
-    """Return the account of several sources together; coverage and restored points are those of the first."""
+    """Return the joint account of several sources, with the coverage and imputed points of the first."""
     merged: dict[str, Any] = {}
     for each in fields(Quality):
         values = [getattr(quality, each.name) for quality in accounts]

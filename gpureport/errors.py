@@ -1,4 +1,4 @@
-"""What can go wrong, one class a cause; every message says where, what, and what to do."""
+"""Errors, one class per cause; every message says where, what, and what to do."""
 
 import copyreg
 import errno
@@ -8,40 +8,40 @@ from pathlib import Path
 from gpureport.redaction import redact_start, redact_text
 from gpureport.regular_files import name_by_url
 
-_LONGEST = 300  # characters of an exception's own text that are shown
-_MOST = 4000  # characters of each part of an error, which repeats what a person gave, however long
+_LONGEST = 300  # most characters shown from an exception's own text
+_MOST = 4000  # most characters of each part of an error, since it may repeat long user input
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
-"""What is wrong, and what to do about it, and its code: an error is made of them where the caller knows the place."""
+"""What is wrong, what to do about it, and the code; a caller that knows the place makes an error from them."""
 _NO_THREAD = "can't start new thread"
-"""What Python says where the system refuses one, for lack of memory or by a limit."""
+"""Python's message if the system refuses a thread, because of memory or a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
-"""What the system says where a library does not fit into memory."""
+"""The system's message if a library does not fit into memory."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
 def describe_shortage(error: Exception) -> Problem | None:
     if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_SPACE.search(str(error))):
-        return "there is not enough memory for it", "give less at a time, such as --from and --to, or more memory"
+        return "there is not enough memory for it", "read less at a time (--from and --to), or use more memory"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
         return "the system cannot start another thread", "give it more memory, or allow more processes (ulimit -u)"
     return None
 
 
 class GpureportError(Exception):
-    """A failure a person can act on, printed as one line without a traceback.
+    """A failure that users can act on, printed as one line without a traceback.
 
     Args:
         where: the file, folder, key or run concerned; printed first unless `what` names it in quotes.
         what: what is wrong with it.
         hint: what to do about it.
-        code: what is wrong in one word of snake_case, which stays when the sentence changes: `no_such_file`.
+        code: a stable snake_case name of what is wrong, such as `no_such_file`.
     """
 
     def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
-        """Keep the parts; joined, without the code, they are the text. Copies go by their URLs."""
+        """Join all parts but the code into the message; temporary copies are named by their URLs."""
         texts = (redact_text(name_by_url(text)) for text in (where, what, hint))
         middle = _MOST // 2
         where, what, hint = (text if len(text) <= _MOST else f"{text[:middle]} … {text[-middle:]}" for text in texts)
@@ -49,15 +49,15 @@ class GpureportError(Exception):
         self.where, self.what, self.hint, self.code = where, what, hint, code
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let an error go to another process, with its parts beside its text."""
+        """Support pickling for other processes, with the parts as well as the message."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # the stubs lack it
 
 
 class SourceError(GpureportError):
-    """A source is missing, cannot be read, or holds nothing this tool can use.
+    """A source is missing, cannot be read, or holds nothing that this tool can use.
 
     Args:
-        aside: lines a person can save and use, printed to standard output; empty when there are none.
+        aside: lines that the user can save and use, printed to standard output; may be empty.
     """
 
     def __init__(self, where: str, what: str, hint: str, aside: str = "", *, code: str = "") -> None:
@@ -69,7 +69,7 @@ class SourceError(GpureportError):
 
 
 class PlaceError(GpureportError):
-    """A bucket cannot be reached, or refuses."""
+    """A bucket cannot be reached, or refuses access."""
 
 
 class StoreError(GpureportError):
@@ -77,11 +77,11 @@ class StoreError(GpureportError):
 
 
 class UnknownRunError(StoreError):
-    """The store holds no run of a name."""
+    """The store holds no run with a given name."""
 
 
 class DamagedRunError(StoreError):
-    """What is stored of a run is not what was written; reading its log again mends it."""
+    """A stored run is not as it was written; ingesting its log again repairs it."""
 
 
 class SettingsError(GpureportError):
@@ -93,7 +93,7 @@ class RenderError(GpureportError):
 
 
 class InternalError(GpureportError):
-    """A fault of gpureport itself: the log, the run or the command it failed on, and what nobody expected."""
+    """A bug in gpureport: the log, run or command on which it failed, and the unexpected error."""
 
     def __init__(self, where: str, error: Exception) -> None:
         import traceback
@@ -108,7 +108,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return why the system does not let a file be read now, which lies behind an error; None where it is missing."""
+    """Return the system error that caused an error because a file cannot be read now; None if there is none."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__

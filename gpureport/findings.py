@@ -1,7 +1,7 @@
-"""What an analysis finds: findings with their evidence, what could not be judged, and what became of each kind.
+"""The results of an analysis: findings with their evidence, what could not be judged, and the outcome of each kind.
 
 Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`). A reason code
-is the reason in one word of snake_case, which stays when the sentence changes.
+is a stable snake_case name for a reason.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from gpureport.redaction import redact_text
 
 
 class Severity(StrEnum):
-    """How much a finding matters, mildest first."""
+    """How much a finding matters, the mildest first."""
 
     INFO = "info"
     WARNING = "warning"
@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure a finding is: high rests on a direct column, low on coarse or tabulated values."""
+    """How certain a finding is: `high` if a column shows it directly, `low` if coarse or tabulated values do."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -38,7 +38,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A limit in a base unit, or in `rows` or `cores`, which are counted, with where it comes from in words."""
+    """A limit in a base unit, or in the counts `rows` or `cores`, with its origin in words."""
 
     value: float
     unit: str
@@ -48,7 +48,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """A half-open stretch of time [start, end) in microseconds."""
+    """A half-open time interval [start, end) in microseconds."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One measured value set against the limit that made it count, or alone where it is only context.
+    """One measured value with the limit that made it count, or without one if it is only context.
 
     The metric is a column, or a quantity in words (`duration`); the statistic says how the series was reduced.
     """
@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def meets_limit(self) -> bool:
-        """Whether the value meets the limit by its relation; True without a limit."""
+        """Whether the value satisfies the limit's relation; True without a limit."""
         if self.threshold is None:
             return True
         return self.relation in _RELATIONS and _RELATIONS[self.relation](self.observed, self.threshold.value)
@@ -88,7 +88,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedStep:
-    """A step of the advice catalogue that fits a finding, with preconditions that are unknown, and how far to go."""
+    """A step in the advice catalogue that fits a finding, with unknown preconditions and a suggested size."""
 
     name: str
     unknown: tuple[str, ...] = ()
@@ -97,11 +97,11 @@ class AdvisedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One way GPU time was lost or a fact about the run that matters.
+    """One way in which GPU time was lost, or a fact about the run that matters.
 
-    No devices are the whole job, no intervals the whole run. GPU time was lost at most; None where it cannot be put so.
-    The `root` is the fingerprint of the finding it follows from, whose lost time holds its own on the same devices, and
-    `consequences` are those that follow from it. It rests on so many `samples`.
+    Without devices it concerns the whole job, without intervals the whole run. `lost_gpu_seconds` is the most that was
+    lost, or None if unknown. `root` is the fingerprint of the finding that caused it, whose lost time includes its own
+    on the same devices; `consequences` follow from it. `samples` is the number of samples behind it.
     """
 
     kind: str
@@ -128,14 +128,14 @@ class Finding:
 
 
 Amount = tuple[float, str]
-"""An amount that a sentence names: in a base unit, or a count, and in words."""
+"""An amount in a sentence: the number in a base unit or as a count, and its words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
-    """A kind that could not be judged on a device or the whole run, why, and what to record so that it can.
+    """A kind that could not be judged on a device or the whole run, the reason, and what to record.
 
-    The reason is a sentence, or a template with amounts; `needed_seconds` is stated where the recording is too short.
+    The reason is a sentence, or a template with amounts; `needed_seconds` is set if the recording is too short.
     """
 
     kind: str
@@ -154,7 +154,7 @@ class NotJudged:
 
 
 class Outcome(StrEnum):
-    """The outcome of looking for a kind in a run; suspected is what was found with low confidence only."""
+    """The outcome of looking for a kind in a run; a kind is suspected if it was found with low confidence only."""
 
     FOUND = "found"
     SUSPECTED = "suspected"
@@ -164,7 +164,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What became of one kind on one group of devices, by its ids and in words (`4 x NVIDIA L4`)."""
+    """The outcome for one kind on one group of devices, given as ids and in words (`4 x NVIDIA L4`)."""
 
     kind: str
     group: str
@@ -175,7 +175,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Why it could not be judged, with device ids; empty when it could."""
+        """Why it could not be judged, with device ids; otherwise empty."""
         return self.reason_with(str)
 
     @property
@@ -187,7 +187,7 @@ class Answer:
         return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
 
     def reason_with(self, name: Callable[[str], str]) -> str:
-        """Return each reason once, with the devices it holds for by `name` where these are not all."""
+        """Return each reason once, with the names of its devices unless it holds for all."""
         holders: dict[str, list[str | None]] = {}
         for entry in self.missing:
             holders.setdefault(entry.reason, []).append(entry.device)
@@ -204,7 +204,7 @@ class Practice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecklistEntry:
-    """One question of the practice, answered for a run, with what to record where it cannot be judged."""
+    """One item in the checklist of good practice, assessed for a run, with what to record if it cannot be judged."""
 
     item: str
     state: Practice
@@ -216,7 +216,7 @@ class ChecklistEntry:
 
 
 class CheckOutcome(StrEnum):
-    """What became of a limit that a person set, the gravest first."""
+    """The outcome of a limit that the user set, the gravest first."""
 
     BROKEN = "broken"
     CANNOT_JUDGE = "cannot judge"
@@ -227,10 +227,10 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit that a person set, in words as it can be written again, checked on a run, or on a step for a change.
+    """A limit that the user set, in its normal form, checked on a run, or for a change on a step.
 
-    The value is in a base unit (`points` and `%` for changes, `findings` for a count of them), with the lowest and the
-    highest it can be unless it is exact. The origin is where the limit is stated (`gpureport.toml:4`).
+    The value is in a base unit (`points` and `%` for changes, `findings` for counts), with the lowest and highest
+    possible value unless it is exact. The origin is where the limit is stated (`gpureport.toml:4`).
     """
 
     limit: str

@@ -1,8 +1,8 @@
-"""Names that others chose: tags that say whose a run is and where it ran, and training metrics by what they count.
+"""Recognises names that others chose: tags for a run's owner and place, and training metrics.
 
-Tags come from a table of jobs, a file beside the log, labels of Prometheus, the environment of a recorded job, and
-trackers. These hold what a script logged under whatever name it chose, of which only those count that say what they
-are: split at everything but letters and digits, `Loss`, `train/loss` and `val_loss` are losses, `lossless` is none.
+Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
+Metrics have whatever names a script chose, and count only if the name says what they are: split at everything but
+letters and digits, `Loss`, `train/loss` and `val_loss` are losses, but `lossless` is not.
 """
 
 import re
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 
 class LabelTag(NamedTuple):
-    """A tag, and what holds it: headings of tables, variables of the environment, and labels of series in Prometheus.
+    """A tag, and where it is found: table columns, environment variables, and labels of Prometheus series.
 
-    Headings are in snake_case, those of `sacct` and usual ones; tags and params of `other_names` mean the same. The
-    first that is set counts. `exported_` precedes a label of dcgm-exporter's own where the scrape sets one of the same
-    name, which then names the exporter. A personal one identifies a person, a team or a machine.
+    `columns` has the headings of `sacct` and other usual ones, in snake_case; `other_names` are tags and params with
+    the same meaning. The first that is set counts. Prometheus adds `exported_` to dcgm-exporter's own label if its
+    scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
     """
 
     name: str
@@ -57,25 +57,25 @@ LABEL_TAGS = (
     LabelTag("namespace", ["namespace"], ["POD_NAMESPACE"], series_labels=["exported_namespace", "namespace"]),
     LabelTag("container", ["container"], series_labels=["exported_container", "container"], is_personal=False),
 )
-"""What a run can be labelled with, in the order in which a page lists it."""
+"""The labels of runs, in the order in which a page lists them."""
 BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
 BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
 
 def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
-    """Return what a run is labelled with by its tag or param of this name, else by one that means the same."""
+    """Return the value of a run's tag or param with this name, or otherwise of one with the same meaning."""
     pairs, tag = dict(params_and_tags), BY_NAME.get(name)
     names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 
 def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return params or tags of several origins by name; later origins win."""
+    """Return params or tags from several sources, joined by name; later sources take precedence."""
     return tuple(dict(chain.from_iterable(layers)).items())
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return what parts of a run state by name, values that differ listed."""
+    """Return the params or tags of all parts of a run, joined by name; different values are listed."""
     values: dict[str, dict[str, None]] = {}
     for name, value in chain.from_iterable(stated):
         values.setdefault(name, {})[value] = None
@@ -83,7 +83,7 @@ def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str,
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the labels that Slurm and Kubernetes put into the environment, tasks of an array as by `sacct`."""
+    """Return the labels from Slurm and Kubernetes in the environment; array tasks are named as in `sacct`."""
     found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
     array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
     if array and task:
@@ -102,7 +102,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingName:
-    """What a metric's name says of it: what a throughput counts a second, and how many seconds one of a time is."""
+    """What a metric's name implies: `unit` is what a throughput counts, `seconds` the unit of a time in seconds."""
 
     name: str
     role: Role
@@ -123,7 +123,7 @@ _WORK = {
     "epochs": "epochs",
 }
 _UNITS = {word: unit for unit, words in _WORK.items() for word in words.split()}
-"""Words for what is worked on, and the unit of work they are."""
+"""Words for units of work, and the usual name of each unit."""
 _SECOND, _TIMES = {"sec", "second", "s"}, {"time", "duration", "seconds", "secs"}
 _QUALITY = {
     Role.LOSS: "loss logloss perplexity ppl nll crossentropy bpc bpb",
@@ -131,9 +131,9 @@ _QUALITY = {
     Role.ACCURACY: "accuracy acc top1 top5 f1 auc auroc map miou iou bleu dice precision r2 mcc kappa chrf meteor "
     "cider map50 rocauc rouge rougel rouge1 rouge2 recall ndcg mrr psnr ssim reward",
 }
-"""Words for how good a model is, the ones that say most first."""
+"""Words for the quality of a model; if a name has several, the first role counts."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
-"""Further words in names that say nothing of a model: `loss_scale`, `loss_weight`, `error_count`."""
+"""Words that rule out a quality metric: `loss_scale`, `loss_weight`, `error_count`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
 _OF_STEPS, _MILLISECONDS = {"epoch", "it", *_BATCH}, {"ms", "msec", "milliseconds", "millis"}
 _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
@@ -141,7 +141,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work: samples for images, steps for iterations; else the same."""
+    """Return the usual name of a unit of work, such as samples for images or steps for iterations, if there is one."""
     return _UNITS.get(unit.lower(), unit)
 
 
@@ -149,7 +149,7 @@ def recognise_metric(name: str) -> TrainingName | None:
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     if (unit := _rate_of(words)) is not None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
-    # mAP and mIoU are one word, valLoss two
+    # mAP and mIoU are one word, but valLoss is two
     found = {*words, *re.findall(r"[a-z0-9]+", name.lower())}
     each = any(a in _SECOND and b in _OF_STEPS for a, b in pairwise(word for word in words if word != "per"))
     if each or (found & {*_TIMES, *_MILLISECONDS} and found & {"epoch", *_BATCH}):
@@ -162,7 +162,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, empty if unnamed; None if the words are none's."""
+    """Return what a throughput counts, empty if it is not named; None if the words do not name a throughput."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
@@ -170,14 +170,14 @@ def _rate_of(words: Sequence[str]) -> str | None:
         return (counted or [""])[-1] if _SECOND.intersection(words[place + 1 :]) else None
     if _THROUGHPUTS.intersection(words):
         return (units or [""])[-1]
-    # samples/s and tokens/sec, where the second stands last
+    # samples/s and tokens/sec, where the second comes last
     return units[-1] if units and words[-1] in _SECOND and {*words[-2:-1]} & _UNITS.keys() else None
 
 
 def recognise_evaluation(name: str) -> TrainingName | None:
-    """Return what a metric's name says of how good the model is on data it was not trained on; None where nothing.
+    """Return a metric of quality on validation data, recognised by its name; None for others.
 
-    Figures of single batches (`val_loss_step`) are left out: they scatter, and the best of them says little.
+    Metrics of single batches (`val_loss_step`) are left out: they scatter, so their best value means little.
     """
     metric = recognise_metric(name)
     known = metric is not None and metric.validation and metric.role in QUALITY_ROLES
@@ -189,7 +189,7 @@ def is_batch_metric(name: str) -> bool:
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
-    """Return the metric that counts work: the one that is `wanted`, else one of training that says what it counts."""
+    """Return the metric that counts work: the `wanted` one, or otherwise a training metric with a known unit."""
     known = list(names)
     if wanted is not None:
         metric = recognise_metric(wanted)

@@ -1,8 +1,8 @@
-"""Figures as people read them: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
+"""Formats figures for people: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
 
-One home of the number style, below every text: findings, reports, checks and messages format through it. Numbers have
-three significant figures, a comma in thousands and a true minus; a quantity takes the unit in which it lies between 1
-and 9,999. Units follow a plain space; `report.wording.display` makes it a no-break space.
+Findings, reports, checks and messages all use this style. Numbers have three significant figures, a comma in thousands
+and a true minus sign; a quantity takes the unit in which it lies between 1 and 9,999. Units follow a plain space, which
+`report.wording.display` turns into a no-break space.
 """
 
 import math
@@ -13,19 +13,19 @@ from functools import partial
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
 Units = Sequence[tuple[str, float]]
-"""Name and size in base units of each unit of a quantity, the largest first."""
+"""The units of a quantity, the largest first, each with its name and its size in base units."""
 GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
 ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
 MASS: Units = (("t", 1e6), ("kg", 1e3), ("g", 1.0), ("mg", 1e-3))
 THROUGHPUT: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£": "£", "¥": "¥"}
-"""Signs that stand before an amount; any other currency follows it as a code."""
+"""Symbols that precede an amount; the code of any other currency follows it."""
 _FIGURES = 3
-_FINEST = 1e-9  # size below which a number is the rounding of a computation
-_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # days are easier to read than hours from two on
+_FINEST = 1e-9  # size below which a number is a rounding error
+_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # from two days on, days are easier to read than hours
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
-"""Seconds below which a length has a decimal, and between which it is in ms."""
-_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal, and would round to 0.0%
+"""Seconds below which a duration has a decimal, and the range in which it is in ms."""
+_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal, and below which it rounds to 0.0%
 _MANY = 10_000
 _DIGIT = re.compile("[1-9]")
 
@@ -42,13 +42,13 @@ def count_decimals(value: float, figures: int = _FIGURES) -> int:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three significant figures, and all digits of a whole number from 100 on."""
+    """Return a number with three significant figures, but never round digits before the decimal point."""
     if not math.isfinite(value):
         return NOT_RECORDED
     if abs(value) < _FINEST:
         return "0"
     decimals = count_decimals(value)
-    # two ways to compute one figure must not print differently
+    # two ways to compute the same figure must print the same
     return _with_sign(f"{round(value, decimals + 3):,.{decimals}f}")
 
 
@@ -79,7 +79,7 @@ format_gpu_time, format_energy = partial(format_scaled, units=GPU_TIME), partial
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio in per cent: whole, below 10% with a decimal; `display.percent` also has one near 100%."""
+    """Return a ratio in per cent, with a decimal below 10%; `display.percent` also shows one near 100%."""
     # rounded as in format_number
     points = round(100 * ratio, 6)
     if ratio and abs(points) < _LEAST_SHARE:
@@ -88,7 +88,7 @@ def format_percent(ratio: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a length of time in its two largest units, without a zero one: `7 min 34 s`, `3 days 4 h`."""
+    """Return a duration in its two largest units, such as `7 min 34 s` or `3 days 4 h`; zero parts are left out."""
     if _SHORTEST <= seconds < _SHORT:
         return f"{1000 * seconds:.0f} ms"
     if round(seconds, 1) < _FEW_SECONDS:
@@ -103,7 +103,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_memory(size: float) -> str:
-    """Return bytes in GiB with one decimal, below one GiB in whole MiB."""
+    """Return bytes in GiB with one decimal, or below 1 GiB in whole MiB."""
     if abs(size) >= 2**30:
         return f"{_with_sign(f'{size / 2**30:,.1f}')} GiB"
     return f"{_with_sign(f'{size / 2**20:.0f}')} MiB"
@@ -114,7 +114,7 @@ def format_clock(hertz: float) -> str:
 
 
 def format_money(amount: float, currency: str = "") -> str:
-    """Return an amount of money: `$1.15`, `1.15 CHF`, `1.15`; below one with two figures."""
+    """Return an amount of money, such as `$1.15`, `1.15 CHF` or `1.15`; small amounts keep two significant figures."""
     size, symbol = abs(amount), _SYMBOLS.get(currency, "")
     decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
     text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"

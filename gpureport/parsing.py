@@ -1,7 +1,7 @@
-"""What is read of others: the limits of it, and texts as quantities, lengths of time, JSON and names with numbers.
+"""Limits on untrusted input, and parsers of quantities, durations, JSON, and names with numbers.
 
-A limit bounds what a hostile or broken file can cost, and lies far above what a recording needs;
-`docs/reference/limits.md` says them to people.
+A limit bounds the cost of a hostile or broken file, and is far above what a recording needs;
+`docs/reference/limits.md` lists all limits for users.
 """
 
 import json
@@ -12,33 +12,33 @@ from typing import Any
 
 _MIB, _GIB = 2**20, 2**30
 MOST_SETTINGS_BYTES = _MIB
-"""Bytes of a file that a person writes by hand: settings, policies, maps, labels, steps; and of one label of a run."""
-MOST_RECORD_BYTES = _GIB  # bytes of one file of a tracker: the points of a metric, or the operations of a process
-MOST_SERIES_BYTES = 4 * _GIB  # bytes of a stored run's series, held in memory: about a thousand million rows
-MOST_VALUE_BYTES = 16 * _MIB  # bytes of one value of a database
-MOST_PIPE_BYTES = 2 * _GIB  # bytes that are taken from a pipe, which is copied to disk first
-PIPE_PATIENCE = 10.0  # seconds until somebody must have written to a named pipe
+"""Bytes in a hand-written file (settings, policies, maps, labels, steps), and in one label of a run."""
+MOST_RECORD_BYTES = _GIB  # bytes in one tracker file: the points of a metric, or the operations of a process
+MOST_SERIES_BYTES = 4 * _GIB  # bytes in a stored run's series, held in memory: about a thousand million rows
+MOST_VALUE_BYTES = 16 * _MIB  # bytes in one database value
+MOST_PIPE_BYTES = 2 * _GIB  # bytes read from a pipe, which is copied to disk first
+PIPE_PATIENCE = 10.0  # seconds within which a named pipe must receive data
 MOST_UNPACKED_RATIO = 2000
-"""A log in gzip, zstd, bzip2 or xz that holds more than `UNPACKED_FREELY` bytes is at most this many times its size:
-recordings of GPUs that never work reach 150 times in gzip, 230 in zstd and bzip2, 720 in xz (measured). Gzip cannot
+"""A log in gzip, zstd, bzip2 or xz may unpack to at most this many times its size, beyond `UNPACKED_FREELY` bytes.
+Recordings of GPUs that never work reach 150 times in gzip, 230 in zstd and bzip2, 720 in xz (measured). Gzip cannot
 exceed 1,032."""
-UNPACKED_FREELY = 64 * _MIB  # decompressed bytes up to which the ratio does not count
-LONGEST_LINE = _MIB  # bytes of a line; a longer one is shortened, and counted
-MOST_GPUS = 10_000  # GPUs of a run
-DEEPEST_FOLDER = 40  # folders below one that is searched for logs or runs
-MOST_SECRET_PATTERNS = LONGEST_SECRET_PATTERN = 100  # names, and patterns, of `[secrets]`, and letters of each
-MOST_LABELS = 10_000  # params, or tags, of a run of a tracker
-MOST_ANSWER_BYTES = 256 * _MIB  # bytes of one answer of a tracking server
-MOST_PAGES = 10_000  # pages of one list of a tracking server
+UNPACKED_FREELY = 64 * _MIB  # unpacked bytes up to which the ratio does not matter
+LONGEST_LINE = _MIB  # bytes in a line; a longer one is shortened and counted
+MOST_GPUS = 10_000  # GPUs in a run
+DEEPEST_FOLDER = 40  # levels of folders searched for logs or runs
+MOST_SECRET_PATTERNS = LONGEST_SECRET_PATTERN = 100  # names in `[secrets]`, patterns there, and characters in each
+MOST_LABELS = 10_000  # params, or tags, of a tracker's run
+MOST_ANSWER_BYTES = 256 * _MIB  # bytes in one response from a tracking server
+MOST_PAGES = 10_000  # pages of one list from a tracking server
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Times that are read: from 1970 on, before the year 9999, so that every zone and every end of a sample has a date."""
+"""Accepted times: from 1970 to before the year 9999, so that every zone and every end of a sample has a date."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit as written in a source: value in base = value * numerator / denominator."""
+    """A unit as written in a source: value in base unit = value * numerator / denominator."""
 
     base: str
     numerator: int
@@ -51,7 +51,7 @@ class Unit:
 _SIZES: dict[str, dict[str, tuple[int, int]]] = {
     "": {"": (1, 1)},
     "1": {"1": (1, 1), "%": (1, 100)},
-    # old nvidia-smi headers say MB where the driver counts binary megabytes
+    # old nvidia-smi headers say MB, although the driver counts MiB
     "By": {"B": (1, 1), "KiB": (2**10, 1), "MiB": (2**20, 1), "GiB": (2**30, 1), "TiB": (2**40, 1), "MB": (2**20, 1)},
     "By/s": {"KB/s": (1000, 1), "MB/s": (10**6, 1), "MiB/s": (2**20, 1), "B/s": (1, 1)},
     "W": {"mW": (1, 1000), "W": (1, 1), "kW": (1000, 1)},
@@ -68,13 +68,13 @@ _ESCAPES = re.compile(
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-"""A backslash, two halves of a character, or half a one."""
+"""An escaped backslash, a surrogate pair, or a lone surrogate."""
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
-    """Return the quantity in a text in a base unit, None when it is not one, or of another dimension.
+    """Return the quantity in a text, in a base unit; None if it is not a quantity or has another dimension.
 
-    A unit of its own wins over `unit`. Only temperatures fall below 0, and nothing measured here is larger than 2**62.
+    A unit in the text takes precedence over `unit`. Only temperatures may be negative, and no quantity may reach 2**62.
     """
     parts = _QUANTITY.fullmatch(text)
     written = UNITS.get(parts[2] or unit) if parts else None
@@ -85,7 +85,7 @@ def parse_quantity(text: str, unit: str, base: str) -> float | None:
 
 
 def parse_duration(text: str) -> float | None:
-    """Return a length of time such as `90s`, `1h30m` or `2d` in seconds, None when a text is none."""
+    """Return a duration such as `90s`, `1h30m` or `2d` in seconds; None for other texts."""
     parts = _TIME.findall(text.strip())
     if not parts or "".join(map("".join, parts)) != text.strip():
         return None
@@ -93,16 +93,16 @@ def parse_duration(text: str) -> float | None:
 
 
 def replace_half_characters(text: str) -> str:
-    r"""Return JSON in which no escape names half a character, such as `\ud800` alone; its length stays."""
+    r"""Return JSON with each lone surrogate escape, such as `\ud800`, replaced; its length does not change."""
     if r"\ud" not in text and r"\uD" not in text:
         return text
     return _ESCAPES.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
-    """Return what JSON of others holds, in any encoding, so that it can be written again; raise ValueError if none.
+    """Return the content of untrusted JSON, in any encoding, such that it can be written again.
 
-    `parse_number` makes a value of a number as it is written. What is nested too deeply is a RecursionError.
+    `parse_number` converts numbers from their text. Raises ValueError, or RecursionError if it is nested too deeply.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
@@ -110,6 +110,6 @@ def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = No
 
 
 def split_numbers(name: str) -> list[tuple[str, int, str]]:
-    """Return a name as what people expect it to sort by: `gpu:2` before `gpu:10`, `step 9` before `step 10`."""
+    """Return a key that sorts names as people expect: `gpu:2` before `gpu:10`, `step 9` before `step 10`."""
     texts, digits = re.split("[0-9]+", name), (*(each.lstrip("0") for each in re.findall("[0-9]+", name)), None)
     return [(text, -1 if each is None else len(each), each or "") for text, each in zip(texts, digits, strict=True)]

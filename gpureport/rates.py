@@ -1,4 +1,4 @@
-"""Rates by stamps: how far apart samples are, also where that changes, and work from what a training loop logged."""
+"""Measures sampling intervals, also where they change, and counts work from what a training loop logged."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,23 +9,23 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
-"""Distances in a row, each long enough for a log gap, from which on they are a pace (pragmatic: a collector that hangs
-ten times does not each time write a single sample in between)."""
+"""Number of consecutive distances, each long enough for a log gap, that make a slow rate (pragmatic: a collector that
+hangs ten times would not write exactly one sample each time in between)."""
 _CLOSE = 0.5
-"""Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a beat)."""
+"""A row is just behind another below this share of the mean distance (pragmatic: a quarter of a cycle)."""
 _NOT_ALTERNATING = 0.1
-"""Share of the distances that need not alternate, where a recorder missed a row (pragmatic)."""
+"""Share of distances that need not alternate, because a recorder missed a row (pragmatic)."""
 FEWEST_POINTS = 3
-"""Points below which no rate is told (pragmatic): two hold one distance, perhaps a pause."""
+"""Points needed for a rate (pragmatic): two have only one distance, perhaps a pause."""
 _LONGEST = 1e10
-"""Seconds for which a point can speak: a rate of next to nothing would have it speak for longer than clocks count."""
+"""The most seconds that one point may cover: a tiny rate would make it cover more than clocks can count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
-"""Ratio to the usual time between points, and work of a step, above which a pause passed (pragmatic)."""
+"""Ratios to the usual time between points, and to the usual work per step, above which a pause passed (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A stretch, first to last sample, so slowly sampled that elsewhere it would be full of gaps."""
+    """A period from one sample to another that was sampled so slowly that it would otherwise be full of gaps."""
 
     start: int
     end: int
@@ -34,9 +34,9 @@ class SlowStretch:
 
 @dataclass(frozen=True, slots=True)
 class SamplingRate:
-    """How far apart samples are, in seconds: the median of different stamps, of the part that takes most of the time.
+    """The sampling interval in seconds: the median distance of different stamps in the part that covers most time.
 
-    Slow stretches lie one inside another after it. Where most of the time is sampled slowly, the rest is denser.
+    Slow stretches may be nested, an outer one first. If most of the time is slow, `denser` is the rest's interval.
     """
 
     interval: float
@@ -45,12 +45,12 @@ class SamplingRate:
 
 
 def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
-    """Return how far apart samples are, of which the stamps never decrease; None without two different stamps."""
+    """Return the sampling rate of stamps that never decrease; None without two different stamps."""
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
         return None
-    # the lower middle one, as importers take: a mean of two may be no distance of the log
+    # the lower median, as in importers: the mean of two values may not occur in the log
     interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:
@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the seconds between rows of each of two recorders that write one log, just behind each other."""
+    """Return the interval, in seconds, of two recorders that write alternate rows to one log; None for one recorder."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -92,7 +92,7 @@ def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, 
 
 
 def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
-    """Return which long distances, given by both samples, are those of a slow stretch, and no gaps."""
+    """Return which long distances, given as pairs of samples, belong to a slow stretch and are not gaps."""
     found = np.zeros(len(far), dtype=np.bool_)
     if not len(far):
         return found
@@ -116,7 +116,7 @@ def _gap(steps: IntArray, interval: float) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedWork:
-    """Work done, span by span: the start of the first and the end of each in microseconds, and the work in each."""
+    """Work per span; `times` holds the start of the first span and the end of each, in microseconds."""
 
     times: IntArray
     amounts: FloatArray
@@ -140,12 +140,11 @@ class CountedWork:
 def count_by_rates(
     times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
 ) -> CountedWork | None:
-    """Return the work that logged rates come to; None for fewer than two points, or where no float holds it.
+    """Return the work that logged rates add up to; None for fewer than two points or an overflow.
 
-    A rate holds for the time since the point before. Where that comes to more than one and a half times the usual work
-    of a step, a pause passed, as for an evaluation, and the usual work counts; without a step counter no more than five
-    usual distances do. The first rate holds for as many steps as the counter says, or for a usual distance, but not
-    before the `earliest` time.
+    A rate applies to the time since the previous point. More than 1.5 times the usual work per step means a pause, such
+    as an evaluation, and the usual work counts; without a step counter, at most five usual distances count. The first
+    rate applies to as many steps as the counter says, or to one usual distance, but not before the `earliest` time.
     """
     if len(times) < 2:  # noqa: PLR2004 - a distance takes two
         return None
@@ -180,9 +179,9 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 
 
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
-    """Return the steps from each point to the next, and the usual number; a falling count may begin anew.
+    """Return the steps from each point to the next, and the usual number.
 
-    Its first number is then what was done since, unless it is above the usual one: a run that was resumed goes on.
+    If the count falls, its new value counts the steps since then, unless it exceeds the usual number (a resumed run).
     """
     gained = np.diff(steps)
     usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0
@@ -191,9 +190,9 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the steps that a counter tells, as far as it rose; None below two points.
+    """Return the steps that a counter shows, without its falls; None for fewer than two points.
 
-    Where nobody knows when training began, what was done before the first point is left out.
+    If it is not known when training began, work before the first point is left out.
     """
     if len(times) < 2:  # noqa: PLR2004 - as above
         return None
@@ -205,5 +204,5 @@ def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None)
 
 
 def _first_gain(step: float, usual: float) -> float:
-    """Return how many steps the first point speaks for; a counter far ahead goes on from an earlier run."""
+    """Return how many steps the first point covers; a counter that is far ahead continues an earlier run."""
     return max(step, min(usual, 1.0)) if 0 <= step <= usual else usual

@@ -1,4 +1,4 @@
-"""The folder that `gpureport record` writes: the names of its files, and what its `run.json` says."""
+"""The folder that `gpureport record` writes: the names of its files, and the content of `run.json`."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,21 +8,21 @@ from gpureport.parsing import parse_json
 from gpureport.regular_files import read_regular_file
 
 GPU_LOG, DMON_LOG, HOST_LOG = LOGS = ("gpu.csv", "dmon.log", "host.csv")
-"""Rows of `nvidia-smi --query-gpu`; of `nvidia-smi dmon`, what --query-gpu has no field for; and the load of the
-machine and of the job's processes."""
+"""Rows from `nvidia-smi --query-gpu`; rows from `nvidia-smi dmon`, for which the query has no fields; and the load of
+the machine and of the job's processes."""
 RUN_FILE, LABEL_FILE = "run.json", "labels.json"
-"""What the run was, see `RecordedRun`; and what a person says of the runs of any folder, which no recorder writes."""
+"""The `RecordedRun`; and a user's labels for the runs in any folder, which no recorder writes."""
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 SCHEMA = "gpureport.record/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRun:
-    """What `run.json` says, written when recording begins, and again when it ends.
+    """The content of `run.json`, written when recording begins and again when it ends.
 
-    The zone is an IANA name or an offset such as `+02:00`; times are microseconds since 1970 (UTC), `ended` None while
-    it goes on. `params` are what could be seen of the configuration, `tags` whose job it was, `notes` what was not
-    recorded.
+    The zone is an IANA name or an offset such as `+02:00`; times are in microseconds since 1970 (UTC), and `ended` is
+    None during the recording. `params` hold the visible configuration, `tags` the job's owner and place, and `notes`
+    what was not recorded.
     """
 
     command: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class RecordedRun:
 
 
 def name_log(path: Path) -> str:
-    """Return the name under which the recorder wrote a log, perhaps compressed since; empty for others."""
+    """Return the name under which the recorder wrote a log that may since be compressed; empty for other files."""
     name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
 
@@ -49,14 +49,14 @@ def format_run_file(run: RecordedRun) -> str:
 
 
 def read_run_file(folder: Path) -> RecordedRun | None:
-    """Return what the run file of a folder says; None if missing or damaged."""
+    """Return the content of a folder's run file; None if it is missing or damaged."""
     import msgspec
 
     try:
         content = parse_json(read_regular_file(folder / RUN_FILE).decode("utf-8"))
         if content["schema"] != SCHEMA:
             return None
-        # recordings of older versions have no tags
+        # recordings from older versions have no tags
         pairs = {name: [*content.get(name, {}).items()] for name in ("params", "tags")}
         return msgspec.convert(content | pairs, RecordedRun, strict=False)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, msgspec.ValidationError):

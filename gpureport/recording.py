@@ -1,7 +1,7 @@
-"""What an importer hands on: one run with its devices, its quality, and the series in one wide Arrow table.
+"""The result of an importer: one run with its devices, its quality, and its series in one wide Arrow table.
 
-Times are integer microseconds since 1970-01-01. With `Run.timezone` set they are UTC; without, they are the
-local time of the recording machine stored as if it were UTC, and are printed without an offset.
+Times are integer microseconds since 1970-01-01. If `Run.timezone` is set they are UTC; otherwise they are the local
+time of the recording machine, stored as if it were UTC and printed without an offset.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,16 +21,16 @@ from gpureport.redaction import redact_column, redact_extra_columns, redact_pair
 if TYPE_CHECKING:
     import pandas as pd
 
-HOST = "host"  # device id of the machine the GPUs sit in
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs of a tracker
+HOST = "host"  # device id of the GPUs' machine
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are tracker runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A GPU, `gpu:0` or of several nodes `node_1/gpu:0`, or a `host`, without index; None for what was not logged.
+    """A GPU (`gpu:0`, or `node_1/gpu:0` with several nodes), or a `host`, which has no index; None if not logged.
 
-    The power limit is the lowest that was in force. A power reading averages over the `power_window`, `1 s`, `instant`
-    or `unknown`. Rows of a `mixed` one come, or may come, from several GPUs that nothing distinguishes.
+    The power limit is the lowest one that was in force. A power reading is an average over the `power_window`: `1 s`,
+    `instant` or `unknown`. Rows of a `mixed` device come, or may come, from several indistinguishable GPUs.
     """
 
     id: str
@@ -64,7 +64,7 @@ def _set(instance: "Device | Run | Recording", **values: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where data came from: kind (`nvidia_smi`, `host`), locator as typed, sha256 and number of its bytes."""
+    """The source of data: its kind (`nvidia_smi`, `host`), its locator as typed, its SHA-256 and its size in bytes."""
 
     kind: str
     locator: str
@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the run did in all, in steps, samples, tokens or epochs; `is_common` where several runs each did as much."""
+    """The total work of a run in steps, samples, tokens or epochs; `is_common` if stated once for several runs."""
 
     amount: float
     unit: str
@@ -93,11 +93,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training run: identity, time base, devices, and its labels.
+    """One training run: its identity, time base, devices and labels.
 
-    Its id is from the bytes of its sources and the options that select or place rows. It lasted from its first sample
-    to the last, which lie a median `interval` of seconds apart. `params` are what it was configured with, `tags` its
-    labels.
+    Its id derives from the bytes of its sources and from options that select or place rows. It lasts from its first
+    sample to its last; `interval` is the median distance of samples in seconds. `params` are its configuration, and
+    `tags` its labels.
     """
 
     id: str
@@ -116,7 +116,7 @@ class Run:
     work: Work | None = None
 
     def __post_init__(self) -> None:
-        """Replace secrets in every text, so that nothing that is made from a run can show one; its id stays."""
+        """Replace secrets in every text, so that nothing made from a run can show one; its id does not change."""
         _set(
             self,
             name=redact_text(self.name),
@@ -131,12 +131,12 @@ class Run:
 
     @property
     def tracked(self) -> bool:
-        """Whether a tracker recorded it, so that its account counts points instead of lines."""
+        """Whether a tracker recorded the run, so that its account counts points rather than lines."""
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
     def is_mean(self) -> bool:
-        """Whether it is a row of a table with means of the whole run, and no series."""
+        """Whether the run comes from a table of means over whole runs, without a series."""
         return any(source.kind == "accounting" for source in self.sources)
 
     @property
@@ -145,7 +145,7 @@ class Run:
 
     @property
     def states_setup(self) -> bool:
-        """Whether anything says how it was configured; whose it is and where it ran do not."""
+        """Whether any param or tag describes its configuration rather than its owner or place."""
         return any(name not in names.BY_NAME for name, _ in self.params_and_tags)
 
     @property
@@ -166,9 +166,9 @@ KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
     pa.field("stage", _TEXT),
     pa.field("imputed", pa.bool_(), nullable=False),
 )
-"""Columns every series table begins with."""
+"""The first columns of every series table."""
 SCHEMA = pa.schema([*KEY_FIELDS, *(pa.field(name, kind) for name, kind in METRIC_TYPES.items())])
-"""All columns a series table can hold, unknown `extra_` columns aside."""
+"""All columns that a series table can hold, except unknown `extra_` columns."""
 _POINT = {"timestamp": _TIME, "step": pa.int64(), "name": _TEXT, "value": pa.float64()}
 TRAINING_SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _POINT.items()])
 
@@ -187,7 +187,7 @@ class DeviceRows:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SeriesRows:
-    """The rows of all devices of a run, wherever they are: how many each has, in order, and what reads columns."""
+    """The rows of all devices in a run, in memory or not: the number for each, in order, and a reader of columns."""
 
     schema: pa.Schema
     counts: Mapping[str, int]
@@ -198,7 +198,7 @@ class SeriesRows:
         return sum(self.counts.values())
 
     def table(self) -> pa.Table:
-        """Return all rows, in the order that `Recording.series` has."""
+        """Return all rows, in the order of `Recording.series`."""
         return self.read([*self.counts], self.schema.names)
 
     def rows_of(self, device: str) -> DeviceRows:
@@ -207,7 +207,7 @@ class SeriesRows:
 
 
 def hold_rows(table: pa.Table) -> SeriesRows:
-    """Return the rows of a table, sorted by device, then by time."""
+    """Return the rows of a table that is sorted by device and then by time."""
     tables: dict[str, pa.Table] = {}
     if len(table):
         chunks: list[Any] = table.column("device").unify_dictionaries().chunks
@@ -217,7 +217,7 @@ def hold_rows(table: pa.Table) -> SeriesRows:
         tables = {names[codes[start]]: table.slice(start, stop - start) for start, stop in pairwise(starts)}
 
     def read(devices: Sequence[str], wanted: Sequence[str]) -> pa.Table:
-        # of one device, or of all
+        # callers ask for one device or for all
         rows = table if [*devices] == [*tables] else tables.get(devices[0], table.slice(0, 0))
         return rows.select([*wanted])
 
@@ -225,10 +225,10 @@ def hold_rows(table: pa.Table) -> SeriesRows:
 
 
 def arrange_series(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return tables one below the other in the form `Recording.series` has.
+    """Return the rows of several tables as one table, in the form of `Recording.series`.
 
-    Key columns first, then the metrics that any table holds in the order of METRICS, then extra columns by name;
-    one chunk a column. Without tables, the key columns without rows.
+    It has the key columns, then the metrics of any table in the order of METRICS, then extra columns by name, with one
+    chunk per column. Without tables, it has only the key columns and no rows.
     """
     if not tables:
         return pa.Table.from_batches([], schema=pa.schema(KEY_FIELDS))
@@ -241,7 +241,7 @@ def arrange_series(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def sort_by_time(table: pa.Table, device: str | None = None) -> pa.Table:
-    """Return the rows of one device in order of time, under another id if given; itself if ordered."""
+    """Return the rows of one device in order of time, with a new device id if given."""
     times = columns.integers(table.column("timestamp"))
     if (times[1:] < times[:-1]).any():
         table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))
@@ -265,7 +265,7 @@ def empty_training() -> pa.Table:
 
 
 def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
-    """Return times of a recording, as stamps or microseconds, in its zone; without one where none is known."""
+    """Return a recording's times, given as stamps or microseconds, in its zone; without a zone if none is known."""
     import pandas as pd
 
     stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
@@ -277,10 +277,10 @@ class Recording:
     """A run and its series.
 
     Attributes:
-        run: what is known about the run.
-        series: columns of SCHEMA that were recorded, then `extra_` columns; sorted by device (in the order of
+        run: the known facts about the run.
+        series: the recorded columns of SCHEMA, then `extra_` columns; sorted by device (in the order of
             `run.devices`), then by time.
-        training: long table of training metrics, empty when there are none.
+        training: a long table of training metrics, which may be empty.
     """
 
     run: Run
@@ -295,7 +295,7 @@ class Recording:
         training: "pa.Table | None" = None,
         rows: SeriesRows | None = None,
     ) -> None:
-        """Take a run and its series as one table, in the form that `series` has, or wherever they are."""
+        """Take a run and its series, as one table in the form of `series` or as `rows`."""
         if series is not None or rows is None:
             rows = hold_rows(arrange_series([]) if series is None else series)
         training = empty_training() if training is None else redact_column(training, "name")
@@ -303,7 +303,7 @@ class Recording:
 
     @property
     def series(self) -> pa.Table:
-        """All rows in one table; those of a long stored run are read each time."""
+        """All rows in one table; a long stored run is read each time."""
         return self.rows.table()
 
     def with_series(self, series: pa.Table) -> "Recording":
@@ -313,13 +313,13 @@ class Recording:
         return self.rows.read([device], self.rows.schema.names)
 
     def by_device(self) -> "dict[str, pa.Table]":
-        """Return the rows of each device that has any, in time order, keyed by device id; not to be written to."""
+        """Return the rows of each device that has any, in time order, keyed by device id; treat them as read-only."""
         return {device: self.rows_of(device) for device, count in self.rows.counts.items() if count}
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the series as a pandas frame, one row a sample and device.
+        """Return the series as a pandas DataFrame, one row per sample and device.
 
-        `timestamp` is in the zone of the run; it has none where the log names none.
+        `timestamp` is in the run's zone, or without a zone if the log names none.
         """
         frame = self.series.to_pandas()
         frame["timestamp"] = local_times(frame["timestamp"], self.run.timezone)

@@ -1,6 +1,6 @@
-"""What to record: the one answer of every finding, check, page and error message.
+"""What to record, as every finding, check, page and error message advises.
 
-One `nvidia-smi --query-gpu` command gives what a log of nvidia-smi can answer; `gpureport record` runs it with the
+One `nvidia-smi --query-gpu` command records all that an nvidia-smi log can show; `gpureport record` runs it with the
 fields that the driver knows.
 """
 
@@ -19,34 +19,34 @@ _QUERY = (
     "remapped_rows.pending,remapped_rows.failure,retired_pages.pending,clocks_event_reasons.active"
 )
 GPU_FIELDS = tuple(_QUERY.split(","))
-"""Fields that answer what an nvidia-smi log can answer, with R530 and newer."""
+"""All useful fields, for drivers from R530 on."""
 IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
-"""Fields of every command: when, which GPU, what it is and how much memory it has."""
+"""Fields in every command: the time, and the GPU's index, model, uuid and memory."""
 COUNTER_FIELDS = (
     "clocks_event_reasons_counters.sw_power_cap",
     "clocks_event_reasons_counters.sw_thermal_slowdown",
     "clocks_event_reasons_counters.hw_thermal_slowdown",
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
-"""Time the driver counted a clock held down; R580 and newer have them."""
-RECORD = "gpureport record -- COMMAND"  # what records a job, its GPUs and its machine
-RECORDS_ONE = f"{RECORD} records one"  # for a person who gave something that is no log
+"""Fields with the time for which the driver lowered a clock, from R580 on."""
+RECORD = "gpureport record -- COMMAND"  # records a job, its GPUs and its machine
+RECORDS_ONE = f"{RECORD} records one"  # for a user who gave something that is not a log
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
-"""What logs GPUs where gpureport cannot be installed."""
-DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # what logs copies over PCIe: --query-gpu has no field for it
+"""Logs GPUs without gpureport."""
+DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # logs PCIe traffic, for which the query has no field
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-"""What logs how much of a GPU works, on Hopper and newer; `explanation.toml` names it."""
+"""Logs how much of a GPU is active, on Hopper and newer; `explanation.toml` names it."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
-"""What logs the same on older GPUs, with utilisation, power, temperatures and memory."""
-HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # what logs the machine, in local time, as nvidia-smi does
-PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # what logs one process
+"""Logs the same on older GPUs, with utilisation, power, temperatures and memory."""
+HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # logs the machine, in local time like nvidia-smi
+PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # logs one process
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
-"""Command by the first word of what yields a metric of the machine."""
+"""The command for a host metric, by the first word of its `recorded_by`."""
 
 
 def find_raw_command(metric: Metric) -> str:
-    """Return the command that logs a metric without gpureport installed; empty if another tool must."""
+    """Return the command that logs a metric without gpureport; empty if none of these does."""
     if metric.recorded_by in {"dmon rxpci", "dmon txpci"}:
         return DMON_COMMAND
     if metric.scope is Scope.HOST:
@@ -61,14 +61,14 @@ def is_recorded(metric: Metric) -> bool:
 
 
 def choose_recording(metrics: Iterable[str]) -> str:
-    """Return what records metrics: the one command, and those of tools for the rest."""
+    """Return what records the metrics: `gpureport record`, and other tools for those it cannot record."""
     wanted = [BY_NAME[name] for name in metrics]
     ways = (RECORD if is_recorded(metric) else find_raw_command(metric) or metric.recorded_by for metric in wanted)
     return "; ".join(dict.fromkeys(ways))
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands, at least one, that log metrics without gpureport installed."""
+    """Return the commands, at least one, that log the metrics without gpureport."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

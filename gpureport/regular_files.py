@@ -1,8 +1,8 @@
-"""Files of someone else: only regular files are opened, none outside a folder, none beyond a size.
+"""Opens untrusted files safely: only regular files, only within a folder, and only up to a size.
 
-A link may lead anywhere, a named pipe blocks whoever opens it, a device never ends. What lies in a bucket is read from
-a copy in a temporary folder, which is removed when the process ends; every text names it by its URL. The copy of
-`s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so that a path becomes a URL by its beginning alone.
+A link may lead anywhere, a named pipe blocks its reader, and a device never ends. A file in a bucket is read from a
+copy in a temporary folder, which is removed when the process ends; every text names it by its URL. The copy of
+`s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the beginning of a path gives the URL.
 """
 
 import atexit
@@ -21,16 +21,16 @@ from pathlib import Path
 from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 
 SCHEMES = ("s3", "gs", "az")
-"""Schemes of buckets: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage."""
+"""Schemes of buckets: S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Environment variable with the folder: processes that read logs for this one name them alike."""
+"""Environment variable with the folder, so that worker processes name logs in the same way."""
 _CODES = {errno.ENOENT: "no_such_file"}
 _CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
 _CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
 
 
 class UnsafeFileError(OSError):
-    """A file is not opened because of what it is: its text completes "x is ...", with a hint and a code."""
+    """A file is not opened because of its type or size; the message completes "x is ...", with a hint and a code."""
 
     def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -47,14 +47,14 @@ def code_system_error(error: OSError, otherwise: str) -> str:
     return error.code if isinstance(error, UnsafeFileError) else _CODES.get(error.errno or 0, otherwise)
 
 
-# unlike the methods of a `Path` false for a name that is too long for a file
+# unlike the methods of `Path`, these return False for a name that is too long
 path_exists, is_folder = os.path.exists, os.path.isdir
 
 
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
-    """Make sure that a file can be opened safely: within `root`, links followed, and of so many bytes at `most`.
+    """Check that a file can be opened safely: within `root`, following links, and with at most `most` bytes.
 
-    Raise `UnsafeFileError` where it cannot, OSError where it is missing.
+    Raises UnsafeFileError if not, and OSError if it is missing.
     """
     state, copy = path.stat(), "put a copy in its place, or remove it"
     if root is not None and not lies_within(path, root):
@@ -73,7 +73,7 @@ def lies_within(path: Path, root: Path) -> bool:
 
 def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_SETTINGS_BYTES) -> bytes:
     check_regular_file(path, root=root, most=most)
-    # should it have become a named pipe meanwhile, opening it does not block
+    # does not block, even if the file has become a named pipe since the check
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -82,10 +82,10 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
 
 
 def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder in a folder with the names of the folders and of the files in it, as `os.walk` does.
+    """Yield each folder below a folder with the names of its folders and files, as `os.walk` does.
 
-    Folders taken out of the list of names are not entered, nor those met already; links only if it `follows_links`.
-    Raise `UnsafeFileError` where folders are nested too deeply.
+    Folders removed from the list of names are not entered, nor those visited before, nor links unless `follows_links`.
+    Raises UnsafeFileError if folders are nested too deeply.
     """
     met: set[str] = set()
     for place, folders, names in os.walk(root, followlinks=follows_links):
@@ -96,26 +96,26 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
         met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
             what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
-            raise UnsafeFileError(root, what, "give the folder in it that holds the runs", "nested_too_deeply")
+            raise UnsafeFileError(root, what, "give the subfolder that holds the runs", "nested_too_deeply")
         yield here, folders, names
 
 
 @contextmanager
 def open_pipe(path: Path) -> Iterator[io.FileIO]:
-    """Give a named pipe that somebody has opened for writing; raise `UnsafeFileError` when nobody has for a while."""
+    """Yield a named pipe that a writer has opened. Raises UnsafeFileError if nothing writes to it for a while."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         check_regular_file(path)
     with io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))) as pipe:
-        # a pipe without a writer has ended, one whose writer is still silent has nothing yet
+        # a pipe without a writer is at its end; one whose writer is still silent just has no data yet
         if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
             what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
-            raise UnsafeFileError(path, what, "start what writes to it first", "silent_pipe")
+            raise UnsafeFileError(path, what, "start its writer first", "silent_pipe")
         os.set_blocking(pipe.fileno(), True)
         yield pipe
 
 
 def read_small_text(path: Path) -> str:
-    """Return the text of a file that a person writes by hand, or of a pipe; raise `UnsafeFileError` of others."""
+    """Return the text of a small hand-written file, or of a pipe. Raises UnsafeFileError for other files."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return read_regular_file(path).decode("utf-8")
     with open_pipe(path) as pipe:
@@ -146,7 +146,7 @@ def _make_folder() -> Path:
 
 
 def make_temporary_folder() -> Path:
-    # resolved, since readers resolve paths before they name them
+    # resolved, since readers resolve paths before naming them
     folder = Path(tempfile.mkdtemp(prefix="gpureport-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -1,9 +1,9 @@
-// Folds that links open, the button for light and dark, tables sorted by a column. Without this script a page is whole.
+// Links open folds, a button switches light and dark, and tables can be sorted. Pages also work without this script.
 'use strict';
 const $ = selector => document.querySelector(selector);
 const all = selector => document.querySelectorAll(selector);
 
-// Opens every fold that an element lies in.
+// Opens every fold around an element.
 function unfold(element) {
   for (let fold = element?.closest('details'); fold; fold = fold.parentElement.closest('details')) fold.open = true;
 }
@@ -42,7 +42,7 @@ for (const table of all('.sorted')) {
   const rows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
 
-  // The largest first, names in order; what was not recorded stays last.
+  // Numbers from the largest, names in order; unrecorded values stay last.
   function sort(head, column) {
     const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
     const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));

@@ -1,5 +1,5 @@
-// Draws the samples inside the page as linked charts: the strips of each run, and all metrics of the chosen GPU. Without
-// this script the static figures stay.
+// Draws the samples in the page as linked charts: the strips of each run, and all metrics of the chosen GPU. Without
+// this script, the static figures remain.
 (async () => {
 const {axis, classes, runs, margin, finest} = JSON.parse($('#series').textContent);
 const {abs, ceil, floor, max, min, round} = Math;
@@ -14,7 +14,7 @@ async function inflate(id) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Times are written as steps of a unit, seven bits a byte, the lowest first.
+// Times are written as steps in a unit, seven bits per byte, the lowest first.
 function readTimes(bytes, {count, origin, unit}) {
   let at = 0, ticks = 0;
   return Float64Array.from({length: count}, () => {
@@ -28,7 +28,7 @@ function readTimes(bytes, {count, origin, unit}) {
   });
 }
 
-// Each sample stands for the time half-way to its neighbours, less beside a gap. A slow stretch has its own pace.
+// Each sample covers the time half-way to its neighbours, less beside a gap. A slow stretch has its own pace.
 function readCells(bytes, device) {
   const times = readTimes(bytes, device), start = times.slice(), end = times.slice();
   times.forEach((time, row) => {
@@ -42,7 +42,7 @@ function readCells(bytes, device) {
   return {start, end};
 }
 
-// Gives each device its cells and its series: a byte a sample, or the mean, the smallest and the largest of a bucket.
+// Gives each device its cells and series: a byte per sample, or the mean, smallest and largest value per bucket.
 async function unpack(run) {
   const blobs = await Promise.all(run.devices.map(({blob}) => inflate(blob)));
   run.devices.forEach((device, place) => {
@@ -58,7 +58,7 @@ async function unpack(run) {
 
 const valueOf = ({offset, step}, code) => offset + step * code;
 
-// The place of the first number of a sorted list that is larger.
+// The index of the first larger number in a sorted list.
 function placeAfter(list, number) {
   let low = 0, high = list.length;
   while (low < high) {
@@ -69,7 +69,7 @@ function placeAfter(list, number) {
   return low;
 }
 
-// Weight, sum, smallest and largest code of what was added since the last reset; one array, since pixels are many.
+// Weight, sum, smallest and largest code added since the last reset; one array, since there are many pixels.
 const total = new Float64Array(4);
 const reset = () => total.set([0, 0, Infinity, -Infinity]);
 
@@ -80,7 +80,7 @@ function add(weight, code, least, most) {
   if (most > total[3]) total[3] = most;
 }
 
-// The same of each full block of samples, the sum as a mean, so that a pixel need not look at each of them.
+// The same for each full block of samples, with a mean for the sum, so that a pixel need not read every sample.
 const BLOCK = 8;
 
 function sumBlocks({device: {cells: {start, end}}, low, mean, high}) {
@@ -116,7 +116,7 @@ function columnsOf(series) {
         at++;
       }
     }
-    // a sample that goes on is in the next pixel too
+    // a sample that continues is in the next pixel too
     if (end[at - 1] > to) at--;
     from = to;
     if (total[0] <= 0) continue;
@@ -143,31 +143,31 @@ const strips = [];
 const charts = [];
 const [tip, detail, pick, stops] = ['#tip', '#detail', '#gpu', '#stops'].map($);
 const look = getComputedStyle(pick);
-// The piece of the axis; the strip whose metrics are shown; the finding that is shown, and its stretches.
+// The visible part of the axis; the strip whose metrics are shown; the shown finding, and its intervals.
 let view = [0, axis], chosen, hot;
-// The frame that is asked for; charts drawn with an older version are to be drawn again.
+// The requested frame; charts drawn with an older version must be drawn again.
 let frame = 0, version = 0;
 
 const span = () => view[1] - view[0];
 
-// The GPU of a run in a row, or nearest to it.
+// The GPU of a run in a row, or the nearest one.
 const nearest = (run, row) => run.strips[clamp(floor(row), 0, run.strips.length - 1)];
 
-// The series of a GPU and of the host it sits in.
+// The series of a GPU and of its host.
 function seriesOf({device, run}) {
   const host = run.devices.filter(each => each.host && each.node === device.node);
   return [device, ...host].flatMap(({series}) => series).sort((a, b) => a.number - b.number);
 }
 
-// Pixels: right of a chart, above a panel, of a panel, and from one panel to the next.
+// Pixels right of a chart, above a panel, of a panel's height, and between panels.
 const RIGHT = 14, TITLE = 17, PANEL = 52, ROW = 76;
 const TICKS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 const NOWHERE = [0, 0, 0, 0];
-// Pixels left of every chart, for names; the chart that is drawn, its pen, and the pixels between its axes.
+// Pixels left of every chart, for names; the current chart, its pen, and the pixels between its axes.
 let left, chart, pen, width;
 
 const pixel = (time, {room}) => left + (time - view[0]) / span() * room;
-// Colours of the style sheet are those of light and of dark.
+// The style sheet has colours for light and for dark.
 const colour = name => classes[name] ?? look.getPropertyValue('--' + name).match(/#\w+/g)[isDark ? 1 : 0];
 
 function begin(of, height, top) {
@@ -185,14 +185,14 @@ function begin(of, height, top) {
   }
 }
 
-// A piece of time as a rectangle that is at least so wide.
+// A time interval as a rectangle with a least width.
 function box(start, end, y, tall, least = 1) {
   if (end < view[0] || start > view[1]) return NOWHERE;
   const from = clamp(pixel(start, chart), left, left + width - least), to = min(pixel(end, chart), left + width);
   return [from, y, max(to - from, least), tall];
 }
 
-// Boxes that touch are one shape, so that no seam shows between them: along their tops, and back along their bottoms.
+// Touching boxes form one shape, so that no seam shows between them: along their tops, and back along their bottoms.
 function fill(name, boxes, alpha = 1) {
   const path = new Path2D();
   let edge, under = [];
@@ -216,7 +216,7 @@ function fill(name, boxes, alpha = 1) {
   pen.globalAlpha = 1;
 }
 
-// Text has a rim in the colour of the page, so that curves do not strike it through.
+// Text has an outline in the page's colour, so that curves do not cross it.
 function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 999) {
   pen.fillStyle = colour(name);
   pen.strokeStyle = colour('paper');
@@ -237,7 +237,7 @@ function outline(name, thick, boxes) {
 const hotBoxes = (marks, y, tall) => marks.filter(([card]) => card === hot?.card)
   .map(([, , start, end]) => box(start, end, y, tall, 3));
 
-// The curve of a GPU, dots where nothing was recorded; the classes of its time below, and the findings below that.
+// The curve of a GPU, with dots where nothing was recorded; below it the classes of its time, then the findings.
 function drawStrip(strip) {
   const {run: {row, top, seconds}, device, marks} = strip, tall = row * .5, thick = row * .18;
   const y = top + (strip.number + .1) * row, floorY = y + tall, track = box(0, seconds, y, tall);
@@ -309,7 +309,7 @@ function drawPanel(series, position) {
   outline('busy', 1.4, []);
   pen.beginPath();
   mean.forEach((value, x) => {
-    // no number moves or draws nothing
+    // moveTo and lineTo ignore NaN
     if (isNaN(mean[x - 1])) pen.moveTo(left + x, up(value));
     pen.lineTo(left + x + 1, up(value));
   });
@@ -326,7 +326,7 @@ function drawDetail(of) {
   list.forEach(drawPanel);
 }
 
-// Draws the charts in sight, the others when they come there.
+// Draws the visible charts, and others when they become visible.
 function paint() {
   frame = 0;
   left = min(margin, charts[0].canvas.clientWidth / 4);
@@ -374,7 +374,7 @@ function choose(strip) {
   redraw();
 }
 
-// The stretches that a card marks, those of several GPUs at the same time as one: [start, end, whole, strip].
+// The intervals that a card marks, with those of several GPUs at once joined: [start, end, whole, strip].
 function showCard(card) {
   const list = [];
   const marks = strips.flatMap(strip => strip.marks.filter(([id]) => id === card).map(([, , ...mark]) => [...mark, strip]));
@@ -405,7 +405,7 @@ function showStretch(by) {
 
 const showLinked = () => showCard(location.hash.match(/(?:show=|mark-)(F\d+)/)?.[1]);
 
-// Crosses every chart at a time and tells the values of a GPU beside a place; without a GPU nothing.
+// Marks a time in every chart and shows a GPU's values beside a place; without a GPU, it shows nothing.
 function point(time, strip, x, y) {
   tip.hidden = !strip;
   for (const of of charts) {
@@ -423,7 +423,7 @@ function point(time, strip, x, y) {
   tip.style.top = clamp(y + 14, 4, innerHeight - tip.offsetHeight - 4) + 'px';
 }
 
-// What pointer, wheel and keys do on a chart.
+// Handles pointer, wheel and keys on a chart.
 function wire(of) {
   const {canvas, area, run} = of;
   let pressed = null, at = null;

@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code, or say which of them are out of date.
+"""Write the pages that are generated from the code, or list those that are out of date.
 
     python docs/site/make_pages.py [--check]      pages of docs/, and tests/golden/messages.txt
     python docs/site/make_pages.py --pictures     pictures of the kinds, from the sample logs
@@ -43,7 +43,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> int:
-    """Do what the command line asks for; 1 where a page is out of date."""
+    """Do what the command line asks for; return 1 if a page is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for option in ("--check", "--pictures", "--screenshots", "--notebook"):
         parser.add_argument(option, action="store_true")
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _write(made: dict[str, str], check: bool) -> int:
-    """Write files that differ from what is made, or name them."""
+    """Write files that differ from the generated text, or name them."""
     old = [name for name, text in made.items() if not _reads(ROOT / name, text)]
     for name in old:
         print(f"{name} {'is out of date: python docs/site/make_pages.py' if check else 'written'}")

@@ -1,7 +1,7 @@
-"""Add the README and the sample logs to the site, and lead links to them there.
+"""Add the README and the sample logs to the site, and redirect links to them.
 
-The pages are written for readers of the repository: their links name files of the checkout. A link from `docs/` to
-`sample_logs/`, or from the README into `docs/`, is rewritten to where the same file lies in the site.
+The pages are written for readers of the repository: their links name files in the checkout. A link from `docs/` to
+`sample_logs/`, or from the README to `docs/`, is rewritten to the place of the same file in the site.
 """
 
 import re
@@ -21,7 +21,7 @@ _LINK = re.compile(r'(\]\(|\b(?:src|srcset|href)=")([^)\s"#:]+)(?=[)\s"#])')
 
 
 def on_files(files: Files, *, config: "MkDocsConfig") -> Files:
-    """Add the files that lie outside `docs/`."""
+    """Add the files outside `docs/`."""
     files.append(File.generated(config, "index.md", abs_src_path=str(ROOT / "README.md")))
     for path in sorted((ROOT / "sample_logs").rglob("*.*")):
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
@@ -29,7 +29,7 @@ def on_files(files: Files, *, config: "MkDocsConfig") -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: "Page", config: "MkDocsConfig", files: Files) -> str:
-    """Rewrite links, and put the text beside the page for those who read Markdown."""
+    """Rewrite links, and save the Markdown next to the page for those who prefer it."""
     del files
     here = Path(page.file.abs_src_path or "").parent
     text = _LINK.sub(lambda link: link[1] + _site_link(link[2], here, page.file.src_uri), markdown)
@@ -40,7 +40,7 @@ def on_page_markdown(markdown: str, *, page: "Page", config: "MkDocsConfig", fil
 
 
 def _site_link(link: str, here: Path, page: str) -> str:
-    """Return the link from a page of the site to a file of the checkout; as it is when there is none."""
+    """Return the link from a page in the site to a file in the checkout, or the link as it is if there is no file."""
     target = (here / link).resolve()
     if not (target.is_relative_to(ROOT) and target.exists()):
         return link
@@ -50,12 +50,12 @@ def _site_link(link: str, here: Path, page: str) -> str:
 
 
 def on_post_page(output: str, **_given: object) -> str:
-    """Give the dialog of the search the name that the theme leaves out."""
+    """Add the name that the theme's search dialog lacks."""
     return output.replace(_SEARCH, f'{_SEARCH} aria-label="Search"')
 
 
 def on_post_build(config: "MkDocsConfig") -> None:
-    """Write llms.txt: one line per page, for readers that are programs."""
+    """Write llms.txt for programs, with one line per page."""
     sys.path.insert(0, str(Path(__file__).parent))
     from generators import llms_index
 

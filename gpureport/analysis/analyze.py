@@ -1,4 +1,4 @@
-"""From a recording to findings: every rule once, in order, then where the GPU time went."""
+"""From a recording to an analysis: runs every rule once, in order, then divides the GPU time."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +69,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         answers=tuple(answers.answer_kinds(run, rules, findings, missing)),
         pauses=None if run.quality.synthetic_time else jobs.summarise_pauses(context.gpus().values()),
     )
-    return replace(analysis, checklist=checklist.answer_checklist(recording, analysis, known, kinds))
+    return replace(analysis, checklist=tuple(checklist.answer_checklist(recording, analysis, known, kinds)))
 
 
 def build_context(recording: Recording) -> Context:
@@ -125,17 +125,13 @@ def trace_gpu_time(
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
     findings, not_judged, left = list[Finding](), list[NotJudged](), list(rules)
     while left:
-        # each rule follows those whose findings it needs
+        # a rule runs after those whose findings it needs
         made_later = {kind for rule in left for kind in rule.kinds}
         rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(rule)
         absent = [group[0] for group in rule.requires if not any(map(context.recorded, group))]
         if absent:
-            series = context.series.values()
-            doubted = next((each for each in absent if any(one.explain_implausibility(each) for one in series)), "")
-            for name in rule.kinds:
-                lacking = doubts.not_recorded(name, None, *absent)
-                not_judged.append(doubts.implausible(name, None, doubted) if doubted else lacking)
+            not_judged += (doubts.not_recorded(name, None, *absent) for name in rule.kinds)
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
         seen = context.whole_log if rule.whole_log else context
@@ -158,7 +154,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
 
 
 def _add_advice(finding: Finding, known: choose.RunFacts) -> Finding:
-    """Add advice; values on the wrong side of a limit become context."""
+    """Return a finding with advice; evidence that does not meet its limit becomes context."""
     evidence = tuple(one if one.meets_limit else one.as_context() for one in finding.evidence)
     advised = replace(finding, evidence=evidence, steps=choose.choose_steps(finding, known))
     return replace(advised, recommendation=choose.write_recommendation(advised, known))

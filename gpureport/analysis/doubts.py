@@ -1,4 +1,4 @@
-"""How sure a finding can be, and what could not be judged: why, and what to record so that it can be."""
+"""How sure a finding can be; and entries for kinds that could not be judged, with what to record instead."""
 
 import math
 from collections.abc import Iterable
@@ -8,17 +8,18 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, Confidence, NotJudged
 from gpureport.recording_advice import choose_recording
 
-SURE_READINGS = 5  # readings from which a direct column is believed
-FEW_READINGS = 2  # readings below which anything may be an accident
-COARSE_SECONDS = 60.0  # distance between samples from which edges and lengths are guesses
+SURE_READINGS = 5  # readings that give high confidence
+FEW_READINGS = 2  # with fewer readings anything may be an accident
+COARSE_SECONDS = 60.0  # with samples this far apart, edges and lengths are guesses
 NOT_RECORDED, TOO_FEW_SAMPLES = "not_recorded", "too_few_samples"
 MEMORY_RESERVED, NO_TIMES = "memory_reserved_at_once", "no_timestamps"
+CLOSER = "a log with samples 5 s apart or less"
 
 _RANK = list(Confidence)
 
 
 def confidence_of(readings: int, interval: float = 0.0) -> Confidence:
-    """Return what readings of one device allow; low for one, or from samples a minute apart."""
+    """Return the confidence for a number of readings; it is low for one reading, or for samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM
@@ -57,7 +58,7 @@ def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
     length = phrases.duration(covered)
     if length == phrases.duration(needed):
-        # rounded to what is needed, it would deny itself
+        # rounded, it would read the same as the length that is needed
         length = f"{math.floor(10 * covered) / 10:.1f} s"
     return NotJudged(
         kind=kind,

@@ -1,4 +1,4 @@
-"""Figures in words, as sentences of findings need them."""
+"""Numbers and names of GPUs as text for the sentences of findings."""
 
 from collections.abc import Sequence
 

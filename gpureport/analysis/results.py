@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """GPUs held without a break, and sustained work on some: of any in `window`, of each in `active`."""
+    """A time in which GPUs were held, with their sustained work: `active` of each GPU, `window` of all together."""
 
     number: int
     interval: Interval
@@ -30,10 +30,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one device: mean and quantiles by time (`seconds` in all), log gaps excluded.
+    """One metric of one device: time-weighted mean and quantiles over `seconds`, without log gaps.
 
-    `below` pairs limits with the share of time below, of utilisation alone. `changes`, `repeated_ratio` and
-    `refresh_seconds` are always None.
+    `below` has pairs of a limit and the share of time below it; only utilisation has limits. `changes`,
+    `repeated_ratio` and `refresh_seconds` are always None.
     """
 
     metric: str
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """What a counter of the driver rose by, and over log gaps; loads of the driver, and impossible rises."""
+    """By how much a counter of the driver rose, `in_gaps` across log gaps; with its resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -68,8 +68,9 @@ class CounterReading:
 class DeviceStatistics:
     """What one device did while jobs held it.
 
-    `idle_seconds` is time at 5% and less, `observed_seconds` what samples own. `energy_joules` is the integral of power
-    over `energy_seconds`, of which no sample owns `energy_bridged_seconds`; with a `power_doubt` none is stated.
+    `idle_seconds` is the time at 5% utilisation and less, `observed_seconds` the time that samples cover.
+    `energy_joules` is the integral of power over `energy_seconds`, of which `energy_bridged_seconds` are interpolated.
+    It is None if there is a `power_doubt`.
     """
 
     device: str
@@ -96,12 +97,12 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. Throttled is the cost of lowered clocks: at 80% of the reference clock, a fifth."""
+"""Classes of GPU time. Throttled is what lowered clocks cost: a fifth of the time at 80% of the reference clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
-    """A part of the class of GPU time `name`, by cause."""
+    """The seconds of one cause within the class of GPU time `name`."""
 
     name: str
     cause: str
@@ -110,7 +111,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Where the time of one GPU went from first to last sample, by class; `parts` by cause if known."""
+    """The time of one GPU from first to last sample, by class; `parts` has known causes."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -122,7 +123,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
+        """Time in which a job held the GPU or may have held it; shares of GPU time refer to it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -138,18 +139,18 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Share of the observed time of jobs from which short pauses are named: they may be hidden waits."""
+"""From this share of the observed job time on, short pauses are reported, because they may be hidden waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
-    """Return the share of short pauses in the observed time of jobs, by GPU-seconds per class."""
+    """Return the share of short pauses in the observed job time, given the GPU-seconds of each class."""
     observed = fsum(amount for name, amount in seconds.items() if name not in {"no_samples", "no_job"})
     return seconds.get("short_pauses", 0.0) / observed if observed else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """What an hour of one GPU costs, None where unstated, and where the price is stated."""
+    """The price of an hour of one GPU, None if none is stated, and where it is stated."""
 
     device: str
     amount: float | None
@@ -158,9 +159,9 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run cost by stated prices, in money and carbon; `idle` is the part of idle and unused time.
+    """The cost of a run in money and carbon, from stated prices; `idle` is the cost of idle and unused time.
 
-    Energy is that of all GPUs, and `counted` where the driver counted all of it; carbon is in grams of CO2 equivalent.
+    Energy is the sum over all GPUs; `counted` says that the driver counted all of it. Carbon is CO2 equivalent.
     """
 
     currency: str
@@ -175,7 +176,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return the highest cost of the time a finding lost, None where loss or price is unknown."""
+        """Return what the lost time of a finding costs at most, None if the loss or a price is not known."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -184,7 +185,7 @@ class Cost:
 
 
 class Effect(StrEnum):
-    """What a clock event reason means for a busy GPU: by design or choice, a fault, or unknown."""
+    """What a clock event reason means for a busy GPU: intended, a fault, or not known."""
 
     BENIGN = "benign"
     HARMFUL = "harmful"
@@ -193,9 +194,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """What one clock event reason, by NVML's name or its bit, did to one GPU while busy.
+    """How one clock event reason (NVML's name, or its bit) affected one GPU while it was busy.
 
-    The reference is the clock of other busy samples, or the highest; `lost_ratio` an estimate of what it cost.
+    The reference is the clock of other busy samples, otherwise the highest clock. `lost_ratio` is an estimate.
     """
 
     device: str
@@ -219,7 +220,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Distances between samples too short for a log gap and too long to own all, of the GPU with most."""
+    """Pauses between samples that are too short for a log gap but longer than samples cover; the most of any GPU."""
 
     count: int
     longest_seconds: float
@@ -228,11 +229,11 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """All that was found out about one run.
+    """The results of the analysis of one run.
 
-    `limits` is what this sampling cannot show, in sentences with their `limit_codes`; `answers` has every kind once per
-    group of devices. `coverage_ratio` is the share of the run's time that samples own, over all GPUs. `in_turn` says
-    that several GPUs were recorded in turn, never two at a time.
+    `limits` are sentences about what this sampling cannot show, with their `limit_codes`. `answers` has every kind once
+    per group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs. `in_turn`
+    says that several GPUs were recorded one after the other.
 
     Attributes:
         run: the run.
@@ -269,13 +270,13 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample, without that between jobs and after the last."""
+        """Time from first to last sample, without the time between jobs and after the last job."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job held a GPU, or may have: the whole that shares refer to."""
+        """GPU time in which a job held a GPU or may have held it; shares refer to it."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

@@ -1,8 +1,8 @@
-"""What a rule is, and what it may look at."""
+"""Kinds of findings and rules, as `kinds.toml` and `rules.toml` declare them, and the context that rules read."""
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.analysis import phrases
-from gpureport.analysis.kinds import KINDS, KindDescription
 from gpureport.analysis.results import Job, ObservedJob
 from gpureport.analysis.series.device_series import DeviceSeries, Memo
 from gpureport.analysis.series.intervals import Spans, to_intervals, to_spans
@@ -18,13 +17,97 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
+_OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootCause:
+    """A kind that explains findings of another kind.
+
+    `when` says where the other must lie: `during` the root, `since` its beginning, or anywhere (`ever`). `causes`
+    limits the causes of the root, `explains` those of the other. With `needs_place` the root must name devices
+    and times.
+    """
+
+    kind: str
+    causes: Sequence[str] = ()
+    explains: Sequence[str] = ()
+    on_any_device: bool = False
+    needs_place: bool = False
+    when: str = "during"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindDescription:
+    """One kind of finding, by its name in JSON and on the command line.
+
+    `says` has sentences and `steps` has advice, both by cause or case. `follows` lists possible roots. Both lists begin
+    with the best. `gpu_time_part` is its name within its class of GPU time, `stretch` a noun for one of its intervals.
+    `report` is what reports say; the head of `kinds.toml` explains its keys.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    steps: Mapping[str, tuple[str, ...]]
+    says: Mapping[str, str]
+    follows: tuple[RootCause, ...]
+    gpu_time_class: str = ""
+    gpu_time_part: str = ""
+    cause_titles: Mapping[str, str]
+    stretch: str = ""
+    always_loses_time: bool = False
+    needs_gpus: bool = True
+    judges_few_samples: bool = False
+    report: Mapping[str, Any]
+
+    def say(self, case: str | None, **words: str) -> str:
+        """Return the sentence of a case, with `{name}` replaced by words; brackets with an empty word are left out."""
+        said = self.says.get("", "")
+        own = self.says.get(case or "", said)
+        said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)
+        said = _OPTIONAL.sub(lambda part: part[1] if all(words[name] for name in _NAME.findall(part[1])) else "", said)
+        return phrases.capitalize(said.format_map(words))
+
+
+def _by_case(said: Any) -> dict[str, Any]:
+    return said if isinstance(said, dict) else {"": said}
+
+
+def _expand_steps(names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        yield from _expand_steps(GROUPS[name[1:]]) if name.startswith("@") else (name,)
+
+
+def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
+    own = {key: said.pop(key) for key in KindDescription.__slots__ if key in said}
+    own |= {
+        "says": _by_case(own.get("says", "")),
+        "steps": {cause: tuple(_expand_steps(steps)) for cause, steps in _by_case(own["steps"]).items()},
+        "follows": tuple(
+            RootCause(kind=each) if isinstance(each, str) else RootCause(**each) for each in own.get("follows", ())
+        ),
+        "cause_titles": own.get("cause_titles", {}),
+    }
+    return KindDescription(name=name, report=said, **own)
+
+
+_KINDS, _SAID = (
+    tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8")) for name in ("kinds.toml", "rules.toml")
+)
+GROUPS, FIGURES, ACTIONS = (_KINDS.pop(f"@{name}") for name in ("steps", "figures", "do"))
+KINDS = {name: _read_kind(name, said) for name, said in _KINDS.items()}
+_METRICS, _SHARED, FORMER = _SAID.pop("@metrics"), _SAID.pop("@limits"), _SAID.pop("@former")["settings"].split()
+RULE_NAMES = tuple(_SAID)  # every rule, in order
+
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Memo):
-    """What a rule may look at; what is of one device is keyed by its id.
+    """What a rule may read. Mappings are by id of a device.
 
-    `series` are the samples without time in which no job held a GPU (`time_without_job`), `all_series` all. `active` is
-    from first to last sustained activity of each GPU, `window` of any; `earlier_findings` are of the rule's `after`.
+    `series` has the samples within jobs, `all_series` all samples; `time_without_job` is the difference. `active` is
+    the time from first to last sustained activity of each GPU, `window` that of all GPUs together.
+    `earlier_findings` are those of the kinds in the rule's `after`.
     """
 
     recording: Recording
@@ -150,10 +233,10 @@ Judge = Callable[[Context, Limits], Found]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way to lose GPU time, or a family with a shared computation, as `rules.toml` declares it.
+    """A function that finds one kind, or several by one computation, with its section of `rules.toml`.
 
-    `conditions` say in short when each kind is found, `more` the rest. `recording` says what to record besides metrics.
-    With `whole_log` it sees samples outside jobs as well.
+    `conditions` say briefly when each kind is found, `more` adds details. `recording` says what to record besides
+    metrics. With `whole_log`, the function also reads samples outside jobs.
     """
 
     judge: Judge
@@ -183,11 +266,6 @@ def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:
         key: Threshold(value=value, unit=unit, provenance=Provenance(origin), source=source)
         for key, (value, unit, origin, source) in known.items()
     }
-
-
-_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-_METRICS, _SHARED = _SAID.pop("@metrics"), _SAID.pop("@limits")
-RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 
 def rule(name: str) -> Callable[[Judge], Rule]:

@@ -1,6 +1,6 @@
-"""Limits that a person set, and whether runs keep them; used by `check`, `report` and `nightly`.
+"""Limits that users set, and whether runs keep them, for `check`, `report` and `nightly`.
 
-Text becomes a `limit`, limits become a `policy`, and a policy held against runs (`evaluation`) becomes checks: figures
-of a run (`figures`), findings, and changes since a baseline (`changes`). A `verdict` sums checks up and says them in
-every format. A new thing that may be limited is a line in the table of `limit`.
+`limit` parses a limit, and `policy` collects limits. `evaluation` checks a policy on runs: figures of a run
+(`figures`), findings, and changes since a baseline (`changes`). `verdict` sums up the checks and writes them in every
+format. A new figure that may be limited is an entry in the tables in `limit`.
 """

@@ -1,4 +1,4 @@
-"""The change of a figure since a baseline, its interval, and how small a change a baseline can hold."""
+"""The change of a figure since a baseline, its interval, and the smallest change that a rule can hold."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,14 +40,14 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""Distance from a limit, as a share of it and of the interval, up to which a change lies almost on it (pragmatic)."""
+"""A change is almost on its limit up to this distance, as a share of the limit and of the interval (pragmatic)."""
 _ROOM = 0.9
-"""Part of the wanted half-width that is aimed at: few runs tell only roughly how far runs differ (pragmatic)."""
+"""Safety factor on the wanted half-width, since few runs give only a rough estimate of their scatter (pragmatic)."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
-"""Why the size of a change is not known, though both sides have the figure."""
+"""Why the size of a change is not known, even though both sides have the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
-    """Return the change of a figure: in points, as a share of before, or in its unit."""
+    """Return the change of a figure: in points, relative to the baseline, or in its unit."""
     if limit.statistic:
         return _observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -90,7 +90,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
     if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
-        # the runs were not recorded in turn, and the machine alone can make such a change
+        # the runs were not recorded in turn, so the machine alone may explain the change
         return replace(seen, value=None, ends=None, doubt=Why("drift", describe_reason(reason).removesuffix(".")))
     changed = list_distinct_changes(compare_setups(found.base, found.step))
     setup = Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changed)}")
@@ -100,10 +100,10 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a change that is known, with its interval, and whether it may or may not keep its limit.
+    """Return a known change with its interval, and a doubt unless it is clear whether it keeps the limit.
 
-    That is known where the whole interval keeps or breaks the limit; where a run did better; and where the change
-    itself keeps the limit and the interval reaches no further from it to the side of the limit than the limit is large.
+    That is clear if the whole interval keeps or breaks the limit, if the run did better, or if the change keeps the
+    limit and its interval extends towards the limit by no more than the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -118,14 +118,14 @@ def _hold_change(
     verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
     text = f"{verb} by {size}"
     if all(map(isfinite, ends)):
-        # the interval has a level where it holds the change in 95% of cases
+        # only an interval that holds the change in 95% of cases has a level
         low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
         text += f" ({'95%: ' if has_level else ''}{low} to {high})"
     return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
-    """Return whether a change goes away from a limit that only bounds how much worse a run may be."""
+    """Return whether a change is for the better, under a limit that only bounds how much worse a run may be."""
     return not limit.demands_change and (value < 0 if limit.is_upper else value > 0)
 
 
@@ -154,7 +154,7 @@ def _list_lacking(before: float | None, after: float | None) -> list[str]:
 
 
 def _widen_interval(delta: Delta, difference: float) -> tuple[float, float]:
-    """Return the interval of a difference; with one run per side at least what repeating changes."""
+    """Return the interval of a difference; for one run per side, at least the usual change between repetitions."""
     low, high = delta.interval or (difference, difference)
     if delta.interval is not None and delta.basis is Basis.REPLICATES:
         return low, high
@@ -164,10 +164,10 @@ def _widen_interval(delta: Delta, difference: float) -> tuple[float, float]:
 
 def _describe_basis(delta: Delta) -> Why:
     if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
-        return Why("size_not_sure", f"its size is not sure: {describe_reason(delta.reason).removesuffix('.')}")
+        return Why("size_not_sure", f"its size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs)
-    return Why("single_runs", "one run per side; the interval is at least what repeating a run commonly changes")
+    return Why("single_runs", "one run per side; the interval covers at least the usual change between repeated runs")
 
 
 def _count_runs(before: int, after: int) -> Why:
@@ -176,11 +176,11 @@ def _count_runs(before: int, after: int) -> Why:
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return what leaves the size of a change open, and what would settle it.
+    """Return why the size of a change is not known well enough, and what would settle it.
 
-    The change is known where the interval no longer reaches the limit, and where one that keeps the limit is known to
-    better than the limit's size: the interval must shrink to the part `aim` of its half-width, with the runs of the
-    baseline first. Another size would do where a change breaks the limit by very little and not for certain.
+    The interval must shrink until it no longer reaches the limit, or, for a change that keeps the limit, until it is
+    below the limit's size: to the share `aim` of its half-width, first with more baseline runs. If a change may break
+    the limit by very little, the advice is to state another size.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
@@ -226,7 +226,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
         low, high = difference - (high - low) / 2, difference + (high - low) / 2
     runs = change.before.runs, change.after.runs
     advice = f"from one run per side: {_THREE_RUNS}, and check several"
-    note = Why("single_runs", "one run per side; the interval is what repeating a run plausibly changes")
+    note = Why("single_runs", "one run per side; the interval is the plausible change between repeated runs")
     if min(runs) > 1:
         advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
     ends, has_level = (low / scale, high / scale), change.interval is not None
@@ -234,7 +234,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
 
 
 def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
-    """Return the fingerprints of findings that the baseline did not have, or perhaps not, with why that is open."""
+    """Return the fingerprints of findings that are or may be new since the baseline, with the reason for any doubt."""
     new = {}
     for each in found.finding_changes:
         if each.change is ChangeKind.NEW:
@@ -252,7 +252,7 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield by how much the runs of a baseline differ, and the size that a rule can hold, by one more run like them."""
+    """Yield how much a baseline's runs differ, and the smallest size of a rule that can judge one more such run."""
     if len(runs) == 1:
         yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
         return

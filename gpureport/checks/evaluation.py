@@ -1,4 +1,4 @@
-"""Every limit of a policy, checked on every run it applies to: what is observed, and what of it is acknowledged."""
+"""Checks every limit in a policy on every run it applies to, with what is observed and what is acknowledged."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,16 +38,16 @@ _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "unknown"): ("idle_gap", "io"),
     ("power_limited", "capped below its limit"): ("power_cap", None),
 }
-"""Kind and cause of findings that had others in the release before: what names them by these holds for one more."""
+"""The previous release's kind and cause of renamed findings; acknowledgements of those hold for one more release."""
 _SEVERITIES, _CONFIDENCES = list(Severity), list(Confidence)
 _LISTED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """The runs to check, each with its training metrics, and what is needed to check them.
+    """The runs to check, with their training metrics, and what the checks need.
 
-    Comparisons are of each step with the baseline, by `step_name`; today decides which acknowledgements apply.
+    `comparisons` compares each step with the baseline, by `step_name`. `today` decides which acknowledgements hold.
     """
 
     runs: tuple[SampledRun, ...]
@@ -59,7 +59,7 @@ class CheckInput:
 
 
 def step_name(analysis: Analysis) -> str:
-    """Return the name by which a run is compared with the baseline: its step label, else its id."""
+    """Return the key of a run's comparison with the baseline: its step label, or its id without one."""
     return analysis.run.step or analysis.run.id
 
 
@@ -114,7 +114,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope, with all hosts; of all GPUs where none is there."""
+    """Return the analysis of the GPUs in scope and all hosts, or of everything if the run has none of these GPUs."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
@@ -132,7 +132,7 @@ def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return why a limit does not apply, or why that is unknown; else both are false."""
+    """Return why a limit does not apply, and why that is not known; each is false if there is no such reason."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)
@@ -141,7 +141,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     if unless is None or limit is None or not (has_gpus or limit.subject is Subject.RUN):
         return NO_REASON, NO_REASON
     seen = _OBSERVERS[limit.subject](limit, run)
-    # as a limit, a bare kind must not be found; as an exemption, it must
+    # a bare kind must be absent as a limit, but present as an exemption
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
         return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
@@ -160,11 +160,11 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return Observed(doubt=given.why_no_baseline)
     if limit.subject is Subject.CHANGE:
         if is_of_gpus:
-            return not_observed("no_gpu_scope", "changes are those of all GPUs together: leave out gpu under for")
+            return not_observed("no_gpu_scope", "changes describe all GPUs together: leave out gpu under for")
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in _select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
-    # a finding too unsure to count is reported as not counted, whether it is or may be new
+    # a finding with too little confidence is reported as not counted, whether or not it is surely new
     counted = {each for each, why in new.items() if not why or each not in sure}
     seen = _observe_findings(limit, replace(run, only=counted))
     return replace(seen, doubt=seen.doubt or next((new[each] for each in new if each not in counted), NO_REASON))
@@ -182,7 +182,7 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
 
 
 def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput) -> tuple[Observed, CheckOutcome, Why]:
-    """Return what a run shows of a limit, the outcome and why; a finding that is acknowledged breaks none."""
+    """Return what a run shows for a limit, the outcome and the reason; acknowledged findings do not break a limit."""
     limit, seen = entry.limit, _observe(entry, run, given)
     outcome, reason = _decide_outcome(limit, seen)
     if outcome is not CheckOutcome.BROKEN:
@@ -194,7 +194,7 @@ def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput
         meant = [finding for finding in run.analysis.findings if is_counted and _acknowledges(each, finding)]
         is_limit, why = each.limit == limit.words, display.clean(each.reason)
         if (meant or is_limit) and each.until < given.today:
-            expired.append(f"acknowledged until {each.until} ({why}), which is over ({each.origin})")
+            expired.append(f"acknowledged until {each.until} ({why}), which has passed ({each.origin})")
         elif meant or is_limit:
             findings += meant
             is_whole = is_whole or is_limit
@@ -236,7 +236,7 @@ def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Obser
 
 
 def _select_findings(limit: Limit, run: CheckedRun) -> tuple[Finding, ...]:
-    """Return the findings that count against a limit, of a severity those that are worse as well."""
+    """Return the findings that count against a limit; one on a severity also covers worse severities."""
     kinds = frozenset(FAMILIES.get(limit.name, EVERY_KIND))
     severities = _SEVERITIES[_SEVERITIES.index(Severity(limit.name)) :] if limit.name in _SEVERITIES else _SEVERITIES
     sure = _CONFIDENCES[: _CONFIDENCES.index(run.confidence) + 1]
@@ -259,7 +259,7 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
     seen = _add_up(limit, run.analysis, found)
     unsure = _count_unsure(limit, run, len(found))
     if unsure and not found:
-        # a rule that holds shows only what was observed
+        # the output of a passed rule has only the observation, so the note goes there
         seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
     unjudged = NO_REASON
     if lacking and not one_kind:
@@ -276,7 +276,7 @@ def _name_kinds(found: Sequence[Finding]) -> str:
 
 
 def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return how many findings there are, or what they lost; a root includes its consequences."""
+    """Return how many findings there are, or how much they lost; a root includes its consequences."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
     named = f": {_name_kinds(found)}" if found else ""
     if unit == FINDINGS:
@@ -285,7 +285,7 @@ def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Obser
         currency = limit.threshold.currency or "this currency"
         return not_observed("no_price", f"no price is stated in {currency}: --gpu-hour-price or [prices]")
     if unit == SHARE and held <= 0:
-        return not_observed("no_gpu_time", "GPU time could not be divided")
+        return not_observed("no_gpu_time", "GPU time could not be divided into classes")
     prints = {finding.fingerprint for finding in found}
     roots = [finding for finding in found if finding.root not in prints]
     lost = [(each, cost.cost_of(each) if cost and unit == MONEY else each.lost_gpu_seconds) for each in roots]
@@ -293,7 +293,7 @@ def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Obser
     total = fsum(amount for _, amount in lost if amount is not None)
     value = total / held if unit == SHARE else total
     shown = format_against_limit(value, limit.threshold, display.gpu_time if unit == TIME else None)
-    doubt = Why("loss_not_known", f"what {_name_kinds(untold)} lost is not known in GPU time") if untold else NO_REASON
+    doubt = Why("loss_not_known", f"the GPU time lost to {_name_kinds(untold)} is not known") if untold else NO_REASON
     return Observed(value=value, text=f"{shown}{named}", doubt=doubt)
 
 
@@ -301,7 +301,7 @@ def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Se
     if short := explain_short_time(observed_seconds([analysis]), "the GPUs"):
         return short
     if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
-        return Why("not_recorded", "the utilisation of no GPU was recorded")
+        return Why("not_recorded", "no GPU's utilisation was recorded")
     if lacking:
         needs = f"; needs {lacking[0].recording}" if lacking[0].recording else ""
         return Why("kind_not_judged", f"{lacking[0].kind} was not assessed: {lacking[0].reason}{needs}")
@@ -326,4 +326,4 @@ _OBSERVERS = {
     Subject.TRAINING: figures.observe_training,
     Subject.FINDING: _observe_findings,
 }
-"""How a run shows what may be limited without a baseline."""
+"""The function that observes each subject of a limit that needs no baseline."""

@@ -1,4 +1,4 @@
-"""What a run shows of each figure that may be limited: of a device, all GPUs, the run and its training."""
+"""Observes each figure that may be limited: of a device, of all GPUs, of the run and of its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -44,14 +44,14 @@ _COSTS = {
     "cost": ("total", _NO_PRICE),
     "idle_cost": (
         "idle",
-        Why("not_recorded", "the utilisation of a GPU was not recorded, so what was idle is not known"),
+        Why("not_recorded", "the utilisation of a GPU was not recorded, so its idle time is not known"),
     ),
     "carbon": (
         "carbon_grams",
         Why("no_carbon", "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"),
     ),
 }
-"""The field of each amount that was spent, and why it is not known."""
+"""The field of each spent amount, and why it may be unknown."""
 _FIELDS = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
 _NAMED = 6
 _KINDS_BEHIND_CLASS = {
@@ -59,21 +59,21 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds that fill a class of GPU time: while they cannot be judged, the class stays empty."""
+"""Kinds of findings that fill a class of GPU time; if they cannot be judged, the class stays empty."""
 
 
 def join_reasons(*reasons: Why) -> Why:
-    """Return several reasons as one: all sentences, and the code of the first."""
+    """Return several reasons as one, with all texts and the code of the first."""
     known = [reason for reason in reasons if reason]
     return Why(known[0].code, "; ".join(reason.text for reason in known)) if known else NO_REASON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What a run shows of what is limited.
+    """What a run shows for a limit.
 
-    The value is in the unit of the limit. It lies between the ends where part of it, which `open_part` names, is not
-    known. `doubt` is why there is no value, or why the limit cannot pass, although it can be broken.
+    `value` is in the unit of the limit. If a part, named by `open_part`, is not known, the true value lies within
+    `ends`. `doubt` is why there is no value, or why the limit can be broken but not pass.
     """
 
     value: float | None = None
@@ -107,10 +107,10 @@ def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRun:
-    """A run that limits are held against, and what counts of it.
+    """A run to check against limits, and which of its findings count.
 
-    Findings count from a confidence on. Acknowledged ones do not, nor do others than `only` some fingerprints; kinds
-    that were not looked for cannot be judged.
+    Findings count from `confidence` upwards, except acknowledged ones and, if `only` is given, those with other
+    fingerprints. Kinds outside `selected_kinds` cannot be judged.
     """
 
     sampled: SampledRun
@@ -123,7 +123,7 @@ class CheckedRun:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost does not compare with a limit in another currency, and what to do; false where it does."""
+    """Return why a cost cannot be compared with a limit, because of its currency; false if it can."""
     asked = limit.threshold.currency
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON
@@ -134,7 +134,7 @@ def explain_currency(currency: str, limit: Limit) -> Why:
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a statistic or a figure of the device that is worst by the limit; doubt about one is doubt about all."""
+    """Return a figure of the device that is worst by the limit; a doubt about one device applies to all."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -155,7 +155,7 @@ def _observe_one(limit: Limit, analysis: Analysis, device: Device) -> Observed:
     if value is None:
         hint = f"; needs {choose_recording([limit.name])}" if limit.name in BY_NAME else ""
         return not_observed("not_recorded", f"{limit.name} of {name} was not recorded{hint}")
-    # of a host, the whole run counts
+    # for a host, the whole run counts
     jobs = (gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id)
     held_for = next(jobs, _measure_length(analysis))
     where = f" on {name}" if len(analysis.run.devices) > 1 else ""
@@ -176,7 +176,7 @@ def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
 def explain_short_time(seconds: float, name: str) -> Why:
     if seconds >= SHORTEST_SECONDS:
         return NO_REASON
-    return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least")
+    return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded; at least a minute is needed")
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
@@ -192,9 +192,9 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
     if value is None:
         code, why = "not_recorded", "not every GPU recorded it"
         if "cost" in name:
-            code, why = "unknown_work_or_price", "say the work done with --work and the price under [prices]"
+            code, why = "unknown_work_or_price", "state the work done with --work and the price under [prices]"
         elif "work" in name:
-            code, why = "unknown_work", "say the work done with --work N:UNIT"
+            code, why = "unknown_work", "state the work done with --work N:UNIT"
         return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
@@ -202,9 +202,9 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Return why too little of all GPUs was recorded to speak for the run; else false.
+    """Return why too little time on all GPUs was recorded to represent the run; false if there was enough.
 
-    Energy rests on the time its integral covers, other figures on that with a utilisation.
+    Energy and carbon need recorded power, other figures a recorded utilisation.
     """
     whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
@@ -231,7 +231,7 @@ def observe_run(limit: Limit, run: CheckedRun) -> Observed:
         return Observed(value=float(kinds), text=display.plural(kinds, "kind"))
     value = _measure_length(analysis) if name == "duration" else analysis.coverage_ratio
     if value is None:
-        return not_observed("no_length", f"the {name} of a log without time stamps, or of one sample, is not known")
+        return not_observed("no_length", f"the {name} of a log without time stamps, or with one sample, is not known")
     return measured(limit, value)
 
 
@@ -248,24 +248,24 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
     other = explain_currency(cost.currency, limit)
     if amount is None or other:
         return Observed(doubt=unknown if amount is None else other)
-    # time without samples is paid for too, but may have been idle
+    # time without samples is paid for, but may have been idle
     return measured(limit, amount, doubt=NO_REASON if name == "cost" else _explain_unsampled_time(analysis, name))
 
 
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the GPU time of a class, as a share or in hours; unsampled time may be of any class.
+    """Return the GPU time in a class, as a share or in seconds; unsampled time may belong to any class.
 
-    Low use of unknown cause may be waits for input. So may short pauses over 30% of the time.
-    Shares are of the time in which a job held a GPU; the share without a job is of all time.
+    Low use with an unknown cause may be waiting for input, and so may short pauses over 30% of the time. Shares relate
+    to the time in which a job held a GPU, except `no_job`, which relates to all time.
     """
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        text = "GPU time could not be divided: the utilisation of every GPU is needed over some time"
+        text = "GPU time could not be divided into classes: every GPU's utilisation is needed over some time"
         return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
         samples = f"only {display.plural(count_samples(analysis), 'sample')} with a utilisation"
-        few = Why("too_few_samples", f"{samples}, and {FEWEST_SAMPLES} are the least")
+        few = Why("too_few_samples", f"{samples}; at least {FEWEST_SAMPLES} are needed")
         return Observed(doubt=explain_short_time(observed_seconds([analysis]), "the run") or few)
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if name == LOST else [name])))
     open_parts = {} if name == "no_samples" else {"time without samples": fsum(_class_seconds(analysis, "no_samples"))}
@@ -298,12 +298,12 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
 def _name_hidden_losses(analysis: Analysis) -> Why:
     unjudged = {entry.kind for entry in analysis.not_judged}
     hidden = sorted(name.replace("_", " ") for name, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
-    text = f"what was lost to {display.join_words(hidden)} is not fully known"
+    text = f"the loss to {display.join_words(hidden)} is not fully known"
     return Why("losses_not_known", text) if hidden else NO_REASON
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price, without the series of comparisons."""
+    """Return a run with its work, training metrics and price, but without the series that comparisons need."""
     return replace(
         count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),
@@ -312,7 +312,7 @@ def read_training(recording: Recording, analysis: Analysis, throughput: str | No
 
 
 def observe_training(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a training metric, the time to the target, or how fast training alone went."""
+    """Return a training metric, the time to the target, or the rate of training alone."""
     if limit.statistic:
         return _observe_training_metric(limit, run)
     if limit.name != TRAINING_RATE:
@@ -320,7 +320,7 @@ def observe_training(limit: Limit, run: CheckedRun) -> Observed:
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(run.sampled, basis)) is not None), None)
     if value is None:
-        text = f"{limit.name} is not known: log a throughput, or say the work done with --work N:UNIT"
+        text = f"{limit.name} is not known: log a throughput, or state the work done with --work N:UNIT"
         return not_observed("unknown_work", text)
     return measured(limit, value)
 
@@ -338,7 +338,7 @@ def _observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
     if value is None:
         return observe_divergence(limit, "the last value is not a number")
     if limit.threshold.unit == SHARE:
-        # many log an accuracy in per cent
+        # many tools log an accuracy in per cent
         value /= find_full_scale([value], higher_is_better=higher) or 1.0
     return measured(limit, value)
 
@@ -363,7 +363,7 @@ def _observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
     if found.missing is MissingTarget.NOT_RECORDED:
         return _miss_metric(target.name, run.sampled)
     if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
-        # it is longer than the run trained, and not known
+        # the time is not known, but longer than the run trained
         curve = next(each for each in run.sampled.training if each.name == target.name)
         seconds = seconds_since_job_start(run.sampled, curve, -1)
         trained = display.duration(seconds)

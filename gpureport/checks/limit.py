@@ -1,8 +1,8 @@
-"""Limits as people write them, such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`.
+"""Parses limits such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`.
 
-In one sentence: `no`, `change` or `new`, then a name (of a training metric with `training` before it, in quotes where
-it has spaces), a statistic, a relation and an amount; only the name is always needed. Amounts (`5%`, `10 min`,
-`80 GiB`, `3 EUR`) are held in base units.
+A limit is `no`, `change` or `new`, then a name, a statistic, a relation and an amount; only the name is always needed.
+The name of a training metric may follow `training`, in quotes if it has spaces. Amounts (`5%`, `10 min`, `80 GiB`,
+`3 EUR`) are stored in base units.
 """
 
 import re
@@ -24,17 +24,17 @@ from gpureport.parsing import UNITS, Unit
 from gpureport.report.wording import display
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
-"""Units of quantities besides the base units of metrics."""
+"""Units besides the base units of metrics."""
 _DECIMALS = 13
-"""Enough decimals to show any difference that is not a rounding error."""
+"""Enough decimals to show any difference beyond rounding errors."""
 _LONGEST = 100
-"""Characters of a quantity at most; the pattern takes as long as their square."""
+"""Most characters of a quantity; the pattern takes quadratic time."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-"""A number whose comma may stand for thousands or for decimals."""
+"""A number whose comma may separate thousands or decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
-# nvidia-smi says MB where it means MiB, a person does not
+# nvidia-smi writes MB for MiB, but people do not
 _UNITS = {name: unit for name, unit in UNITS.items() if name != "MB"} | {
     **dict.fromkeys(("points", "point"), Unit(POINTS, 1, 100)),
     **dict.fromkeys(("findings", "finding"), Unit(FINDINGS, 1)),
@@ -70,7 +70,7 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number in its base unit (or a unit above, money with its currency), and the text that stated it."""
+    """A number in a base unit or one of the units above, the currency of money, and the text as written."""
 
     value: float
     unit: str
@@ -101,20 +101,20 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity, in the unit of a limit, in words that read as the limit only where it equals it."""
+    """Return a quantity in the unit of a limit, with enough decimals to differ from the limit unless equal."""
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)
     word = parts[2] or "" if parts else ""
     text, at_limit = read(value), read(limit.value)
     if isclose(value, limit.value):
-        # a hair below 10 000 would print as 10000.00
+        # a value just below 10,000 would print as 10000.00
         rounded = (shown := parse_quantity(at_limit)) and not isclose(shown.value, limit.value)
         return _join(parts[1], word, gap=display.GAP) if parts and rounded else at_limit
     if text != at_limit:
         return text
     scale = _UNITS.get(word, Unit(limit.unit, 1)).to_base(1)
     own, other = value / scale, limit.value / scale
-    # with the fewest decimals that show on which side it is
+    # the fewest decimals that show on which side of the limit it is
     texts = (f"{own:.{decimals}f}" for decimals in range(_DECIMALS))
     differing = (text for text in texts if (float(text) > other) == (own > other) and not isclose(float(text), other))
     return _join(next(differing, str(own)), word, gap=display.GAP)
@@ -126,7 +126,7 @@ def _join(number: str, unit: str, gap: str = " ") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A reason: its code, for programs, and a sentence for people. False without any."""
+    """A reason: a code for programs and a text for people; false if empty."""
 
     code: str = ""
     text: str = ""
@@ -152,7 +152,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on one figure, or on findings; `words` are the limit as it can be written again."""
+    """A limit on one figure or on findings; `words` is its normal form, which parses to the same limit."""
 
     subject: Subject
     name: str
@@ -178,7 +178,7 @@ class Limit:
         return self.threshold.text.lstrip("+-")
 
     def holds(self, value: float) -> bool:
-        """Return whether a value is within it, up to rounding errors."""
+        """Return whether a value keeps the limit, up to rounding errors."""
         limit = self.threshold.value
         if isfinite(value) and abs(value - limit) <= 1e-9 * max(abs(value), abs(limit)):
             return self.relation.endswith("=")
@@ -188,17 +188,17 @@ class Limit:
 # --- what may be limited, and the text of a limit
 
 FINAL, BEST = "final", "best"
-"""Statistics of a training metric; the final value if none is named."""
+"""Statistics of a training metric; the default is the final value."""
 STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
-"""Statistics of a metric; the mean if none is named."""
+"""Statistics of a metric; the default is the mean."""
 BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
 LOST = "lost"
-"""GPU time of all classes that are lost."""
+"""The GPU time in all lost classes."""
 FAMILIES = kinds_by_name(RULES)
-"""The kinds of every kind and family, by its name."""
+"""The kinds that each name of a kind or family covers."""
 EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
 Allowed = tuple[Subject, tuple[str, ...]]
-"""What a name stands for, and the units of its limits, the usual one first."""
+"""The subject of a name, and the units of its limits, the usual one first."""
 _FIGURES: dict[Allowed, tuple[str, ...]] = {
     (Subject.TRAINING, ("1/s",)): (TRAINING_RATE,),
     (Subject.DEVICE, (TIME,)): ("idle_seconds", "observed_seconds"),
@@ -217,17 +217,17 @@ _FIGURES: dict[Allowed, tuple[str, ...]] = {
 FIGURES: dict[str, Allowed] = {
     **{each.metric: (Subject.FIGURE, (each.unit,)) for each in BY_METRIC.values()},
     **{name: allowed for allowed, names in _FIGURES.items() for name in names},
-    # of a state, the share of time it was on
+    # for a state, the share of time it was on
     **{
         each.name: (Subject.STATISTIC, (SHARE if each.kind is MetricKind.STATE else each.unit,))
         for each in METRICS
         if each.kind is not MetricKind.COUNTER
     },
 }
-"""Every name that a limit may use without a word before it; a metric comes before a figure of the same name."""
+"""Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR = 0.85
-"""Likeness to a known name from which an unknown one is taken for a slip."""
+"""Similarity to a known name from which an unknown one counts as a typing error."""
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
     r"(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>\w+))?"
@@ -236,7 +236,7 @@ _LIMIT = re.compile(
 
 
 def parse_limit(text: str, where: str) -> Limit:
-    """Return the limit a text states; a SettingsError says that it states none, and where."""
+    """Return the limit that a text states. Raises SettingsError, which names `where`."""
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):
@@ -254,7 +254,7 @@ def parse_limit(text: str, where: str) -> Limit:
     if relation:
         threshold = _read_amount(amount, name, where, subject, units)
     elif FINDINGS in units:
-        # without an amount no finding at all is allowed
+        # without an amount, no finding is allowed
         threshold = Quantity(value=0.0, unit=FINDINGS)
     else:
         hint = f"write {name} <= and {_describe_unit(units[0])}"
@@ -284,7 +284,7 @@ def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: 
 
 
 def _says_quality(name: str) -> bool:
-    """Return whether a name says that it is a loss, an error or an accuracy, and is no slip of a known name."""
+    """Return whether a name denotes a loss, an error or an accuracy, and is not a mistyped known name."""
     metric = recognise_metric(name)
     return metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, FIGURES, 1, _NEAR)
 
@@ -301,7 +301,7 @@ def _suggest_name(name: str, *, is_change: bool) -> str:
 
 
 def _find_statistic(name: str, written: str, where: str, subject: Subject, units: tuple[str, ...]) -> str:
-    """Return the statistic that is limited, the usual one where none is written; empty where there is none."""
+    """Return the limited statistic, or the default one; empty if the figure has no statistics."""
     known: tuple[str, ...] = (FINAL, BEST) if NUMBER in units else ()
     if subject is Subject.STATISTIC:
         known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
@@ -333,12 +333,12 @@ def _read_amount(text: str, name: str, where: str, subject: Subject, units: tupl
 
 
 def _refuse_idle_limit(limit: Limit, where: str) -> None:
-    """Refuse a limit that every run keeps, most often a change written as a level."""
+    """Refuse a limit that no run can break, most often a change written as a level. Raises SettingsError."""
     name, relation, value, is_share = limit.name, limit.relation, limit.threshold.value, limit.threshold.unit == SHARE
     metric = recognise_metric(name) if limit.statistic and limit.subject is Subject.TRAINING else None
     is_rate = metric is not None and metric.role not in QUALITY_ROLES
     if limit.subject is Subject.TRAINING and limit.statistic:
-        # a reward may be below zero, a rate is no share
+        # a reward may be negative, and a rate is not a share
         is_idle = is_share and (value < 0 or is_rate)
     elif relation.startswith(">"):
         is_idle = limit.threshold.unit != "Cel" and (value < 0 or (value == 0 and relation == ">="))
@@ -349,5 +349,5 @@ def _refuse_idle_limit(limit: Limit, where: str) -> None:
         bound = f"{relation} {limit.threshold.text}"
         figure = TRAINING_RATE if is_rate else f"training {name}" if metric else name
         change = f"'change {figure} {bound}' limits a change against the baseline"
-        hint = change if value < 0 or is_rate else "write an amount that a run can miss"
+        hint = change if value < 0 or is_rate else "write an amount that a run can break"
         raise SettingsError(where, f"{name} {bound} cannot fail", hint, code="cannot_fail")

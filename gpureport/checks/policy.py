@@ -1,6 +1,6 @@
-"""The policy: the limits a person set, where each applies, and the findings that are acknowledged.
+"""The policy: the limits that the user set, where each applies, and which findings are acknowledged.
 
-It is read from `[[policy]]` and `[[acknowledge]]` of the settings, with the line of every mistake.
+It is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors name the line of the mistake.
 """
 
 import re
@@ -21,7 +21,7 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: another is kept, a bare kind is found, or a run has a param or tag."""
+    """When a limit does not apply: another limit is kept, a bare kind is found, or the run has a param or tag."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -30,9 +30,9 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """One limit of a policy, what it applies to and when not, how sure findings must be, and where it is stated.
+    """One limit in a policy: its scope and exemption, the least confidence of findings, and where it is stated.
 
-    It applies to GPUs, and to patterns of steps and of names of runs or files; None is everything.
+    The scope is a set of GPUs, and patterns for steps and for names of runs or files; None means all.
     """
 
     limit: Limit
@@ -57,7 +57,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A kind, family, fingerprint of a finding, or limit in words, that fails no gate up to a given day, and why."""
+    """A kind, family or fingerprint of findings, or a limit, that fails no gate up to a given day, and the reason."""
 
     finding: str
     limit: str
@@ -81,7 +81,7 @@ class Policy:
 
 
 def read_policy(settings: Settings) -> Policy:
-    """Return what `[[policy]]` and `[[acknowledge]]` of the settings say; an error has the line of the mistake."""
+    """Return the policy in the settings. Raises SettingsError with the line of the first mistake."""
     return Policy(
         entries=tuple(_read_entry(section) for section in settings.sections("policy")),
         acknowledged=tuple(_read_acknowledgement(section) for section in settings.sections("acknowledge")),
@@ -160,7 +160,7 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
 
 
 def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
-    """Yield a note per limit on a change that a run equal to the baseline breaks."""
+    """Yield a note for each limit on a change that a run equal to the baseline would break."""
     for limit in limits:
         if limit.subject is Subject.CHANGE and limit.demands_change:
             demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")

@@ -1,7 +1,7 @@
-"""The verdict of a gate: what the checks of a run or night amount to, as a line, text, Markdown, JSON and JUnit XML.
+"""The verdict of a gate on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
-Each rule is one sentence: the rule as written, the runs, what was observed, and why. Servers follow a case of JUnit by
-its class and name, so both are the same every night: a run is named only where several are held to one rule.
+Each rule is one sentence: the rule as written, the runs, the observation and the reason. CI servers identify a JUnit
+case by its class and name, so both are the same every night; a run is named only if several are checked by one rule.
 """
 
 import json
@@ -27,7 +27,7 @@ _SCOPE = re.compile(r" (?:for|unless) ")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED = 3
 _ROWS = 200
-"""Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
+"""Most checks listed; the rest are counted, so that the summary stays far below the size limit of CI servers."""
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -35,27 +35,27 @@ OUTCOMES = {
     CheckOutcome.ACKNOWLEDGED: "Acknowledged",
     CheckOutcome.NOT_APPLIED: "Does not apply",
 }
-"""What each line of text begins with, the gravest first."""
+"""The beginning of each line of text, the gravest outcome first."""
 _TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
-"""Exit codes of a gate."""
+"""Exit codes."""
 WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
-"""The rule that every source is held to, whether or not a person sets any: it gives a run that can be assessed."""
+"""The rule that always applies: every source gives a run that can be assessed."""
 _NAMED = 2
 _LONGEST = 264
-"""Characters of a line for a chat, which the command comes before."""
+"""Most characters of a line for a chat, without the command before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a gate ended. Exit code, pages, JUnit, summary and what is printed all derive from it."""
+    """The result of a gate, from which exit code, pages, JUnit, summary and printed text derive."""
 
     checks: tuple[Check, ...]
 
     @property
     def exit_code(self) -> int:
-        """1 if a rule is broken, else 4 if one could not be assessed or there is none, else 0."""
+        """1 if a rule is broken; otherwise 4 if one could not be assessed or there is none; otherwise 0."""
         outcomes = {check.outcome for check in self.checks}
         if CheckOutcome.BROKEN in outcomes:
             return FAILED
@@ -67,7 +67,7 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """How many checks have each outcome, the gravest first; empty without checks."""
+        """The number of checks with each outcome, the gravest first; empty without checks."""
         counted = {each: number for each in CheckOutcome if (number := self.count(each))}
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
@@ -76,7 +76,7 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        """The verdict in one short line of plain text: the word, and which rules led to it."""
+        """The verdict in one short line of plain text, with the rules that led to it."""
         grave = (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE)
         named = [clause for outcome in grave for clause in describe_checks(self.checks, outcome)]
         more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -103,13 +103,13 @@ def sort_by_gravity(checks: Sequence[Check]) -> list[Check]:
 
 
 def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[str]:
-    """Yield a clause per rule and what became of it, such as `idle_ratio <= 5% (night-3): 49%`."""
+    """Yield a clause for each rule with this outcome, such as `idle_ratio <= 5% (night-3): 49%`."""
     runs: dict[tuple[str, str], list[str]] = {}
     for check in select_checks(checks, outcome):
         said = check.observed if outcome is CheckOutcome.BROKEN else check.reason or check.observed
         limit = _parse(check.limit) if outcome is CheckOutcome.CANNOT_JUDGE else None
         if limit is not None and limit.subject is Subject.CHANGE:
-            # of a change also how large it is
+            # for a change, also its size
             said = "; ".join(filter(None, (check.observed, check.reason)))
         runs.setdefault((check.limit, said), []).append(check.run)
     for (words, said), named in runs.items():
@@ -121,7 +121,7 @@ def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[
 
 
 def name_failure(checks: Iterable[Check]) -> str:
-    """Return in few words the change or finding that broke a rule; empty of other rules."""
+    """Return a short name of the change or finding that broke a rule; empty for other rules."""
     broken = [(check, _parse(check.limit)) for check in select_checks(checks, CheckOutcome.BROKEN)]
     for check, limit in broken:
         if limit is not None and limit.subject is Subject.CHANGE and check.value is not None:
@@ -163,7 +163,7 @@ def render_json(verdict: Verdict) -> str:
 
 
 def render_text(checks: Sequence[Check]) -> str:
-    """Return the checks as text: a line per rule broken or not assessed, one for those that hold."""
+    """Return the checks as text: a line per rule that is broken or not assessed, and one for all that passed."""
     lines = [] if checks else [f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."]
     lines += [f"{word}: {clause}." for outcome, word in OUTCOMES.items() for clause in describe_checks(checks, outcome)]
     passed: dict[str, list[str]] = {}
@@ -183,7 +183,7 @@ def render_text(checks: Sequence[Check]) -> str:
 
 
 def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
-    """Return the checks as Markdown: how the gate ended, paragraphs on it, and a table, the gravest first."""
+    """Return the checks as Markdown: a heading, paragraphs, and a table with the gravest outcomes first."""
     lines = [f"## {_escape(heading)}", ""]
     for line in state:
         lines += [_escape(line), ""]
@@ -206,8 +206,8 @@ def _escape(text: str) -> str:
 def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequence[PolicyEntry] = ()) -> str:
     """Return the checks as one JUnit suite, without times, so that the same input gives the same bytes.
 
-    A test case each: a failure if its limit is broken, an error if not assessed. A rule without a check is an error.
-    Servers refuse a suite without a case, so one says where no rule is set.
+    Each check is a test case: a failure if its limit is broken, an error if not assessed. A rule without a check is an
+    error. Servers refuse a suite without cases, so if no rule is set, one case says so.
     """
     times = Counter(check.limit for check in checks)
     absent = build_missing_check("", "there is no run to assess")
@@ -228,7 +228,7 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
 
 
 def _add_case(suite: ET.Element, check: Check, *, repeated: bool) -> None:
-    """Add a test case with the element of its outcome; what else is known stands in it line by line."""
+    """Add a test case with the element of its outcome, which contains the details line by line."""
     name, run, word = display.plain(check.limit), display.plain(check.run), OUTCOME_WORDS[check.outcome]
     case = ET.SubElement(suite, "testcase", classname=f"gpureport.{run}" if repeated else "gpureport", name=name)
     said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))

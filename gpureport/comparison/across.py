@@ -1,4 +1,4 @@
-"""What several steps together say: how work scales with GPUs, what batch fits, and which GPUs would do."""
+"""What several steps show together: how work scales with GPUs, which batch fits, and which GPUs would be enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ HEADROOM = Threshold(
     value=0.05,
     unit="1",
     provenance=Provenance.PRAGMATIC,
-    source="what stays free at the peak: a workspace, a longer sequence or a fragmented allocation takes as much",
+    source="what stays free at the peak: a workspace, a longer sequence or a fragmented allocation needs that much",
 )
-"""Share of the memory a job can get that must stay free."""
+"""Share of the usable memory that must stay free."""
 
 
 class BatchDoubt(StrEnum):
@@ -34,7 +34,7 @@ class BatchDoubt(StrEnum):
 
 
 class PeakDoubt(StrEnum):
-    """Why a peak says nothing, or too much, about what a job needs."""
+    """Why a peak does not show how much memory a job needs, or exceeds it."""
 
     NOT_RECORDED = "not_recorded"
     UNUSED = "unused"
@@ -44,25 +44,25 @@ class PeakDoubt(StrEnum):
 
 BATCH_DOUBTS = {
     BatchDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about the batch.",
-    BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in what a sample takes of memory.",
+    BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in the memory that a sample takes.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-_NAMED = 3  # kinds of GPU that are named, the smallest of those which would do
+_NAMED = 3  # how many GPU models are named, the smallest first
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
     "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
-    "what GPUs wait for: communication, a batch too small for each, input that does not keep up."
+    "what GPUs wait for: communication, too small a batch per GPU, or input that does not keep up."
 )
 _BATCH = (
-    "Raise the batch in steps towards it, scale the learning rate, and watch loss and work per GPU-hour; memory need "
-    "not go on growing evenly."
+    "Raise the batch in steps towards it, scale the learning rate, and watch loss and work per GPU-hour; memory may "
+    "not keep growing evenly."
 )
 _KINDS = "Compare the cost per unit of work on one of them before moving: memory says nothing about how fast it is."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Work per GPU-second of training alone, of that of the step with the fewest GPUs."""
+    """Work per GPU-second in training alone, as a share of that in the step with the fewest GPUs."""
 
     base: str
     step: str
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """One kind of the GPU table against a peak; None where it does not fit, and the job may need less than its peak."""
+    """One model of the GPU table against a peak; `fits` is None if the peak does not fit but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -118,7 +118,7 @@ class AcrossFinding:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    # by the whole job a short trial run would seem to scale badly, since start-up is as long with more GPUs
+    # measured over the whole job, a short trial would seem to scale badly: start-up takes as long with more GPUs
     counted = [
         (count, step)
         for step in steps
@@ -142,7 +142,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
-    """Return the largest batch that fits; None unless params name two sizes on as many GPUs of one memory."""
+    """Return the largest batch that fits; None unless params name two sizes for equal numbers of equal GPUs."""
     found: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):
@@ -155,7 +155,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
-    # a batch is one of all GPUs: more of them take less of it each
+    # a batch is spread over all GPUs: with more of them each takes less
     if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
     sizes, peaks = zip(*sorted(found.items()), strict=True)
@@ -174,7 +174,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return slope and intercept by least squares, exact: what fits must not hang on the last digit of a float."""
+    """Return the exact least-squares slope and intercept: a float's last digit must not decide what fits."""
     exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
     rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
     slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())
@@ -201,7 +201,7 @@ def _fit_memory(step: Step) -> MemoryFit:
         for one in analysis.statistics
         if one.memory_peak_bytes is not None and one.device in {gpu.id for gpu in analysis.run.gpus}
     ]
-    # of equal peaks the name decides, whatever the order of runs
+    # equal peaks are ordered by name, whatever the order of runs
     highest, run, device = min(peaks, default=(None, None, None))
     peak, taken, reason = None if highest is None else -highest, {one.preallocated for one in step.runs}, None
     if peak == 0:
@@ -266,7 +266,7 @@ def _see(metric: str, statistic: str, observed: float, unit: str = "1", relation
 
 def _word_scaling(found: Scaling) -> Finding:
     few, many = found.gpus
-    observed = {f"of {many} GPUs, of that of {few}": found.efficiency}
+    observed = {f"on {many} GPUs, relative to {few}": found.efficiency}
     if found.interval is not None:
         names = (f"{name} end of the 95% interval" for name in ("lower", "upper"))
         observed |= zip(names, found.interval, strict=True)
@@ -297,7 +297,7 @@ def _word_kinds(found: MemoryFit) -> Finding:
     ]
     fitting = [f"{kind.model} ({phrases.size(kind.memory_bytes)})" for kind in kinds if kind.fits]
     more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
-    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
+    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no GPU of known memory"
     text = f"The peak of {phrases.size(peak)} on one GPU {said}, with {phrases.percent(HEADROOM.value)} left free."
-    text += f" Of {len(found.unknown)} other kinds the memory is not known." if found.unknown else ""
+    text += f" The memory of {len(found.unknown)} other kinds is not known." if found.unknown else ""
     return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

@@ -1,4 +1,4 @@
-"""Steps in the order given, against the one before and the first, and each as a group among others."""
+"""Compares each step with the one before and with the first, and summarises each step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,16 +35,16 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and the differences of each from the one before and the first.
+    """Steps in order, and how each differs from the one before and from the first.
 
     Attributes:
         steps: in order.
-        deltas: neighbours in order, then those after the second against the first.
-        primary: the figure that the chain is judged by.
-        tested: how many comparisons of it verdicts allow for.
-        training_tested: the same of the training rate.
-        remaining: what is still lost in the last step.
-        goals: what a person says of training metrics.
+        deltas: each step against the one before, then each from the third on against the first.
+        primary: the figure that decides the verdict on a step.
+        tested: how many comparisons of the primary figure the verdicts correct for.
+        training_tested: the same for the training rate.
+        remaining: what the last step still loses.
+        goals: the user's goals for training metrics.
     """
 
     steps: tuple[Step, ...]
@@ -66,7 +66,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Return runs as steps in order, repetitions by one label, each against the one before it and against the first."""
+    """Return the comparison of runs, given in order; runs with the same label are repetitions of one step."""
     steps = tuple(build_steps(unify_work(runs)))
     if goals.target is not None:
         times = [measure_time_to_target(step, goals) for step in steps]
@@ -89,7 +89,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
     tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
     families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
-    # so that none is claimed because there are many
+    # Holm's correction, so that many comparisons do not produce a false claim
     levels = {
         id(found): (level, len(family))
         for family in families
@@ -114,7 +114,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """One step against the one before; quality since the first step is empty where that is the same."""
+    """One step against the one before; `quality_since_first` is empty if that is the first step."""
 
     base: Step
     step: Step
@@ -155,7 +155,7 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A mean over the runs of a step; `settled` leaves out start-up and warm-up."""
+    """A mean over the runs of a step, without start-up and warm-up if `settled`."""
 
     value: float
     interval: Ends | None = None
@@ -221,19 +221,19 @@ def average(step: Step, metric: str) -> Mean | None:
         if not is_work:
             return replace(mean_over_runs(values), settled=True)
         middle, ends = estimate_mean_of_runs([log(value) for value in values], *find_resolution(step, step, metric))
-        # ends that nothing bounds stay within what a float holds
+        # unbounded ends stay within the range of a float
         low, high = (exp(min(max(end, -300.0), 300.0)) for end in ends)
         return Mean(value=exp(middle), interval=(low, high), basis=Basis.REPLICATES)
     plain = Mean(value=own.before, settled=own.steady)
     if own.contrast is None or own.reason is not None:
-        # what it allows for slow changes is of a difference, not of one run
+        # its allowance for slow changes applies to a difference, not to one run
         return plain
     if not is_work:
         interval = coarsest_interval(step.runs)
         run = figures.count_runs(step.runs, metric, interval).counted[0]
         ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
         return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
-    # set against itself, its interval is wider by the root of two
+    # compared with itself, a run has an interval wider by the square root of 2
     half = log1p(own.contrast.interval()[1] / own.before) / sqrt(2)
     ends = own.before * exp(-half), own.before * exp(min(half, 50.0))
     return replace(plain, interval=ends, basis=own.contrast.basis) if isfinite(half) else plain
@@ -272,7 +272,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return two steps, the earlier first; None where their runs overlap, or no clock is known to be theirs."""
+    """Return two steps, the earlier first; None if their runs overlap or may not share a clock."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -280,13 +280,13 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 
 
 _DEGREES, _PART = 2.0, 0.5
-"""Degrees by which a machine must start warmer, and part of a change its clock must explain (pragmatic).
+"""Degrees by which a machine must start warmer, and the share of a change that its clock must explain (pragmatic).
 
-5 degrees let half of the null changes of a machine pass that drifts by 0.4% and a degree from run to run."""
+5 degrees would let half of the false changes pass on a machine that drifts by 0.4% and one degree per run."""
 
 
 class Drift(NamedTuple):
-    """A machine in another state in two steps: Celsius at their first samples, and clocks in hertz."""
+    """The state of a machine in two steps: degrees Celsius at the first samples, and clocks in hertz."""
 
     celsius: tuple[float, float]
     hertz: tuple[float, float]
@@ -298,10 +298,10 @@ class Drift(NamedTuple):
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
-    """Return how the machine drifted if that alone can make the change of a figure per unit of work.
+    """Return how the machine drifted if that alone can explain the change of a figure per unit of work.
 
-    The later runs started warmer and ran at a lower clock, or the reverse, by as much as half of the change, and the
-    two steps were not recorded in turn. A clock that was locked, or a power limit, comes without the temperature.
+    The later runs started warmer and ran at a lower clock, or the reverse; the clock explains at least half of the
+    change, and the two steps were not recorded in turn. A locked clock or a power limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
     runs = (*base.runs, *step.runs)
@@ -329,7 +329,7 @@ class OtherUse(NamedTuple):
 
 
 def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
-    """Return where something else kept GPUs busiest; None in no run, or in every one, which changes nothing."""
+    """Return the run in which other work kept GPUs busiest; None if no run, or every run, shared its GPUs."""
     runs = [run for step in steps for run in step.runs]
     found = [
         OtherUse(run, finding.devices, evidence.observed)
@@ -343,12 +343,12 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Ratio of stated and logged work from which one is wrong (pragmatic): a log may leave out the first batches, or one of
-two processes; the work of another job, such as all of a data set, is far beyond it."""
+"""Ratio of stated to logged work above which one must be wrong (pragmatic): a log may leave out the first batches or
+one of two processes, whereas the work of another job differs by far more."""
 
 
 class WorkContradiction(NamedTuple):
-    """Work of a run as stated and as its training log counts it within the recording; by how many times they differ."""
+    """A run's work as stated and as its training log counts it within the recording, and the ratio of the two."""
 
     run: str
     stated: float
@@ -358,7 +358,7 @@ class WorkContradiction(NamedTuple):
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    # a log may hold a part of the run; at its rate the whole run could have done no more than a multiple of that
+    # a log may cover only a part of the run; its rate bounds what the whole run could have done
     info, speed = run.info, run.logged_work
     if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What changed between two steps: set-up and findings, as far as recorded; and what a step still loses."""
+"""What changed between two steps, in set-up and findings as far as recorded, and what a step still loses."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ _SETTINGS = (
     *("prefetch_factor", "prefetch", "compiled", "cuda_graphs", "cudnn_benchmark", "pretrained"),
     "asynchronous_checkpoints",
 )
-"""What the advice speaks of, by names of `JobParams`; cores are of the machine."""
+"""The fields of `JobParams` that advice mentions, without CPU cores, which belong to the machine."""
 _OF_ONE_RUN = {
     *("id", "ids", "uuid", "run_id", "job_id", "pid", "run_name", "experiment_name", "log_url", "run_url"),
     *("time", "date", "timestamp", "created", "started", "finished", "start_time", "end_time", "creation_time"),
@@ -32,9 +32,9 @@ _OF_ONE_RUN = {
     *("note", "description", "state", "status", "port", "master_port"),
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
-"""Last parts of names of params and tags that describe one run, not its set-up."""
+"""Last parts of the names of params and tags that describe one run rather than its set-up."""
 _SEVERITIES = list(Severity)
-_Group = list[tuple[int, Finding]]  # findings with the place of their run
+_Group = list[tuple[int, Finding]]  # findings, each with the index of its run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
-    """A `param`, `tag` or `hardware` that differs in two steps; values of repetitions, the most common first."""
+    """A `param`, `tag` or `hardware` property that differs between two steps; the most common value comes first."""
 
     base: str
     step: str
@@ -84,7 +84,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices in two steps, in words of the later one that has it."""
+    """One kind of finding on the same devices in two steps, as the later step that has it describes it."""
 
     base: str
     step: str
@@ -95,8 +95,8 @@ class FindingChange:
     fingerprint: str
     before: StepFindings | None
     after: StepFindings | None
-    unknown: UnknownCause | None  # why the step without it does not tell
-    judged: tuple[int, int] | None  # of its runs, how many could be judged, and how many there are
+    unknown: UnknownCause | None  # why the step without it could not show it
+    judged: tuple[int, int] | None  # how many runs of that step could be judged, and how many it has
     root: str | None
     steps: tuple[AdvisedStep, ...]
 
@@ -115,7 +115,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes without what describes single runs, and without the command where params say what it says."""
+    """Return the changes without those that describe single runs, and without the command where params changed."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -130,7 +130,7 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
     for key in sorted({key for side in sides for one in side for key in one}):
         counts = [Counter(one.get(key) for one in side) for side in sides]
         texts = [text for side in counts for text in side]
-        # a redacted value may or may not differ
+        # redacted values may be equal or different
         is_hidden = all(any(side) for side in counts) and any(HIDDEN in (text or "") for text in texts)
         shares = [{text: runs / side.total() for text, runs in side.items()} for side in counts]
         if shares[0] == shares[1] or is_hidden:
@@ -171,7 +171,7 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return the findings of two steps, matched by fingerprint, else kind, cause and a shared device."""
+    """Return the findings of two steps, matched by fingerprint, or otherwise by kind, cause and a shared device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     left = {name: group for name, group in after.items() if name not in before}
     found = []
@@ -246,7 +246,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return what became of each kind and cause over all devices: one that came and went is still there."""
+    """Return the change of each kind and cause over all devices; one that only changed devices is `persisting`."""
     found: dict[tuple[str, str | None], set[ChangeKind]] = {}
     for each in changes:
         found.setdefault((each.kind, each.cause), set()).add(each.change)
@@ -274,7 +274,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """What a step loses, by class, the largest first, a mean over its runs; of what is unseen nothing is known."""
+    """What a step loses in each class, the largest first, as means over its runs; unseen time is not counted."""
 
     step: str
     runs: int
@@ -320,7 +320,7 @@ def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
     }
     if not lost:
         return None
-    # of equal losses the name decides, whatever the order of runs
+    # equal losses are ordered by name, whatever the order of runs
     most = min(lost, key=lambda name: (-lost[name], name))
     findings = [finding for _, finding in groups[most]]
     worst = max(findings, key=lambda each: (each.lost_gpu_seconds or 0.0, each.summary))

@@ -1,4 +1,4 @@
-"""Whether the recordings of two steps let their figures be compared: one table of checks."""
+"""Checks whether the recordings of two steps are comparable, figure by figure."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from gpureport.recording import HOST, Device, Run
 
 Value = str | float | None  # text, a number in a base unit, or None when not recorded
 COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
-SAME_MEMORY = 1.05  # ratio of totals of GPUs with as much memory: where a log has shares alone they differ by some %
-_SAMPLING = 1.25  # ratio of intervals from which one log sees gaps that the other misses
-_LENGTH = 2.0  # ratio of lengths from which start-up and end weigh more in the shorter run
-_WARMER, _WARM_SECONDS = 15.0, 600.0  # degrees at the start that matter in a run shorter than that
+SAME_MEMORY = 1.05  # ratio up to which memory is equal: totals computed from shares differ by a few per cent
+_SAMPLING = 1.25  # ratio of intervals above which one log shows gaps that the other misses
+_LENGTH = 2.0  # ratio of lengths above which start-up and end weigh more in the shorter run
+_WARMER, _WARM_SECONDS = 15.0, 600.0  # degrees at the start that matter, and the length from which they do not
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
@@ -29,9 +29,9 @@ class Comparability:
     before: Value
     after: Value
     agree: bool | None
-    comparable: bool | None  # also where unlike values are excused; None if unknown
+    comparable: bool | None  # also true where a difference is excused; None if unknown
     touches: tuple[str, ...]  # figures that must not be compared where it is false
-    bars_itself: bool = False  # a recording beside itself, too: it holds too little
+    bars_itself: bool = False  # whether it rules out even a comparison with itself, for lack of data
 
 
 def _join(values: Iterable[str | None]) -> str | None:
@@ -73,7 +73,7 @@ def _find_interval(step: Step) -> Value:
 
 
 def _list_powers(step: Step) -> list[list[tuple[str, tuple[str, ...]]]]:
-    """Return for each run the fields that hold its power, each with the windows it is a mean over, as far as known."""
+    """Return, for each run, the fields that hold its power, each with the averaging windows that are known."""
     found = []
     for analysis in step.analyses:
         recorded = {each.metric for device in analysis.statistics for each in device.metrics}
@@ -92,7 +92,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether power is the same reading; an unknown window leaves that open."""
+    """Return whether both steps measured power alike; None if an unknown window leaves that open."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -128,7 +128,7 @@ def is_same_recording(base: Step, step: Step) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A property, what says whether two of its values, or else two steps, agree, and what excuses that they do not."""
+    """A property of steps, how to decide whether two steps agree on it, and when a difference is excused."""
 
     name: str
     read: Callable[[Step], Value]
@@ -172,7 +172,7 @@ _CHECKS = (
         "s",
         _are_within(_LENGTH),
         _TOTALS,
-        # figures per unit of work allow for unlike lengths: a change is for the same work in less time
+        # with work counted, different lengths are expected: a change does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
@@ -182,7 +182,7 @@ _CHECKS = (
         "Cel",
         lambda *celsius: None if None in celsius else max(celsius) - min(celsius) <= _WARMER,
         (POWER, *_CLOCKS),
-        # GPUs that started otherwise were warm for most of both recordings
+        # whatever their start, the GPUs were warm for most of both recordings
         excuses=lambda *sides: min(run.lasted for side in sides for run in side.runs) >= _WARM_SECONDS,
     ),
     _Check(
@@ -196,12 +196,12 @@ _CHECKS = (
         _of_runs(lambda run: run.id),
         agree_by_steps=lambda *sides: set.isdisjoint(*({run.info.id for run in side.runs} for side in sides)),
     ),
-    # times are UTC where a zone is known, whatever it is
+    # any known zone will do, since times are then in UTC
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
-"""Checks of what the GPUs are, which a change of the set-up may be in."""
+"""Checks of GPU hardware, in which the set-up may have changed."""
 
 
 def read_property(step: Step, check: str) -> Value:

@@ -1,7 +1,7 @@
 """Means of series and differences between steps, with their uncertainty.
 
-The mean of one run is as sure as the means of batches that hardly depend on each other; a few gaps are counted. The
-difference of one run against one is as sure as both of them make it (MOVER), that of several as their scatter does
+The error of one run's mean comes from nearly independent batches; a few gaps are modelled separately, by their number.
+A difference between two single runs combines their intervals (MOVER); one between repeated runs uses their scatter
 (Student, Welch).
 """
 
@@ -18,8 +18,8 @@ from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-_MANY_GAPS = 20  # gaps from which a mean over time holds enough of them
-_LONG = 16_384  # half the samples from which neighbours are taken together: a transform of all costs more than the rest
+_MANY_GAPS = 20  # number of gaps from which batches represent them well enough
+_LONG = 16_384  # from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 
@@ -39,13 +39,13 @@ def two_sided(level: float, degrees: float) -> float:
 class MeanEstimate:
     mean: float
     error: float
-    degrees: int  # 0 where there are too few samples
+    degrees: int  # 0 if there are too few samples
     drop: float = 0.0  # how much lower the mean is within gaps than between them
-    gaps: tuple[float, ...] = ()  # their lengths as shares of the time
-    seen: int = 0  # how many there are, counted or not
+    gaps: tuple[float, ...] = ()  # the lengths of gaps as shares of the time, if they are modelled separately
+    seen: int = 0  # how many gaps there are in any case
 
     def interval(self, level: float) -> Ends:
-        """Return the interval that holds the mean; both parts are joined by MOVER."""
+        """Return the confidence interval of the mean; MOVER combines the batches with the gaps."""
         half = two_sided(level, self.degrees) * self.error if self.degrees else inf
         less = more = 0.0
         if self.gaps:
@@ -55,7 +55,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in order, none of them NaN; `finest` is the step of their rounding."""
+    """Return the mean of samples in order, none of them NaN; `finest` is their rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -67,8 +67,8 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
 
 
 def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
-    # a mean over time does not show how rare a rare event is: gaps come at random, each of a length of its own, so the
-    # time lost to them is a compound Poisson sum
+    # batches do not show how rare a rare event is: gaps come at random, each with its own length, so the time lost to
+    # them is a compound Poisson sum
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
     lengths = edges[1::2] - edges[::2]
     if not 0 < len(lengths) < _MANY_GAPS or idle.all():
@@ -84,7 +84,7 @@ def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> M
 
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
-    """Return the interval of the share of time lost to a few gaps (M. Fay and E. Feuer, 1997)."""
+    """Return the confidence interval of the share of time lost to a few gaps (M. Fay and E. Feuer, 1997)."""
     from scipy import special
 
     tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
@@ -100,7 +100,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summed up to the first lag of five times the sum (A. Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summed up to the first lag five times as long (A. Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -128,10 +128,10 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times."""
+    """Return how many samples a batch must hold: Politis and White's length, but at least four correlation times."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
-        # what depends for long shows in means of neighbours as well; `mean` takes three times as long along short rows
+        # long correlations also show in averages of neighbours; `mean` takes three times as long along short rows
         values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
     covariance = find_autocovariance(values)
     return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
@@ -139,9 +139,9 @@ def find_batch_length(values: FloatArray) -> float:
 
 def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning have not settled (MSER-5; K. White, M. Cobb and S. Spratt, 2000)."""
-    # it also cuts a beginning that happens to hold more changes than the rest, which would leave the quiet part of each
-    # slowly changing load; so what it names is cut only where its mean is another than that of the rest, by three
-    # standard errors. The values are without gaps: it would cut up to the last gap
+    # MSER-5 also cuts a beginning that merely varies more than the rest, and so keeps only the quiet part of a slowly
+    # changing load; hence the cut is made only where its mean differs from that of the rest by three standard errors.
+    # The values must be without gaps, or it would cut up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - batches below which nothing is cut
         return 0
@@ -153,7 +153,7 @@ def count_unsettled(values: FloatArray) -> int:
     if cut == 0:
         return 0
     rest = batch_means(values[cut:])
-    # the beginning depends on itself as the rest does, so its mean is as much less sure as it is shorter
+    # the beginning is as correlated as the rest, so its variance grows in proportion as it is shorter
     limit = student(_SURE, rest.degrees) * rest.error * sqrt(1 + (len(values) - cut) / cut)
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
@@ -165,14 +165,14 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceEstimate:
-    """The difference between two steps: `change` is after - before, in the scale it was estimated on."""
+    """The difference between two steps; `change` is after - before, on the scale of the estimate."""
 
     change: float
     basis: Basis
-    ends: Callable[[float], Ends] = field(repr=False)  # at a level, by scatter alone
+    ends: Callable[[float], Ends] = field(repr=False)  # at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # least half-width: changes too slow for short runs, or what all runs are off by alike
-    ratio_of: float | None = None  # the value before, where the scale is that of logarithms
+    floor: float = 0.0  # least half-width, for changes too slow for short runs or an error that all runs share
+    ratio_of: float | None = None  # the value before, if the scale is logarithmic
 
     @property
     def difference(self) -> float:
@@ -194,12 +194,12 @@ class DifferenceEstimate:
 
     @property
     def least(self) -> float:
-        """Half-width that no number of runs narrows."""
+        """Half-width that further runs cannot reduce."""
         return self._amount(self.floor)
 
     @property
     def detectable(self) -> float:
-        """Size of a difference that recordings like these would show four times in five."""
+        """Size of a difference that recordings like these would detect four times in five."""
         reach = student(_POWER, self.degrees) / two_sided(LEVEL, self.degrees) if self.degrees >= 1 else inf
         return self.half_width + self.scatter * reach
 
@@ -217,7 +217,7 @@ def excludes_zero(ends: Ends) -> bool:
 def estimate_within_runs(
     before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return the difference of one run against another by their own scatter (MOVER; G. Zou and A. Donner, 2008)."""
+    """Return the difference between two runs, from the scatter within each (MOVER; G. Zou and A. Donner, 2008)."""
     change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:
@@ -234,7 +234,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return a difference from its standard error, with Student's t; the interval is no narrower than `least`."""
+    """Return a difference from its standard error, with Student's t; its half-width is `least` or more."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -252,11 +252,11 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference of the means of runs, each one observation; None with one run on either side."""
-    # Welch's t from three runs a side on; with fewer, both are taken to scatter alike, and Student's t pools them.
-    # The degrees are those B. Welch gave in 1947, no more than pooled ones. The better known ones of Satterthwaite are
-    # too few for three runs a side: an interval of 95% holds 96.5%, and a tenth of the differences shown is lost.
-    # Runs that agree to the digit scatter by the `finest` step in which values were written down
+    """Return the difference of the means of runs, each one observation; None for one run on each side."""
+    # Welch's t is used from three runs per side; with fewer, Student's t assumes equal scatter and pools both sides.
+    # The degrees of freedom are those of B. Welch, 1947, at most the pooled ones. Satterthwaite's better known ones are
+    # too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the detected differences is lost.
+    # Runs that agree to the last digit still scatter by `finest`, the step to which values were rounded
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
         return None
@@ -284,7 +284,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level at which each of a family was tested, for a chance of 5% of any false claim (S. Holm, 1979)."""
+    """Return the level at which each member is tested, so that any false claim has a chance of 5% (S. Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

@@ -1,4 +1,4 @@
-"""The evidence on one figure of two steps: before, after, the interval of their difference, or why none."""
+"""The evidence on one figure of two steps: its values, and the interval of their difference or the reason for none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, Short
 from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
-_PER_SAMPLE = 5.0  # seconds that a sample counts for at most, however far apart
+_PER_SAMPLE = 5.0  # the most seconds that one sample counts for, however sparse samples are
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 
@@ -44,20 +44,18 @@ _SURE_WITHOUT_FIGURES = {
     ReasonKind.NO_PRICE,
     ReasonKind.TARGET_NOT_REACHED,
 }
-"""Reasons that hold although a figure is missing."""
+"""Reasons that hold even where a figure is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A reason with its figures; the report puts it into words."""
-
     kind: ReasonKind
-    run: str = ""  # too short or unfinished
-    # what the run holds, in seconds or samples; of many comparisons how many there are, of unequal work by what share
-    # the most exceeds the least, of drift how many degrees the later step started warmer
+    run: str = ""  # the run that is too short or unfinished
+    # the run's seconds or samples; or the number of comparisons, the share by which the most work exceeds the least, or
+    # the degrees by which the later step started warmer
     amount: float = 0.0
-    least: float = 0.0  # what the run must hold, of batches how many, of drift the ratio of clocks
-    check: str = ""  # that failed
+    least: float = 0.0  # the seconds, samples or batches that the run needs; for drift, the ratio of clocks
+    check: str = ""  # the check that failed
 
     @property
     def of_any_run(self) -> "Reason":
@@ -66,7 +64,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:
-    """One figure over whole recordings, start-up and end included; not comparable across units of work."""
+    """One figure over whole recordings, with start-up and end; not comparable if units of work differ."""
 
     before: float | None
     after: float | None
@@ -81,21 +79,21 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps, a mean over the runs of each that count, of which `figures` has each."""
+    """One figure of two steps; each value is a mean over the runs that count, whose own values are in `figures`."""
 
     figure: Figure
     before: float | None
     after: float | None
     whole: WholeRecordingFigure
     steady: bool = False
-    contrast: DifferenceEstimate | None = None  # None for the reason
+    contrast: DifferenceEstimate | None = None  # None where `reason` rules it out
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    seconds: float | None = None  # that had settled, of one run a side
-    lone: bool = False  # one figure a run, without its scatter
-    unseen: float | None = None  # seconds of the shorter run without any gap
+    seconds: float | None = None  # settled time of the shorter run, for one run on each side
+    lone: bool = False  # one figure per run, without its scatter
+    unseen: float | None = None  # settled seconds of the shorter run without any gap
     left_out: tuple[ShortRun, ...] = ()
-    brief: Reason | None = None  # why one figure a run says little
+    brief: Reason | None = None  # why one figure per run means little
 
     @property
     def difference(self) -> float | None:
@@ -174,7 +172,7 @@ def _find_short_run(
 ) -> Reason | None:
     for run, seconds, width in zip(pair, recorded, widths, strict=True):
         if seconds < LONG_SECONDS - width / 2:
-            # cells reach past the first and the last sample
+            # bins reach past the first and the last sample
             amount = min(seconds, run.lasted)
             return Reason(kind=ReasonKind.SHORT_RUN, run=run.info.name, amount=amount, least=LONG_SECONDS)
         if (bins := round(seconds / width)) < _FEWEST_BINS:
@@ -223,7 +221,7 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
 def compare_ratios(
     base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: figures.Resolution
 ) -> Evidence:
-    """Return figures of runs compared by their logarithms; the values are geometric means."""
+    """Return the comparison of figures by their logarithms; the values are geometric means."""
     logs = [[log(value) for value in side] for side in sides]
     before, after = (exp(fsum(side) / len(side)) for side in logs)
     contrast = estimate_between_runs(logs[0], logs[1], *resolution, ratio_of=before)
@@ -255,7 +253,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     logged = [each for run in pair if (each := run.logged_work)]
     widths, held, logs = [each.width for each in logged], [each.seconds for each in logged], []
     for each in logged:
-        # a slow beginning is part of the rate but no scatter
+        # a slow beginning is part of the rate but not of its scatter
         speed, value = estimate.batch_means(each.rates[estimate.count_unsettled(each.rates) :]), each.work.rate
         error = speed.error / speed.mean if speed.mean > 0 else inf
         logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))

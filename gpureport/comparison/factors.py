@@ -1,4 +1,4 @@
-"""What runs are grouped by: settings or folders, the order of their values, and what else varied."""
+"""Factors that group runs, the order of their values, and what else varied."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from gpureport.redaction import HIDDEN
 if TYPE_CHECKING:
     from gpureport.recording import Run
 
-CHAIN_KINDS = ("step", "folder")  # kinds that make a chain of steps, and no groups
-MOST_FACTORS = 2  # factors that runs are grouped by at most: more do not fit a picture
+CHAIN_KINDS = ("step", "folder")  # kinds that make a chain of steps rather than groups
+MOST_FACTORS = 2  # most factors that may group runs: more do not fit a picture
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
 """A comma between two factors; keys may hold commas themselves."""
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
-"""Names of params that set repetitions apart."""
+"""Names of params that distinguish repetitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +45,14 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return what `--by` names, such as `param:framework,param:batch_size`; raise ValueError where it cannot be."""
+    """Return the factors that `--by` names, such as `param:framework,param:batch_size`. Raises ValueError."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
     if not all(known):
-        msg = f"{parts[known.index(False)]!r} is none of step, folder, gpu, param:KEY and tag:KEY"
+        msg = f"{parts[known.index(False)]!r} is not step, folder, gpu, param:KEY or tag:KEY"
     elif len(factors) > MOST_FACTORS:
-        msg = f"{text!r} names {len(factors)} settings, and groups are made by one or two"
+        msg = f"{text!r} names {len(factors)} settings, but at most two can make groups"
     elif len(set(factors)) < len(factors):
         msg = f"{text!r} names one setting twice"
     elif len(factors) > 1 and any(factor.kind in CHAIN_KINDS for factor in factors):
@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return the place and label of each run, None where it keeps its own; raise SettingsError where it has none."""
+    """Return each run's index and new label (None: its own), in order. Raises SettingsError if one has no value."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -80,7 +80,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} has no folder of its own"
-            raise SettingsError("--by", what, "name a folder with one folder per step", code="no_step_folder")
+            raise SettingsError("--by", what, "name a folder that has one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
     return folders, [(order.index(folder),) for folder in folders]
@@ -102,9 +102,9 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return the folder of each log, the first below those that all share; None without one, or where it is no file."""
+    """Return, for each run, the first folder of its log below those that all share; None if there is none."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
-    # a `#` may be part of the name of a folder
+    # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
     known = [place for place in places if place is not None]
     try:
@@ -116,7 +116,7 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the folders of runs, given one each, in the order of the steps, and what that rests on but numbers."""
+    """Return the folders, given one per run, in the order of steps, and what orders them unless numbers do."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
@@ -130,12 +130,12 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether times of runs compare: all have time stamps, and all or none a zone."""
+    """Return whether the times of runs are comparable: all have time stamps, and all or none have a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
-    """Return the places of the runs that lack a param or tag, by the first that each lacks."""
+    """Return the indices of runs that lack a param or tag, keyed by the first that each lacks."""
     ungrouped: dict[Factor, list[int]] = {}
     for place, run in enumerate(runs):
         lacked = next((factor for factor in factors if factor.value(run) is None), None)
@@ -145,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return different values in order: numbers by size, with one unit or none, anything else as it came."""
+    """Return the distinct values in order: numbers, all with the same unit or none, by size, others as given."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:
@@ -161,7 +161,7 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
-    """Settings that differ between runs; those that only set `repetitions` apart, or are `names`, have no effect."""
+    """Settings that differ between runs; those in `repetitions` and `names` have no effect."""
 
     factors: tuple[Factor, ...]
     repetitions: tuple[Factor, ...]
@@ -169,7 +169,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return what differs between the runs of a study besides the settings `by` of the groups."""
+    """Return the settings that differ between the runs of a study, those that make its groups first."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]
@@ -179,7 +179,7 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
     is_repeated = len({tuple(each.value(run) for each in by) for run in runs}) < len(runs)
     for factor in others:
         values = [factor.value(run) for run in runs]
-        # names differ in every run though groups are repeated, or are texts as well
+        # a name differs in every run, and groups are repeated or it is not a number
         is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
         kind = "repetitions" if _REPETITION.search(factor.key.lower()) else "names" if is_name else "factors"
         if len(set(values)) > 1:

@@ -1,4 +1,4 @@
-"""The table of figures that steps are compared by, and a step: its runs, and what each figure comes to."""
+"""The figures by which steps are compared, and which runs count for each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,50 +14,50 @@ from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
-WORK_BATCH, HOUR = 1000, 3600.0  # units of work of GPU time, money and energy, and seconds that a price is for
-# how fast the whole job went, all GPUs together, and training alone, without start-up and tail
+WORK_BATCH, HOUR = 1000, 3600.0  # units of work per figure of GPU time, cost and energy, and seconds per price
+# the speed of the whole job, on all GPUs together, and that of training alone, without start-up and tail
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_bytes"
 SECONDS_TO_TARGET = "seconds_to_target"
-TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # those that go by how long recordings last
+TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # figures that depend on how long recordings last
 POINTS, SHARE = 0.02, 0.03
-"""Usual change of a share by repeating a run, in points, and of any other figure, as a part (pragmatic)."""
+"""Usual change between repeated runs: in points for a share, and relative for any other figure (pragmatic)."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
-"""How far slow changes let two short recordings of one load lie apart: in points of a share, else as a ratio.
+"""How far slow changes may move two short recordings of one load apart: points for a share, a ratio otherwise.
 
-A recording shorter than the regimes of a load shows one of them only, however little it scatters. So a difference
-counts only if no change of regime explains it: regimes of 90 and 50%, and what any two runs differ by.
+A recording shorter than the regimes of a load shows only one of them, however little it scatters. So a difference
+counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference between two runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may hold a single regime, and from which its own scatter speaks for itself.
+"""Length up to which a recording may hold a single regime, and from which its own scatter is enough.
 
-Simulated with 1000 pairs of equal loads for each process of tests/statistics/processes.py: at 30, 60, 120, 300 and
-450 s at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. By their own scatter and two
-points alone up to 64, 63, 47, 30 and 32% do.
+Simulated with 1000 pairs of equal loads for each process in tests/statistics/processes.py: at 30, 60, 120, 300 and
+450 s, at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. Up to 64, 63, 47, 30 and 32%
+exceed their own scatter and two points.
 """
-SHORTEST_SECONDS = 60.0  # time below which shares of a run say nothing, and single runs show only large changes
+SHORTEST_SECONDS = 60.0  # time below which shares of a run mean nothing, and single runs show only large changes
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Time below which a run cannot be compared: a second that samples miss at both ends is a tenth of that."""
-FINEST_RATIO = 0.003  # step of figures per unit of work at best: work and time are read off points in time
-_FEWEST_SAMPLES = 6  # samples below which a run shorter than a minute never counts: so many trackers take (pragmatic)
+"""Time below which a run cannot be compared: one second missed at each end is already a tenth of it."""
+FINEST_RATIO = 0.003  # finest step of figures per unit of work: work and time are read at single points in time
+_FEWEST_SAMPLES = 6  # samples below which a run under a minute never counts; trackers take about that many (pragmatic)
 _LIKE = 1 / 3
-"""Share of the longest run of a step from which a shorter one counts (simulated with 100,000 comparisons of three runs
-and three, of which one is shorter: counting it shows more differences than leaving it out from a third on)."""
+"""Share of a step's longest run from which a shorter one counts (in 100,000 simulated comparisons of three runs with
+three, counting the shorter run detects more differences from a third on)."""
 
 
 class FigureRole(StrEnum):
-    """How a figure comes about, which decides how sure it can be."""
+    """How a figure is measured, which decides how precise it can be."""
 
-    MEAN = "mean"  # over time, which scatters within a run
+    MEAN = "mean"  # over time, with scatter within a run
     PEAK = "peak"
     TOTAL = "total"
-    WORK = "work"  # compared as ratios; one figure per run, but for a rate of training that metrics tell
+    WORK = "work"  # compared as ratios; one figure per run, except a training rate from logged metrics
 
 
 Read = Callable[[Sequence[SampledRun]], float | None]
-"""Returns a figure over whole recordings of runs; None where it was not recorded."""
+"""Returns a figure over whole recordings of runs, or None if it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ class Figure:
     metric: str
     unit: str  # a base unit: 1, s, W, By, Hz, J; 1/s of work, or the currency of prices
     role: FigureRole
-    better: int  # 1 where more is better, -1 where less is, 0 where neither is by itself
+    better: int  # 1 if more is better, -1 if less is, 0 if neither is
     read: Read = lambda _: None
-    finest: float = 0.0  # step in which logs write it down
-    usual_noise: float = SHARE  # part of itself by which two runs of one job commonly lie apart
+    finest: float = 0.0  # the step to which logs round it
+    usual_noise: float = SHARE  # the relative difference that is common between two runs of one job
 
     def margin(self, before: float) -> float:
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
-        """Return how far slow changes let two recordings so long lie apart, in points of a share, else a logarithm."""
+        """Return how far slow changes may move such recordings apart: points for a share, or a log ratio."""
         most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
         return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
@@ -83,7 +83,7 @@ class Figure:
         return self.metric in {UTILISATION, IDLE}
 
     def clip(self, interval: Ends, before: float | None) -> Ends:
-        """Return the ends of a difference within what is possible: no share falls below 0 or rises above 1."""
+        """Return the interval of a difference, cut so that no share falls below 0 or rises above 1."""
         if not self.is_share or before is None:
             return interval
         return max(interval[0], 0.0 - before), min(interval[1], 1 - before)
@@ -165,7 +165,7 @@ def _per_work(total: Read) -> Read:
 
 
 def mean_of_ratios(values: Sequence[float]) -> float:
-    """Return the geometric mean; the plain one where a value is zero."""
+    """Return the geometric mean, or the arithmetic mean if a value is zero."""
     return geometric_mean(values) if len(values) > 1 and min(values) > 0 else fmean(values)
 
 
@@ -186,11 +186,11 @@ FIGURES = (
     Figure(GRAPHICS_CLOCK, "Hz", _MEAN, 0, _of_time(GRAPHICS_CLOCK), 1e6),
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
-"""Every figure, in the order shown. The training rate is read by what the rates of all steps rest on."""
+"""Every figure, in the order shown. The training rate has no reader here: all steps must take it from one source."""
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
-"""The same in the order of documents."""
+"""The same figures in the order of JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
-"""Time to the quality that a person named, where one was: seeds alone commonly change it by a fifth (pragmatic)."""
+"""Time to the quality target, if one was given; the seed alone commonly changes it by a fifth (pragmatic)."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 
@@ -200,7 +200,7 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run that had settled for too short, or `stopped` early, with a small part of the work of others."""
+    """A run whose settled time is too short, or that `stopped` early with a small part of the others' work."""
 
     run: str
     seconds: float
@@ -221,7 +221,7 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
-    # none that stopped long before the others, where start-up weighs otherwise; one that did all the work counts
+    # a run that stopped long before the others is left out, for start-up weighs more in it, unless it did all the work
     seconds = [observed_seconds([run.analysis]) for run in runs]
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
     least = min(SHORTEST_SECONDS, max(seconds) * _LIKE)
@@ -240,19 +240,19 @@ def _split(
 
 
 class Resolution(NamedTuple):
-    """The step in which values are known, and the half-width of an interval that no number of runs narrows."""
+    """The rounding step of values, and the half-width that further runs cannot reduce."""
 
     finest: float = 0.0
     least: float = 0.0
 
 
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
-    # a job begins and ends up to half an interval from the first and the last sample, which makes one interval in all,
-    # and repetitions do not average it out, since recordings begin with the job
+    # a job begins and ends up to half an interval from the first and the last sample, one interval in total, and
+    # repetitions do not average this error out, since recordings begin with the job
     lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
     return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
 
 
 def find_interval(run: SampledRun) -> float:
-    """Return the seconds between samples, those of most logs if unknown."""
+    """Return the seconds between samples, or the most common interval if unknown."""
     return 1.0 if run.info.interval is None else run.info.interval

@@ -1,4 +1,4 @@
-"""What each step was worth, whether a finding had advised it, and what the last step still loses."""
+"""What each step gained, whether a finding had advised it, and what the last step still loses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +20,12 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Seconds and samples of a GPU below which no share of its time counts (pragmatic)."""
+"""Seconds and samples of a GPU below which no share of its time is meaningful (pragmatic)."""
 NOTABLE_RATIO = 0.005  # share of the GPU time from which a loss is worth naming (pragmatic)
 NEGLIGIBLE_RATIO = 0.0005  # share of the GPU time that would print as less than 0.1%
 UNSEEN_RATIO = 0.05  # share of the GPU time without utilisation that a report mentions (pragmatic)
-MOST_UNSEEN_RATIO = 0.5  # the same above which losses are of observed time alone (pragmatic)
-_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # settings that a log states of itself
+MOST_UNSEEN_RATIO = 0.5  # the unseen share above which no lost share is stated (pragmatic)
+_OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # settings that every log states
 
 
 def is_too_short(seconds: float, samples: int) -> bool:
@@ -37,20 +37,20 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
 
 
 def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
-    """Return the kinds that lost an unknown amount of GPU time; a root counts what follows from it."""
+    """Return the kinds that lost an unknown amount of GPU time; findings with a root are left out."""
     unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
-    # they always lose GPU time: where no amount is given it is unknown, rather than none
+    # such kinds always lose GPU time, so a missing amount is unknown rather than zero
     return sorted(unmeasured & {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time})
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    # a pause counts as work; where pauses take more time than calls for no change, all of them may have been lost
+    # pauses count as work, but if they take more time than good utilisation leaves, all of them may have been lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
 
 def list_possible_waits(analysis: Analysis) -> dict[str, float]:
-    """Return the GPU-seconds that may be waits for input though nothing shows it, by what they are."""
+    """Return the GPU-seconds that may be unproven waits for input, by name."""
     unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
     low_use = fsum(
         dict(gpu.seconds).get("low_use", 0.0)
@@ -63,7 +63,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return which share of the GPU time of jobs was lost; None where most is unseen, or more may have been lost."""
+    """Return the lost share of the jobs' GPU time; None if most is unseen or more may have been lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
@@ -90,7 +90,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """What a step could gain at most, with unseen time and short pauses lost; None where an unknown amount was lost."""
+    """The most that a step could gain if unseen time and short pauses were lost; None after an unknown loss."""
 
     step: str
     lost_ratio: float | None
@@ -102,7 +102,7 @@ class Potential:
 
 
 def estimate_potential(left: RemainingLoss, analyses: Sequence[Analysis] = ()) -> Potential:
-    """Return the most a step could gain: 1 / (1 - share that is or may be lost), over the whole job."""
+    """Return the largest possible speed-up of the whole job, 1 / (1 - share that is or may be lost)."""
     unmeasured = _list_unmeasured_kinds(finding for analysis in analyses for finding in analysis.findings)
     held = left.held_gpu_seconds
     unseen, pauses = (left.unseen_gpu_seconds / held, left.pause_gpu_seconds / held) if held else (1.0, 0.0)
@@ -128,7 +128,7 @@ def _bound_speedup(share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedChange:
-    """A step of the catalogue that was taken after a finding of the latest such earlier step had advised it."""
+    """A catalogue step that was taken after findings had advised it, the last time in the step `advised_in`."""
 
     name: str
     setting: str
@@ -140,7 +140,7 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each step of the catalogue that a setting, changed since the step before, shows as taken on advice."""
+    """Yield each catalogue step that had been advised and that a changed setting shows was taken."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
@@ -163,7 +163,7 @@ def _list_advised(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    # one that some runs do not name is not known of the step, as is one that none names
+    # a setting is known for the step if all its runs agree, or if all state their settings and none names it
     values: set[tuple[float | None] | None] = set()
     for run in (analysis.run for analysis in step.analyses):
         if setting == "gpu_count":
@@ -182,7 +182,7 @@ def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeChange:
-    """A figure of a step as a multiple of that of an earlier step, with the ends of the ratio at a level of 0.95."""
+    """A figure of a step as a multiple of an earlier step's, with the 95% interval of the ratio."""
 
     metric: str
     ratio: float
@@ -203,7 +203,7 @@ class GainSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGain:
-    """A row of the table of gains: a step against the one before and the first, if any."""
+    """A row of the table of gains: a step against the one before and against the first, if any."""
 
     step: Step
     params_recorded: bool
@@ -211,7 +211,7 @@ class StepGain:
     since_first: GainSince | None = None
     changes: tuple[SetupChange, ...] = ()
     advised: tuple[AdvisedChange, ...] = ()
-    possibly_advised: tuple[AdvisedChange, ...] = ()  # of settings that not every run names
+    possibly_advised: tuple[AdvisedChange, ...] = ()  # for settings that not every run names
     findings: tuple[FindingChange, ...] = ()
     quality: tuple[QualityChange, ...] = ()
     quality_since_first: tuple[QualityChange, ...] = ()
@@ -244,7 +244,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
     ratios = {delta.metric: _express_as_ratio(delta) for delta in comparison.between(base.label, step.label)}
     gpu_time, whole_job = ratios.get(figures.PER_WORK), ratios.get(figures.WORK_RATE)
     if gpu_time and base.gpu_count is not None and base.gpu_count == step.gpu_count:
-        # with as many GPUs, GPU time per unit of work is its time, and its verdict allows for the other steps
+        # with equally many GPUs both ratios are the same, and this verdict is corrected for the other steps
         low, high = gpu_time.interval or (0.0, inf)
         interval = (1 / high, 1 / low) if low > 0 else None
         whole_job = replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

@@ -20,31 +20,31 @@ from gpureport.comparison.work import TrainingCurve
 from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99  # level at which quality changed: stricter than for speed, with several metrics and a loud warning
-_SHARE_NOISE = 0.04  # plausible change of a share of 50% by repeating a run (pragmatic); less towards 0 and 1
-_RELATIVE_NOISE = 0.1  # the same of any other metric, as a part of it (pragmatic)
-_ERRORS = 2.5  # standard errors of final values that single runs must differ by as well (pragmatic)
+_LEVEL = 0.99  # stricter than for speed, because there are several metrics and the warning is prominent
+_SHARE_NOISE = 0.04  # plausible change of a share of 50% when a run is repeated (pragmatic); less towards 0 and 1
+_RELATIVE_NOISE = 0.1  # the same for any other metric, relative to its value (pragmatic)
+_ERRORS = 2.5  # standard errors of the final values by which single runs must also differ (pragmatic)
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
-"""How much a metric counts: first those a person named, then validation, training, single batches."""
+"""Ranks of metrics: those the user named come first, then validation, training and single-batch metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a run or a step: the mean of its last values, its best one, and when that was."""
+    """One training metric of a run or a step: the mean of its last values, its best one, and when that was logged."""
 
-    final: float | None  # without runs that `diverged`: ended in a value that is not a number
+    final: float | None  # without runs that `diverged`, which end in a value that is not finite
     at_work: float | None = None
     best: float | None
     best_seconds: float | None
-    spread: float | None  # between runs, of one run that of its last values about their trend
+    spread: float | None  # between runs, or for a single run, of its last values about their trend
     runs: int
     diverged: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityChange:
-    """One training metric of two steps, its verdict at 99%, its interval at 95%."""
+    """One training metric of two steps, with a verdict at the 99% level and a 95% interval."""
 
     base: str
     step: str
@@ -60,7 +60,7 @@ class QualityChange:
     interval: tuple[float, float] | None = None
     verdict: Verdict = Verdict.NOT_ENOUGH_DATA
     margin: float = 0.0
-    failed: tuple[float, ...] = ()  # of later runs, clearly worse than each earlier one: a wide interval hides them
+    failed: tuple[float, ...] = ()  # later values clearly worse than every earlier one: a wide interval hides them
     full_scale: float | None
     leading: bool
 
@@ -71,7 +71,7 @@ class QualityChange:
 
     @property
     def fell(self) -> bool:
-        """Whether quality fell, by repetitions or by more than single runs plausibly differ."""
+        """Whether quality fell, in repeated runs or by more than single runs plausibly differ."""
         if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
@@ -98,7 +98,7 @@ def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> 
 
 
 def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
-    """Return when the job that logged a metric began, in microseconds; the recording where no job is known."""
+    """Return when the job that logged a metric began, or the recording if no job is known, in microseconds."""
     first = int(curve.times[0])
     begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
     return max(begun, default=run.info.started)
@@ -118,7 +118,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
-    """Return how much a metric counts; of equal ones accuracies say more than errors, and errors more than losses."""
+    """Return a metric's rank; within one rank accuracies come before errors, and errors before losses."""
     metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
     order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):
@@ -176,7 +176,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """Return what a metric did by every count of work: nothing is claimed unless they agree."""
+    """Return the one change that the counts of work agree on; without agreement there is no clear change."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -184,11 +184,11 @@ def _agree(changes: Sequence[QualityChange]) -> QualityChange:
 
 
 def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
-    """Return a change with its verdict; the first `count` of the values at equal work are of the earlier step."""
+    """Return a change with its verdict; the first `count` values at equal work belong to the earlier step."""
     sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
     means, errors = (fmean(before), fmean(after)), [max(reading.error for reading in side) for side in sides]
-    # a bend of the curve moves all interpolated values alike, however well repetitions agree
+    # curvature shifts all interpolated values alike, however well repetitions agree
     bias = max(reading.bias for reading in found.readings)
     noise = _RELATIVE_NOISE * max(map(abs, means))
     if change.full_scale is not None:
@@ -196,7 +196,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
         noise = change.full_scale * 2 * _SHARE_NOISE * sqrt(max(share * (1 - share), 0.0))
     margin = hypot(noise, _ERRORS * hypot(*errors)) + bias
     difference, interval = means[1] - means[0], None
-    # nor are values before the end surer than their own scatter
+    # values before the end are no more precise than their own scatter
     finest = 0.0 if found.at_end else sqrt(12) * max(errors)
     contrast = estimate_between_runs(before, after, finest) if min(len(before), len(after)) > 1 else None
     if contrast is None:
@@ -229,7 +229,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
 
 
 def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
-    """Return 1 of a metric such as an accuracy recorded as a share, 100 of one in per cent, None of others."""
+    """Return 1 for a metric such as an accuracy recorded as a share, 100 for one in per cent, and None otherwise."""
     known = list(values)
     if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
         return None
@@ -245,7 +245,7 @@ class MissingTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeToTarget:
-    """When a run first reached the target, from the start of the job; `interval` is how finely the time is known."""
+    """When a run first reached the target, counted from the start of the job and known to within `interval`."""
 
     run: str
     seconds: float | None = None
@@ -257,7 +257,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When the runs of a step first reached the target; a geometric mean, other amounts plain ones, if each did."""
+    """When a step's runs first reached the target; means (geometric for time) exist only if all runs reached it."""
 
     step: str
     name: str
@@ -309,7 +309,7 @@ def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTime
         / 1e6
         for gpu in run.info.gpus
     )
-    # no value lies before the first: the next one says how far they lie apart
+    # before the first value there is none, so the next one gives the spacing
     apart = np.diff(curve.times[max(int(rows[0]) - 1, 0) :][:2])
     return RunTimeToTarget(
         run=name,
@@ -332,7 +332,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
-    """Return the verdict where every run of one step reached the target and none of the other, else None."""
+    """Return the verdict if every run of one step reached the target and none of the other did; otherwise None."""
     before, after = ({measure_run_time_to_target(run, goals).missing for run in side.runs} for side in (base, step))
     reached: set[MissingTarget | None] = {None}
     missed: set[MissingTarget | None] = {MissingTarget.NOT_REACHED}

@@ -1,8 +1,8 @@
-"""Training metrics at equal work: runs stopped after the same time end differently by their speed.
+"""Compares training metrics at equal work: in equal time a faster run gets further.
 
-Work is what the step column counts: steps of one size, samples where sizes differ and are known, or epochs. At the last
-work common to all runs the value is the mean of the values just before it, as it is at the end of a run. Between values
-that lie far apart it is interpolated, and no surer than that is.
+Work is what the step column counts: steps of one size, samples if sizes differ and are known, or epochs. The value at
+the last work common to all runs is the mean of the values just before it, as it is at the end of a run. Between values
+that lie far apart it is interpolated, and its error says so.
 """
 
 import re
@@ -18,20 +18,20 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-_ALIKE = 1.02  # ratio of works that count as equal, so that the ends of runs are compared (pragmatic)
-_NEAR = 0.85  # share of the common work in whose rest the last values lie, where they are read together (pragmatic)
-_EPOCH_RATIO = 5.0  # ratio to a metric's own counter from which another one of its run counts epochs (pragmatic)
-_SAME_SIZE = 1.1  # ratio of measured sizes of steps that count as equal (pragmatic)
+_ALIKE = 1.02  # largest ratio of amounts of work that count as equal, so that ends of runs are compared (pragmatic)
+_NEAR = 0.85  # share of the common work after which the last values must lie to be averaged (pragmatic)
+_EPOCH_RATIO = 5.0  # another metric's steps exceed this multiple of a metric's steps if those are epochs (pragmatic)
+_SAME_SIZE = 1.1  # largest ratio of measured step sizes that count as equal (pragmatic)
 _LAST, _FEWEST = 0.1, 3
-"""Share of the values, from the end, in the final value's mean (pragmatic), and how many where there are twice as many:
-one alone scatters."""
+"""The share of values, from the end, that the final value averages (pragmatic), and their least number, since one alone
+scatters; of few values it is half."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
-"""Share of the values, from the end, whose scatter about a line is the spread, and how many at least (pragmatic)."""
+"""The share of values, from the end, whose scatter about a line is the spread, and their least number (pragmatic)."""
 _INDEPENDENT = 4
-"""Last values that count as independent at most: neighbours of a smoothed metric are alike (pragmatic)."""
+"""The most last values that count as independent: neighbouring values of a smoothed metric are alike (pragmatic)."""
 _JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
 _COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
-"""Metrics that count work, by the last part of their names."""
+"""Last parts of the names of metrics that count work."""
 
 
 class NoWork(StrEnum):
@@ -41,7 +41,7 @@ class NoWork(StrEnum):
 
 
 class Reading(NamedTuple):
-    """A metric of a run at some work: its value, standard error, and by how much interpolating may have missed it."""
+    """A run's metric at some amount of work: its value, its standard error, and the largest interpolation error."""
 
     value: float
     error: float
@@ -59,14 +59,14 @@ Runs = Sequence[tuple[SampledRun, TrainingCurve]]
 
 
 def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
-    # where steps are of several sizes that all runs state, after as many samples and after as many steps: a larger
-    # batch learns more in a step and less from a sample, so that either alone speaks against one of the two
+    # where all runs state their step sizes and these differ, runs are compared both after equal samples and after equal
+    # steps: a larger batch learns more per step and less per sample, so either alone would be unfair
     axes = _find_axes(runs)
     found = [] if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
     read = [each for each in found if each is not None]
     if read and len(read) == len(found):
         return read
-    # the ends of runs that did as much work in all, where none is logged with a metric
+    # if no work is logged with a metric, the ends of runs whose total work is equal
     works = [run.info.work for run, _ in runs]
     amounts, units = [work.amount for work in works if work], {work and work.unit for work in works}
     if len(amounts) == len(runs) and len(units) == 1 and 0 < max(amounts) <= _ALIKE * min(amounts):
@@ -75,10 +75,10 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
-    """Return a metric at the last work common to all runs, if any; `works` is the work at each of its values."""
+    """Return a metric at the last work common to all runs, if any; `works` holds the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
-        # in order of work; at the same work the last value logged
+        # in order of work, with the last logged value of each amount
         rows = np.flatnonzero(np.isfinite(each) & np.isfinite(curve.values))[::-1]
         amounts, last = np.unique(each[rows], return_index=True)
         points.append((amounts, curve.values[rows[last]]))
@@ -111,7 +111,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
     if kinds == {_STEPS} and len(known) == len(sizes):
         samples = [each * size for each, size in zip(steps, known, strict=True)]
         return [(_SAMPLES, samples), (_STEPS, steps)] if len(set(known)) > 1 else [(_STEPS, steps)]
-    # without a size in any run: as many steps are the work that a person asked for
+    # without a step size in any run, a number of steps is the work that was asked for
     if kinds == {_STEPS} and not known and (_are_steps_alike(runs) or max(ends) <= _ALIKE * min(ends)):
         return [(_STEPS, steps)]
     for unit, names in _COUNTERS.items():
@@ -122,7 +122,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
 
 
 def _are_steps_alike(runs: Runs) -> bool:
-    """Return whether steps are of one size that no run states: by logged rates, else by as many GPUs."""
+    """Return whether steps have one size that no run states: by logged rates, or otherwise by equal numbers of GPUs."""
     measured = [_measure_step(run) for run, _ in runs]
     sizes = [found[1] for found in measured if found is not None]
     if len(sizes) == len(measured):
@@ -166,7 +166,7 @@ def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> Flo
 
 
 def _name_counter(run: SampledRun, last: float) -> str:
-    """Return whether steps up to the last are epochs: as many as the job's, or few beside other metrics'."""
+    """Return `epochs` if the last step is the job's number of epochs or small beside other metrics', or `steps`."""
     lengths, work = {value for key, value in run.info.params if _JOB_EPOCHS.search(key.lower())}, run.info.work
     if work is not None and work.unit == _EPOCHS:
         lengths.add(f"{work.amount:g}")
@@ -180,16 +180,16 @@ def _read_ends(runs: Runs) -> tuple[Reading, ...]:
 
 
 def read_end(values: FloatArray) -> Reading:
-    """Return the mean of the last values, at least one, and its standard error by their spread."""
+    """Return the mean of the last values, of which there is at least one, and its standard error from their spread."""
     count, spread = _count_last(len(values)), measure_spread(values)
     error = 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
     return Reading(value=float(values[-count:].mean()), error=error)
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Return the value between two that lie far apart, as sure as their neighbours are told by the next ones."""
-    # a value lies off the line between its neighbours by its scatter and by the bend of the curve, which is four times
-    # that of the line between the value and one of them
+    """Return the value between two that lie far apart, with an error from how well neighbours predict each other."""
+    # a value departs from the line between its neighbours by its scatter and by the curvature, whose effect is four
+    # times that on the line between the value and one neighbour
     after = int(np.searchsorted(work, common))
     value = float(np.interp(common, work, values))
     if len(values) < _FEWEST:
@@ -200,19 +200,19 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
     near = near if len(near) else off[-1:]
     bend = float(near.max())
     if after == 1:
-        # the curve bends most before the second value, unknown by how much
+        # the curve bends most before the second value, by an unknown amount
         bend = max(bend, abs(float(values[1] - values[0])))
     bias = 0.0 if work[after] == common else bend / 4
     return Reading(value=value, error=sqrt(float((near**2).mean()) / 1.5), bias=bias)
 
 
 def _count_last(count: int) -> int:
-    """Return how many of the last values count as the end: a tenth, at least three or half."""
+    """Return how many of the last values count as the end: a tenth, but at least three or, of few values, half."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about their line, which is what the run still learned."""
+    """Return the standard deviation of the last values about a line, which removes what the run still learned."""
     if len(values) < _FEWEST:
         return None
     last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]

@@ -1,4 +1,4 @@
-"""One run as a comparison takes it: its series on equal bins, its speed, and its training metrics."""
+"""One run prepared for comparison: its series on equal bins, its speed, and its training metrics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,10 +32,10 @@ from gpureport.recording import Recording, Run, Work
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
 _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # averaged over GPUs, bin by bin
-_TAIL_SECONDS = 60.0  # idle end from which the job counts as ended; a shorter one may be a pause
-_THINNED = 1.25  # ratio of sampling intervals from which the finer run is thinned to the coarser
+_TAIL_SECONDS = 60.0  # length of an idle end after which the job has ended; a shorter one may be a pause
+_THINNED = 1.25  # ratio of sampling intervals above which the finer run is thinned to the coarser one
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Seconds, or share of the job, of the longest warm-up; a longer one is a part of the run (pragmatic)."""
+"""The longest warm-up, in seconds or as a share of the job; a longer one is part of the run (pragmatic)."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 
@@ -45,8 +45,8 @@ class RunSeries:
 
     width: float
     interval: float
-    columns: dict[str, FloatArray]  # means over GPUs of recorded metrics, and the share of idle GPUs; NaN where unknown
-    job: tuple[int, int]  # first and past-the-end bin from the first work to the last
+    columns: dict[str, FloatArray]  # means of metrics over GPUs, and the share of idle GPUs; NaN where unknown
+    job: tuple[int, int]  # first bin of work, and the bin after the last
     grid: Grid  # the bins in time, before thinning
 
     @cached_property
@@ -73,7 +73,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        # one bin of each stretch, no mean: a coarse log sees one moment of it, and calls that idle or not
+        # one bin of each stretch rather than its mean: a coarse log sees one moment, which is idle or not
         times = round(width / self.width)
         if times <= 1:
             return self
@@ -118,13 +118,13 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
         return 0, grid.count
     start = window.start
     if start <= analysis.run.started:
-        # that the window begins with the run does not say whether its first sample worked
+        # the window begins with the run whether or not the first sample shows work
         start = min((found.start for one in cells if (found := find_activity(one))), default=start)
     # edges lie half a sample outside the work, so jitter must not move them by a bin
     half = max(one.interval for one in cells) / 2 * 1e6
     edges = [start + grid.width * 1e6 - half, window.end + half, analysis.observed_job.ended or 0]
     first, stop, ended = grid.find_bins(np.array(edges, dtype=np.int64)).tolist()
-    # after the last sample in which the job was seen it may have ended
+    # the job may have ended after the last sample that shows it
     end = grid.count if analysis.observed_job.ended is None else max(stop, ended)
     stop = end if (end - stop) * grid.width < _TAIL_SECONDS else stop
     return max(first, 0), min(max(stop, 0), grid.count)
@@ -132,10 +132,10 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledRun:
-    """A run of a step; what is not known of it is None, the unit of work neither stated nor found, for one.
+    """A run of a step; unknown values are None.
 
-    Its series is made once, when a comparison first asks. `start_celsius` is a mean over the first samples of its GPUs.
-    Amounts and means once the run had settled are `steady`, of all its time `recorded`; a mean of nothing is NaN.
+    Its series is built once, on first use. `start_celsius` is the mean over the first samples of its GPUs. Amounts and
+    means named `steady` leave out start-up and warm-up, those named `recorded` do not; a mean of no values is NaN.
     """
 
     analysis: Analysis
@@ -169,13 +169,13 @@ class SampledRun:
 
     @property
     def logged_work(self) -> Throughput | None:
-        """How fast it worked, where training metrics tell of its unit of work."""
+        """The logged speed, if training metrics count the run's unit of work."""
         if self.throughput is None or self.work_unit is None:
             return None
         return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
 
     def at(self, interval: float) -> RunSeries | None:
-        """Return its series as a log of a coarser interval would hold them."""
+        """Return the series as a log with a coarser interval would hold it."""
         series = self.series
         if series is None or interval <= _THINNED * max(series.interval, series.width):
             return series
@@ -211,7 +211,7 @@ class SampledRun:
 
 
 def coarsest_interval(runs: Sequence[SampledRun]) -> float:
-    """Return the longest sampling interval among runs, to which finer ones are thinned."""
+    """Return the longest sampling interval among runs; finer runs are thinned to it."""
     return max((run.series.interval for run in runs if run.series is not None), default=0.0)
 
 
@@ -256,8 +256,8 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 
 def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return runs whose work is counted in one unit where that can be: images that were stated are samples."""
-    # in samples where all runs count steps, and a step is not of one size in all of them
+    """Return runs with work in one unit where possible: stated images, for example, count as samples."""
+    # where all runs count steps of different sizes, the unit is samples
     sizes = [batch_size(run.info) for run in runs]
     if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):
         runs = [_count_in(run, SAMPLES, size) for run, size in zip(runs, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""A step: runs with one label, what their figures come to, and how fast it trained."""
+"""A step: the runs with one label, their figures, and their training rate."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from gpureport.comparison.run import SampledRun
 
 
 class TrainingBasis(StrEnum):
-    """What the training rate of a run is taken from: a logged series, or the steady phase of the GPUs."""
+    """The source of a run's training rate: a logged series, or the steady phase of the GPUs."""
 
     SERIES = "series"
     STEADY_PHASE = "steady_phase"
@@ -24,8 +24,8 @@ class TrainingSource:
 
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
-    # by a series all logged work over the time that it took, first batch included; by the steady phase the work of the
-    # run over the time from the first to the last activity of a GPU
+    # from a series: all logged work over the time it took, including the first batch; from the steady phase: the run's
+    # work over the time from the first to the last activity of a GPU
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
     work, seconds = run.info.work, _steady_seconds(run)
@@ -43,12 +43,12 @@ def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Runs that share a step label; more than one are replicates of it."""
+    """Runs that share a step label; several are repetitions."""
 
     label: str
     runs: tuple[SampledRun, ...]
-    values: dict[str, float | None] = field(default_factory=dict)  # of whole recordings, or of runs that count as jobs
-    training_source: TrainingSource | None = None  # None where nothing tells the training rate of all its runs
+    values: dict[str, float | None] = field(default_factory=dict)  # over all runs, or those that count as whole jobs
+    training_source: TrainingSource | None = None  # None unless every run has a training rate
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
@@ -75,8 +75,8 @@ class Step:
 
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
-    # all training rates rest on one basis, for rates of two bases cannot be compared: a series where it serves as many
-    # steps as the steady phase does
+    # all training rates must have one basis to be comparable: a series if it covers at least as many steps as the
+    # steady phase
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for place, run in enumerate(runs):
         groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)
@@ -101,7 +101,6 @@ def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
 
 
 def find_resolution(base: Step, step: Step, metric: str) -> figures.Resolution:
-    """Return how finely the logarithm of a figure per unit of work is known."""
     runs = (*base.runs, *step.runs)
     if metric != figures.TRAINING_RATE:
         least = figures.find_sampling_step(runs) if metric in figures.TIMED_FIGURES else 0.0

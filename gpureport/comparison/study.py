@@ -1,6 +1,6 @@
 """A study: groups by one or two settings, the best by cost and by speed, and each setting's effect.
 
-An effect is one of a linear model that takes all other settings into account.
+Effects come from a linear model that takes all other settings into account.
 """
 
 from collections import Counter
@@ -25,13 +25,13 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # settings left out one by one to find which changed together with another
-Levels = tuple[tuple[int, ...], ...]  # for every factor the level of each observation, from 0
+_MOST_TRIED = 12  # most settings left out one by one to find which changed together with another
+Levels = tuple[tuple[int, ...], ...]  # for each factor, the level of each observation, counted from 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, against the next one, its verdict against the one it stands least clear of."""
+    """The group with the best figure, compared with the next; the verdict is the weakest against any other group."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting against its first; None is its absence, and what is not known."""
+    """One value of a setting against its first; `value` is None if the setting is absent."""
 
     value: str | None
     runs: int
@@ -75,7 +75,7 @@ class SettingEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureEffects:
-    """What every setting did to one figure, by a linear model of its logarithm, of a share of itself."""
+    """The effect of each setting on one figure, from a linear model of its logarithm, or of the value for a share."""
 
     metric: str
     unit: str
@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is said of all groups that the settings `by` make, by cost in money if all prices are known."""
+    """Results for the groups that the settings `by` make; cost is in money if all prices are known, or GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Settings that varied beside those of the groups, so that their effects are mixed in."""
+        """Settings that also varied, so that their effects are mixed into those of the groups."""
         return self.varied.factors[len(self.by) :]
 
 
@@ -134,13 +134,13 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
 
 
 def select_focus(comparison: Comparison, study: Study | None) -> Step:
-    """Return the step that remaining losses and advice are of: the best group if known, else the last step."""
+    """Return the step whose losses and advice are shown: the best group if known, otherwise the last step."""
     best = study.best_label if study else None
     return next((step for step in comparison.steps if step.label == best), comparison.steps[-1])
 
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
-    # groups of short runs take part; as one family, another than the best is called so in one study of twenty at most
+    # groups of short runs take part; the family-wise level lets at most one study in twenty name a wrong best group
     figure = BY_METRIC[metric]
     long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
     known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]
@@ -160,7 +160,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         for other, each, bar in zip(others, evidence, barred, strict=True)
     }
     ends = [end / next_value for end in evidence[0].contrast.interval()] if evidence[0].contrast else [inf, inf]
-    # the weakest of the verdicts, of which another than better, unconfirmed and unknown is no clear change
+    # the weakest verdict; any verdict not listed counts as no clear change
     order = (Verdict.BETTER, Verdict.UNCONFIRMED, Verdict.NOT_ENOUGH_DATA, Verdict.NO_CLEAR_CHANGE)
     weakest = max(order.index(each) if each in order else len(order) - 1 for each in verdicts.values())
     labels = {step.label for _, step in known}
@@ -193,13 +193,13 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return what each setting did to a figure of work, or a share; None in several units, or if none varied."""
+    """Return each setting's effect on a figure; None if units of work differ, a value is 0, or no setting varied."""
     figure = BY_METRIC[metric]
     relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
     singles = [replace(step, runs=(run,), values=figures.read_run(run)) for step in steps for run in step.runs]
     found = [gather_evidence(single, single, figure) for single in singles]
-    # settled values, if those are known of all, otherwise those of whole recordings
+    # settled values if they are known for all runs, otherwise those of whole recordings
     steady = metric == TRAINING_RATE or all(each.steady for each in found if each.before is not None)
     values = [each.before if steady else each.whole.before for each in found]
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
@@ -215,7 +215,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     )
     shortest = min(recorded_seconds([run.analysis]) for run, _ in known)
     if relative and metric != TRAINING_RATE:
-        # a figure of a whole run
+        # a figure over the whole run is either too short or long enough
         shortest = 0.0 if shortest < figures.SHORTEST_SECONDS else inf
     return FigureEffects(
         metric=metric,
@@ -242,7 +242,7 @@ def _describe_settings(
         for level in range(1, max(codes) + 1)
         if known[place]
     }
-    # verdicts allow for all effects of the figure
+    # Holm's correction for all effects on this figure
     holm = dict(zip(effects, find_holm_levels([*effects.values()]), strict=True))
     for place, (factor, column) in enumerate(columns):
         counts = Counter(model.levels[place])
@@ -264,7 +264,7 @@ def _describe_settings(
 def _judge(
     effect: DifferenceEstimate, level: float, figure: figures.Figure, *, fewest: int, allowance: float
 ) -> Verdict:
-    # where nothing shows its scatter, slow changes of a load explain as much as the allowance
+    # without scatter, slow changes of a load may explain a change up to the allowance
     is_sure = effect.degrees >= 1
     if not is_sure and abs(effect.change) <= allowance:
         return Verdict.NOT_ENOUGH_DATA
@@ -277,7 +277,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    # those without which its effect could be told; of very many settings all, for each try is a fit of its own
+    # settings without which its effect is estimable; with very many settings all of them, since each try is a fit
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:
@@ -289,7 +289,7 @@ def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel:
-    """A constant and one effect for each level of each factor but its first, by least squares."""
+    """A least-squares model: a constant, and an effect for each level of each factor except the first level."""
 
     levels: Levels
     values: FloatArray
@@ -312,20 +312,20 @@ class LinearModel:
         return float(residuals @ residuals)
 
     def is_estimable(self, factor: int) -> bool:
-        """Return whether the design separates the effects of a factor from all others."""
+        """Return whether the design separates a factor's effects from all others."""
         others = (*self.levels[:factor], *self.levels[factor + 1 :])
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return the effect of a level of a factor that `is_estimable` against its first; no surer than `finest`."""
+        """Return a level's effect against the factor's first, which must be estimable; `finest` bounds the error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))
         return estimate_from_scatter(change, error, self.degrees, ratio_of=ratio_of)
 
     def is_additive(self, level: float) -> bool | None:
-        # the test of lack of fit: what the model leaves beyond the scatter of repetitions, against that scatter; None
-        # where nothing was repeated, or each setting has an effect
+        # lack-of-fit test: the residual beyond the scatter of repetitions, against that scatter; None if nothing was
+        # repeated or the model has no degrees of freedom left
         from scipy import special
 
         cells = np.unique(np.array(self.levels), axis=1, return_inverse=True)[1].ravel()

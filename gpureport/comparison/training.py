@@ -1,4 +1,4 @@
-"""What a person says of training metrics: which way they get better, and the value to reach."""
+"""The user's goals for training metrics: which direction is better, and the target value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return whether a higher value of a metric is better, as given or by its name; None if unknown."""
+        """Return whether higher is better for a metric, as given or as its name implies; None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals under those of the command line; raise SettingsError if the target lacks a direction."""
+        """Return these goals, overridden by those of the command line. Raises SettingsError without a direction."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
@@ -53,7 +53,7 @@ NO_GOALS = TrainingGoals()
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
-    """Return the metric of `NAME=higher` or `NAME=lower`, and whether higher is better; None of other texts."""
+    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better; None for other texts."""
     name, _, direction = text.rpartition("=")
     higher = _DIRECTIONS.get(direction.strip())
     return None if higher is None or not name.strip() else (name.strip(), higher)
@@ -69,9 +69,9 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from plain values; raise ValueError if one says nothing, SettingsError if it lacks a direction."""
+    """Return goals from plain values. Raises ValueError if one is malformed, SettingsError without a direction."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
-        msg = f"better of {wrong} must be 'higher' or 'lower'"
+        msg = f"better for {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
@@ -81,7 +81,7 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
 
 
 def read_goals(settings: "Settings") -> TrainingGoals:
-    """Return what `[training]` of the settings says; raise SettingsError with the line of the first mistake."""
+    """Return the goals in `[training]` of the settings. Raises SettingsError with the line of the first mistake."""
     section = settings.section("training")
     section.only({"better", "target"})
     written = section.text("target")

@@ -1,4 +1,4 @@
-"""Which verdict the evidence on a figure of two steps supports, and what more data would add."""
+"""The verdict that the evidence on a figure supports, and how much more data would help."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # random gaps stay unseen over three times their distance in one case of twenty
-_MOST_RUNS, _MOST_NEEDED = 20, 1000  # runs beyond which nobody repeats a job, and no number is told (pragmatic)
+_UNSEEN = 3.0  # random gaps stay unseen for three times their mean spacing in one case of twenty
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # runs beyond which nobody repeats a job, or no number is given (pragmatic)
 
 
 class Verdict(StrEnum):
@@ -48,7 +48,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(NamedTuple):
-    """A verdict, and the reason why it is not a surer one; None where it is certain."""
+    """A verdict, and the reason why it is not a firmer one, if any."""
 
     verdict: Verdict
     reason: Reason | None = None
@@ -63,7 +63,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit, but for gaps rarer than `unseen_gap_seconds`."""
+    """One figure of a step against an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
 
     metric: str
     unit: str
@@ -91,7 +91,7 @@ class Delta:
 
 def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Judgement | None:
     failed = next((check for check in checks if check.comparable is False and metric in check.touches), None)
-    # what is too short to compare is so with itself, too
+    # a recording that is too short cannot be compared even with itself
     if same and (failed is None or not failed.bars_itself):
         return Judgement(Verdict.NO_CLEAR_CHANGE, Reason(kind=ReasonKind.SAME_RECORDING))
     if failed is None:
@@ -102,7 +102,7 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
 def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
     contrast = found.contrast
     if contrast is None:
-        # a mean without its scatter is not judged at all
+        # a mean without its scatter gets no verdict
         return _judge_single_runs(found) if found.lone else Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
     if not contrast.excludes_zero(level):
         if found.reason and excludes_zero(contrast.ends(level)) and not _is_within_usual_noise(found):
@@ -165,12 +165,12 @@ def _estimate_needed_data(found: Evidence) -> Needed | None:
     if contrast is None or half_width == 0:
         return None
     if contrast.basis is Basis.WITHIN_RUN:
-        # scatter shrinks with the root of the length
+        # scatter shrinks with the square root of the length
         seconds = found.seconds and found.seconds * (contrast.scatter / half_width) ** 2
         seconds = max(LONG_SECONDS, seconds) if seconds and found.reason else seconds
         return Needed(half_width=half_width, seconds=seconds, runs=None)
     if contrast.half_width <= half_width:
-        # fewer runs than there are would tell no scatter
+        # the runs there are already suffice
         return None
     squares = [(value - fmean(side)) ** 2 for side in found.figures for value in side]
     spread = sqrt(fsum(squares) / (len(squares) - 2))
@@ -183,7 +183,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference, the side that can get more runs first; none narrow it below `least`."""
+    """The interval of a difference, with the side that can get more runs first; `least` bounds its half-width."""
 
     counts: tuple[int, int]
     half_width: float
@@ -197,7 +197,7 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or both; None above `_MOST_RUNS`."""
+    """Return how many runs the first side needs, or each side if `on_both`; None above `_MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts
@@ -207,11 +207,11 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width by which one more run would be compared with several."""
+    """Return the half-width of the interval between several runs and one further run."""
     found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 
 
 def find_smallest_ratio(half_width: float) -> float:
-    # even a run at the upper end of the interval is then known finely enough
+    # the smallest limit on a ratio that can still be judged for a run at the upper end of the interval
     return exp(2 * half_width) - exp(half_width) if half_width < 1 else inf

@@ -1,4 +1,4 @@
-"""What training metrics of a run show: its speed, its curves, and the samples in a step."""
+"""What a run's training metrics show: its speed, its curves, and the samples per step."""
 
 import re
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
-"""Names of the series where the step column counts the work, and in which Megatron counts its samples."""
-_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # said beside the number of a step: a pause between lines is not in it
+"""Names of the series in which the step column counts work, and in which Megatron counts its samples."""
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # logged beside a step number; pauses between lines are not in them
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",
@@ -33,20 +33,20 @@ _SECONDS_EACH = (
     r"|(?:time|seconds|secs?|s)[ _.-]*(?:per|/)[ _.-]*(?:{0}))(?:$|[^a-z])"
 )
 _THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
-_MOST_BINS = 1000  # bins per point at most: where points lie years apart, bins are longer than most points
+_MOST_BINS = 1000  # most bins per point: if points lie years apart, bins get longer than the usual spacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
     name: str
     unit: str
-    width: float  # seconds of a bin, as long as points lie apart and at least 1 s
-    rates: FloatArray  # means over bins in which a point says anything
-    work: CountedWork  # from one point to the next, the time before the first one included
+    width: float  # seconds of a bin: the usual spacing of points, at least 1 s
+    rates: FloatArray  # means over the bins for which work is known
+    work: CountedWork  # from one point to the next, and before the first
 
     @property
     def stated_unit(self) -> str:
-        """What the metric's name calls its work: `images` of `images_per_s`, else its unit."""
+        """The work that the metric's name states, such as `images` in `images_per_s`; otherwise its unit."""
         found = re.search(r"(?:^|[^a-z])(image|img|example|sequence|seq)s?(?:$|[^a-z])", _simplify(self.name))
         if not found or self.unit != SAMPLES:
             return self.unit
@@ -71,8 +71,8 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
 
 
 def measure_throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
-    # a metric whose name says so comes before the step column: a step may hold any number of samples; the metric `key`
-    # counts whatever its name, and the GPUs `began` to work at a time in microseconds
+    # a metric named as a rate comes before the step column, since a step may hold any number of samples; the metric
+    # `key` counts whatever its name, and `began` is when the GPUs began to work, in microseconds
     if not len(training):
         return None
     column: Any = training.column("name")
@@ -112,13 +112,13 @@ def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began
     points = select_step_points(times, counts)
     if points is None:
         return None
-    # a sample counter that begins at 0 tells all the work
+    # a sample counter that begins at 0 counts all the work
     work = count_by_steps(*points, began if unit == STEPS or points[1][0] > 0 else None)
     return None if work is None else _spread(name, unit, work, np.diff(points[1]) >= 0)
 
 
 def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throughput:
-    """Return the known work between points as mean rates over equal bins."""
+    """Return the work between points as mean rates over equal bins, where it is `known`."""
     times, spans = work.times[1:], np.diff(work.times[1:]) / 1e6
     whole = float(times[-1] - times[0]) / 1e6
     width = max(1.0, float(np.median(spans)), whole / (_MOST_BINS * len(times)))
@@ -134,9 +134,9 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
 @dataclass(frozen=True, kw_only=True)
 class TrainingCurve:
     name: str
-    times: IntArray  # microseconds since 1970, empty where one value has none
-    values: FloatArray  # NaN and infinities as they were logged; one that ends in such has diverged
-    steps: FloatArray  # as the step column counts them, NaN where it says nothing
+    times: IntArray  # microseconds since 1970; empty if any value has no time
+    values: FloatArray  # with NaN and infinities as logged; a curve that ends in one has diverged
+    steps: FloatArray  # from the step column, NaN where it is empty
 
     @cached_property
     def known(self) -> FloatArray:
@@ -152,8 +152,8 @@ class TrainingCurve:
 
 
 def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
-    # a value that is missing was logged as no number; a metric with a secret in its name has no curve, for names that
-    # differ look alike without it
+    # a missing value was logged as NaN; a metric with a redacted name has no curve, since different names may then
+    # look alike
     column: Any = training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if not chunks:
@@ -177,7 +177,7 @@ _BATCH_SIZES = (
     r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
     r"(?:^|[^a-z])train_?batch_?size$",
     r"(?:^|[^a-z])(?:batch_?size|bs)$",
-    # without "size" only the whole name, or its last part, will do: "log_every_batch" counts something else
+    # without "size", only the whole name or its last part counts: "log_every_batch" is something else
     r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$",
 )
 _PER_DEVICE = r"per_(?:device|gpu)_(?:train_)?batch_size$"
@@ -185,7 +185,7 @@ _ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batc
 
 
 def batch_size(run: Run) -> float | None:
-    """Return how many samples a step takes over all GPUs of a run; None if no param says."""
+    """Return how many samples a step takes over all GPUs of a run; None if no param states it."""
     params = {key.lower(): value for key, value in run.params}
     if (each := _find_param(params, _PER_DEVICE)) is not None:
         return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)

@@ -1,4 +1,4 @@
-"""Each GPU over all of its runs: which one to take out, and which runs overlap on it."""
+"""Each GPU over all its runs: whether to remove it from service, and which of its runs overlap."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from gpureport.fleet.summarise import Row
 
 Facts: TypeAlias = dict[str, Any]
-"""A part of the report on many runs, as its JSON holds it; None is not known."""
+"""A part of the fleet report in the shape of its JSON; None means not known."""
 PULL, WATCH = "pull", "watch"
-_MOST_OVERLAPS = 20  # that are listed
+_MOST_OVERLAPS = 20  # most overlaps listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Runs from which a symptom is no accident, and share of those that could show it from which it stays (pragmatic)."""
+"""Runs from which a symptom is no accident, and share of the assessed runs from which it is lasting (pragmatic)."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",
@@ -25,12 +25,12 @@ SYMPTOMS = {
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-"""Each symptom in words, the gravest first; an amount above 0 in its column shows it, None does not assess it."""
+"""Each symptom in words, the gravest first; an amount above 0 in its column shows it, and None means not assessed."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
-"""Causes of a slow GPU that are no fault of it: boards differ by some per cent, and a person set the others."""
+"""Causes of slowness that are not the GPU's fault: boards differ by a few per cent, and the others are settings."""
 _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
-"""Symptoms by which a card is taken out where most of its runs show them."""
+"""Symptoms that call for removing a card if most of its runs show them."""
 
 
 def name_run(row: Row) -> Facts:
@@ -55,9 +55,9 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 
 
 def _find_slowness(row: Row) -> float | None:
-    """Return 1 for a GPU that was slower than equal ones of its run, which nothing else explains."""
+    """Return 1 for a GPU that was slower than equal ones in its run without an explanation; None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
-    # heat and hardware that were recorded are symptoms of their own, beside which it is for information
+    # recorded heat and hardware limits are separate symptoms, and make this finding mere information
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)
     return None if "slow_gpu" in row["not_judged"] else float(is_own)
 
@@ -72,7 +72,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
     last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in SYMPTOMS]
     shown = [each for each in found if each["runs"]]
     temperatures = [row["max_temperature_celsius"] for row in rows]
-    # a GPU as quick as others may still be sick
+    # a GPU as fast as others may still be unhealthy
     is_assessed = any(each["assessed"] for each in found if each["symptom"] != "slow_gpu")
     return {
         "uuid": last["uuid"],
@@ -88,7 +88,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
-    """Return in which runs a symptom shows; of remapped rows only those from run to run, not from before the first."""
+    """Return the runs that show a symptom; remapped rows count only if they were added after the first run."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
     amounts = [(row, row[column]) for row in rows]
     known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]
@@ -105,7 +105,7 @@ def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
 
 
 def _judge_symptoms(shown: Iterable[Facts]) -> str:
-    """Return whether to take a card out: for a grave error, a second loss, or a lasting symptom."""
+    """Return `pull` for a grave error, a second loss or a lasting symptom; otherwise `watch`."""
     for each in shown:
         count, symptom = len(each["runs"]), each["symptom"]
         stays = symptom == "gpu_lost" or (symptom in _LASTING and count >= _MOST_OF_THEM * each["assessed"])
@@ -115,7 +115,7 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
 
 
 def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
-    """Return the longest overlaps, and the seconds that count more than once, each as often as it is too many."""
+    """Return the longest overlaps, and the excess GPU-seconds that overlapping runs count on top of real time."""
     cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
         if row["card"]:

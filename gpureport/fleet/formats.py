@@ -1,4 +1,4 @@
-"""The report on many runs, with or without names, as JSON, HTML, PDF, Markdown and text, in the files it goes to."""
+"""Writes the fleet report as JSON, HTML, PDF, Markdown and text, anonymised if asked."""
 
 import re
 import sys
@@ -29,16 +29,16 @@ from gpureport.report.wording.terms import DEFINITIONS
 
 FORMATS = (".html", ".json", ".md", ".pdf", ".txt")
 _WITH_FULL = {".txt", ".pdf"}
-_ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0  # points on paper; the height is that of a bar in a table
+_ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0  # points on paper; the height of bars in tables
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
-"""Bars of a screen, and its tables beside the worst runs."""
+"""Numbers of bars, and of tables besides the worst runs, on the screen."""
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6
 _KEPT = frozenset(("model", "partition", "job_state"))
-"""Labels whose values name nobody."""
+"""Labels whose values identify nobody."""
 _FILE = re.compile(r"[^\s:;,'\"()]*(?:[\\/@]|\.(?=[A-Za-z]))[^\s:;,'\"()]*")
-"""A path, an address, or the name of a file."""
+"""A path, an address, or a file name."""
 _SHOWN = 8
 
 
@@ -54,7 +54,7 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
 def write_fleet_report(
     report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
-    """Write the report to every target by its extension, and return its page; `-` is text on standard output."""
+    """Write the report to every target in the format of its extension (`-`: text on stdout), and return its page."""
     page = build_page(report, command)
     for target in targets:
         if str(target) == "-":
@@ -78,7 +78,7 @@ def write_fleet_report(
 
 
 def _draw_bars(bars: Sequence[Sequence[TimeSegment]], prefix: str, width: float | None = None) -> list[str]:
-    """Return a figure a row of a table, empty for a row without a bar."""
+    """Return one figure per table row, empty for a row without a bar."""
     lengths = [sum(part.value for part in row) for row in bars]
     scale = HorizontalScale(start=0.0, end=max(lengths, default=0.0), width=width)
     keys = [part.key for row in bars for part in row]
@@ -103,7 +103,7 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
     from gpureport.report.formats import html
 
     pages = html.template_environment(brand)
-    # a heading says what it means to whoever rests the pointer on it
+    # a heading shows its meaning when the pointer rests on it
     pages.filters["term"] = html.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
     style = pages.get_template(html.STYLE).render()
     return pages.get_template("fleet.html").render(
@@ -133,7 +133,7 @@ def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
 
 
 def _list_blocks(page: FleetPage) -> Iterator[Block]:
-    """Yield the blocks of the page; a screen has those that are open on a page, the worst runs last."""
+    """Yield the blocks of the page; the screen shows the parts that are open on the page, with the worst runs last."""
     yield Block(forms=Form.ALL, part="details", head=page)
     if page.spent:
         label, cut = page.spent.columns[0], replace(page.spent, bars=page.spent.bars[:_BARS])
@@ -171,9 +171,9 @@ def _round(value: Any) -> Any:
 
 
 def anonymise_fleet_report(report: Facts) -> Facts:
-    """Return the report with numbers or short hashes for names; times, amounts and models stay.
+    """Return the report with numbers or short hashes instead of names; times, amounts and models stay.
 
-    Names cannot be looked for in a text, so what may hold one is replaced as a whole.
+    Names cannot be found inside a text, so a text that may hold one is replaced as a whole.
     """
     numbers: dict[tuple[str, str], str] = {}
 

@@ -1,4 +1,4 @@
-"""The page on many runs as text ready to print: headline, key figures, bars by class, what would save most, parts."""
+"""The fleet page as text ready to print: headline, key figures, bars by class, what would save most, and parts."""
 
 import re
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from math import floor
 
 from gpureport import __version__
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.kinds import GROUPS
 from gpureport.analysis.results import NOTABLE, measure_pauses_ratio
+from gpureport.analysis.rulebook import GROUPS
 from gpureport.comparison.gains import NOTABLE_RATIO, measure_excessive_short_pauses
 from gpureport.fleet import page_words as words
 from gpureport.fleet.cards import PULL, WATCH, Facts
@@ -27,16 +27,16 @@ _OPEN = 3
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the share lost is a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""Share of the runs that half of the loss must lie in for the headline to name their number, of so many runs."""
+"""The headline counts the runs with half the loss if they are at most this share of at least this many runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
-"""Share below which a segment cannot be seen, and from which the largest loss is flagged."""
+"""Share below which a segment is invisible, and share from which the largest loss is flagged."""
 _TITLE = 80
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page; `ended` is the last sample in seconds since 1970, the date of the file."""
+    """The page; `ended` is the time of the last sample in seconds since 1970, and dates the file."""
 
     title: str
     subtitle: str
@@ -78,7 +78,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
     known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
     computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
-    # whole and rounded down: never 100% over time lost
+    # rounded down to whole per cent, so that it never reads 100% despite lost time
     yield f"{floor(100 * computing / known + 1e-4)}% computing" if known > 0 else ""
     yield period
 
@@ -104,7 +104,7 @@ def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
     period = f" {length}".rstrip()
     pauses = measure_excessive_short_pauses({each["name"]: each["gpu_seconds"] for each in report["classes"]})
     if lost < held * NOTABLE_RATIO and pauses is not None:
-        return f"What was lost of {whole} is not known: short pauses took {display.percent(pauses)}"
+        return f"The loss in {whole} is not known: short pauses took {display.percent(pauses)}"
     if lost < held * NOTABLE_RATIO:
         return choose_headline([f"Hardly any of {whole} lost{period}", f"Hardly any of {whole} lost"])
     least = "At least " if pauses is not None or unknown >= held * _UNKNOWN else ""
@@ -129,14 +129,14 @@ def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
         hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
         time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
         amount = time if cost is None else f"{amounts.format_money(cost)} ({time})"
-        yield f"At this rate, {hours} GPU-hours a month lose {amount}."
+        yield f"At this rate, {hours} GPU-hours per month lose {amount}."
     if doubts := "; ".join(_list_doubts(report, amounts)):
         yield f"{doubts[:1].upper()}{doubts[1:]}."
     pulled = words.count_cards(report["health"], PULL)
     pull = f"pull {display.plural(pulled, 'GPU')}" if pulled else ""
     for best in report["savings"][:1]:
         amount, runs = amounts.format_both(best["gpu_seconds"], best["cost"]), display.plural(best["runs"], "run")
-        # what looks for a cause saves nothing by itself
+        # a step that looks for a cause saves nothing by itself
         gain = f"{amount} lost in {runs}" if best["step"] in GROUPS["probe"] else f"up to {amount}, in {runs}"
         yield f"First: {display.lower_first(words.shorten_name(best['title']))}, {gain}{pull and f'; then {pull}'}."
     if pull and not report["savings"]:
@@ -180,7 +180,7 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
         unit=amounts.unit,
         context=f"{cost}{display.plural(use['runs'], 'run')}{on}{where}",
     )
-    best, gain = "none found", "No finding asks for a change."
+    best, gain = "none found", "No finding calls for a change."
     for saving in report["savings"][:1]:
         amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
         best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"

@@ -1,4 +1,4 @@
-"""The parts of the page on many runs below its head: a table, bars or statements each, and a line that sums them up."""
+"""The parts of the fleet page below its head: each has a table, bars or statements, and a line that sums it up."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,17 +14,17 @@ from gpureport.report.wording import display, terms
 
 RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
-"""Rows of a table at most, of steps of advice, of weeks: half a year."""
+"""The most table rows, steps of advice, and weeks (half a year)."""
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
-"""A label that may be part of an address as it is."""
+"""A label that may be part of an address unchanged."""
 _ERROR, _UUID = 240, 12
-"""Most characters of an error, and letters of a uuid that tell GPUs apart: `GPU-5e0f1106`."""
+"""Most characters of an error, and characters of a uuid that distinguish GPUs, such as `GPU-5e0f1106`."""
 _SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """A part below the head: `line` sums it up, `bars` are of the rows."""
+    """A part below the head: `line` sums it up, and `bars` belong to the table rows."""
 
     id: str
     title: str
@@ -37,7 +37,7 @@ class PagePart:
 
 
 def list_parts(report: Facts, amounts: words.Amounts, command: str, shown_steps: int) -> Iterator[PagePart]:
-    """Yield every part that has something to say, without the steps of advice that are shown above."""
+    """Yield every part that is not empty, without the advice already shown above."""
     yield from _list_groupings(report["groupings"], amounts)
     yield _build_health(report["health"], amounts)
     if len(report["weeks"]) > 1:
@@ -73,13 +73,13 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
 
 
 def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tuple[TimeSegment, ...], ...]:
-    """Return a bar a row: the largest class, and all other losses as one."""
+    """Return one bar per row: the largest class, and all other losses together."""
     bars = []
     for each in entries:
         parts, largest = [], each["largest_loss"]
         if largest and each.get("groups", 1) == 1:
             name, rest = largest["name"], each["use"]["lost_gpu_seconds"] - largest["gpu_seconds"]
-            # no class is called `other`, so its fill is the common one
+            # no class is called `other`, so it gets the default fill
             parts = [(name, terms.class_title(name), largest["gpu_seconds"]), ("other", "Other losses", rest)]
         bars.append(
             tuple(
@@ -92,7 +92,7 @@ def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tup
 
 
 def _list_groupings(groupings: Sequence[Facts], amounts: words.Amounts) -> Iterator[PagePart]:
-    """Yield the runs by each label, the first one open; labels that no run has share a part."""
+    """Yield a part for each label, the first one open, and one part for all labels that no run has."""
     named = [by for by in groupings if by["rest"] or any(group["name"] is not None for group in by["groups"])]
     for place, by in enumerate(named):
         title = words.name_label(by["label"])
@@ -156,7 +156,7 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
         first, last = (f"{words.format_lost_share(weeks[place]['use'])}" for place in (whole[0], whole[-1]))
         line = f"{first} lost in the week of {days[whole[0]]}, {last} in that of {days[whole[-1]]}"
     undated = report["undated_gpu_seconds"]
-    dateless = (f"{amounts.format_both(undated)} have no dates, and are in no week.",) if undated else ()
+    dateless = (f"{amounts.format_both(undated)} have no date and are in no week.",) if undated else ()
     empty = ("Weeks without a run are left out.",) if len(used) < len(report["weeks"]) else ()
     heads = [
         Cell(text=day, small="partial" if week["is_partial"] else "") for day, week in zip(days, weeks, strict=True)
@@ -285,7 +285,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             table=build_table(("GPU", "Runs", "For"), cells, in_words=["Runs"]),
             notes=(
                 "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
-                "A GPU without a uuid is known by its node and its number there.",
+                "A GPU without a uuid is identified by its node and its index there.",
             ),
         )
     if checks := report["unassessed"]:
@@ -330,6 +330,6 @@ def _list_method(report: Facts, command: str) -> Iterator[Fact]:
         "Times": "in UTC" if report["is_zoned"] else "local times of the recording machines",
         **{name: meanings[name] for name in ("GPU-hour", "GPU time lost")},
         "Would save": "The most that a step could give back; each lost second counts once, with the best step for it.",
-        "Health of a GPU": "Each is followed from run to run by its uuid; without one by its node and number there.",
+        "Health of a GPU": "Each is followed from run to run by its uuid, or without one by its node and index there.",
     }
     yield from (Fact(name=name, text=text) for name, text in facts.items() if text)

@@ -1,4 +1,4 @@
-"""How the page on many runs says things: GPU time and money in one unit and currency, names, days, tables."""
+"""The wording of the fleet page: GPU time in one unit, money in one currency, names, and days."""
 
 from calendar import monthrange
 from collections import Counter
@@ -20,18 +20,18 @@ _UNITS = (
     ("GPU-min", "GPU-minutes", 60.0, 600.0),
     ("GPU-s", "GPU-seconds", 1.0, 0.0),
 )
-"""Units of GPU time with their size, and the GPU-seconds of all runs from which each is used."""
-_WHOLE_FROM = 100  # amount from which money is printed without decimals
+"""Units of GPU time, each with its size and the total GPU-seconds from which it is used."""
+_WHOLE_FROM = 100  # amount of money from which decimals are dropped
 _NAME, _ID = 64, 8
-"""Most characters of a name that is not ours, and those of an id that tell it from others."""
+"""Most characters of a user's name, and the characters of an id that make it unique."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
-"""Days that may lack at either end of a month named whole, and seconds from which a period is counted in days."""
+"""Days that may be missing at each end of a month named as a whole, and seconds from which a period is in days."""
 _MODELS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """The unit of GPU time of a page and its `size` in GPU-seconds, the currency, and whether any cost is known."""
+    """A page's unit of GPU time and its `size` in GPU-seconds, its currency, and whether any cost is known."""
 
     unit: str
     long_unit: str
@@ -74,7 +74,7 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
 
 
 def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
-    """Return the share of GPU time that was lost; `not recorded` where nothing is known of it."""
+    """Return the share of GPU time that was lost, or `not recorded`."""
     ratio = use["lost_ratio"] if use["gpu_seconds"] > use["unknown_gpu_seconds"] else None
     if is_lower_bound and ratio is not None:
         return f"at least {display.percent(ratio)}" if ratio >= NOTABLE_RATIO else UNKNOWN
@@ -94,7 +94,7 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Return the names of some runs; where they are alike, with what tells their logs apart, otherwise the id."""
+    """Return the names of runs; equal names are followed by what distinguishes their logs, or by the id."""
     known = {run["id"]: run for run in runs}
     names = Counter(run["name"] for run in known.values())
     logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]
@@ -106,7 +106,7 @@ def name_runs(runs: Sequence[Facts]) -> list[str]:
 
 
 def describe_period(report: Facts) -> tuple[str, str]:
-    """Return when the runs ran: `in October` or `in 18 days`, and `1 to 31 October 2026`; empty without times."""
+    """Return the period of the runs as `in October` or `in 18 days` and `1 to 31 October 2026`; empty if undated."""
     if report["started"] is None:
         return "", ""
     start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))

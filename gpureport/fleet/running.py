@@ -1,7 +1,7 @@
-"""The rows of many runs: those that a store keeps, and the others made on an engine; logs are read into it first.
+"""The rows of many runs: those that a store keeps, and others computed on an engine.
 
-An engine runs a function on many tasks, in this process, in others or on a Dask cluster, and survives the death of
-workers. What goes to a worker and comes back is picklable.
+An engine runs a function on many tasks, in this process, in other processes or on a Dask cluster, and survives the
+death of workers. Everything sent to a worker and back is picklable.
 """
 
 import logging
@@ -35,23 +35,23 @@ from gpureport.store.store import Entry, Store
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 TRIES = 3
-"""Deaths of workers after which a task is given up: once beside others, then twice alone (pragmatic)."""
+"""Worker deaths after which a task is abandoned: one beside other tasks, then two alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
-"""Tasks handed to each local process: one that waits; to a cluster: enough for hundreds of workers."""
-_PATIENCE = "10s"  # that a scheduler may take to answer
+"""Tasks handed to each local process, so that one waits, and to a cluster, enough for hundreds of workers."""
+_PATIENCE = "10s"  # how long a scheduler may take to answer
 Watch = Callable[[int, int, str], None]
-"""Takes how many runs are done, how many there are, and the name of the last one."""
+"""Takes the number of finished runs, the number of all runs, and the name of the last one."""
 
 
 class Engine(NamedTuple):
-    """Where tasks are run: `open` opens an executor, anew after its workers died, which takes so many `at_once`."""
+    """Where tasks run: `open` opens an executor, again after its workers die, and it takes `at_once` tasks."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return an engine, `local` or `dask` with a scheduler or a cluster of its own; None is this process alone."""
+    """Return the engine `local` or `dask`, with the given scheduler or its own cluster; None is this process alone."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -66,17 +66,17 @@ def open_engine(name: str, scheduler: str | None) -> Engine | None:
 def run_tasks(
     engine: Engine | None, function: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> Iterator[tuple[Task, Result | Exception]]:
-    """Yield every finished task with its result, or the error of its worker; the function itself raises none."""
+    """Yield every finished task with its result or its worker's error; `function` itself must not raise."""
     return ((task, function(task)) for task in tasks) if engine is None else _run_elsewhere(engine, function, tasks)
 
 
 def _run_elsewhere(
     engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> Iterator[tuple[Task, Result | Exception]]:
-    """Yield tasks as they are done, and survive the death of workers.
+    """Yield tasks as they finish, and survive the death of workers.
 
-    An executor says that a worker died, and not which task killed it: every task under way is suspected. Suspects are
-    run again one at a time, so that the one to blame is found and the others are done.
+    An executor reports that a worker died, but not which task killed it, so every task under way is a suspect. Suspects
+    run again one at a time, so that the culprit is found and the others finish.
     """
     call = partial(_run_with_secrets, get_own_secrets(), function)
     waiting, deaths, under_way = deque(range(len(tasks))), Counter[int](), dict[Future[Result], int]()
@@ -104,10 +104,10 @@ def _run_elsewhere(
                 if deaths[place] < TRIES:
                     again.append(place)
                 else:
-                    yield tasks[place], RuntimeError("its worker was killed each time, perhaps for memory")
+                    yield tasks[place], RuntimeError("its worker was killed each time, perhaps for lack of memory")
             waiting.extendleft(reversed(again))
         except CancelledError:
-            # the executor itself is gone, which says nothing of the tasks
+            # the executor itself is gone, which is not the fault of a task
             waiting.extendleft(reversed(under_way.values()))
         under_way.clear()
 
@@ -123,9 +123,9 @@ def _unwrap(future: "Future[Any]") -> Any:
 
 @contextmanager
 def _open_processes(count: int) -> Iterator[Executor]:
-    """Open a pool of processes that are not forked, as threads here hold locks of Arrow."""
+    """Open a pool of processes without forking this one, whose threads may hold Arrow's locks."""
     way = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-    # the server that workers are forked from keeps the environment that it was started with
+    # workers would inherit the environment with which the fork server was started
     context, environment = get_context(way), dict(os.environ)
     with futures.ProcessPoolExecutor(
         count, mp_context=context, initializer=_prepare_worker, initargs=(environment,)
@@ -138,7 +138,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Leave interruptions and other cores alone, and end with the process that owns the pool."""
+    """Ignore interrupts, use one core, take the owner's environment, and end when the owner of the pool ends."""
     import pyarrow as pa
 
     if owner := parent_process():
@@ -150,18 +150,18 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 
 
 def _end_with(owner: BaseProcess) -> None:
-    # a process that is killed ends no workers; what these write appears whole or not at all, so that they may end too
+    # a killed process does not end its workers; they write files whole or not at all, so they may end at any time
     owner.join()
     os._exit(1)
 
 
 @contextmanager
 def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
-    """Connect to a Dask cluster, which runs the tasks of a worker that dies on another one."""
+    """Connect to a Dask cluster, which moves the tasks of a dead worker to another one."""
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
-        # it reports a worker that dies at length, and its work is done by another
+        # Dask reports a dead worker at length, although another one does its work
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start: Any = LocalCluster
     with ExitStack() as stack:
@@ -171,7 +171,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
         try:
             client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
         except (OSError, ValueError) as error:
-            how = "check the address, or start one; what is done is kept"
+            how = "check the address, or start one; finished runs are kept"
             raise SourceError(str(cluster), "no Dask scheduler answers", how, code="no_connection") from error
         with client, client.get_executor(pure=False) as executor:
             yield executor
@@ -179,7 +179,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSummaries:
-    """The rows of the selected runs, in the order of the runs, each GPU after the other."""
+    """The rows of the selected runs, in the order of runs and then of GPUs."""
 
     summaries: tuple[Row, ...]
     damaged: tuple[Place, ...]
@@ -199,7 +199,7 @@ class _SummaryTask(NamedTuple):
 
 
 class ReadTask(NamedTuple):
-    """A log to be read into a store; `read` stores it unless it is there, and returns it with what was done."""
+    """A log to read into a store; `read` stores it unless it is there, and returns the entry and what it did."""
 
     store: Place
     reading: Any
@@ -207,7 +207,7 @@ class ReadTask(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a task: the id or the rows of a run, or why it failed, with the traceback of a fault."""
+    """The result of a task: the id or the rows of a run, or why it failed, with the traceback of a bug."""
 
     locator: str = ""
     run_id: str = ""
@@ -223,14 +223,14 @@ def locate_store(store: Place) -> Place:
 def summarise_runs(
     selected: SelectedRuns, settings: SummarySettings, engine: Engine | None, watch: Watch
 ) -> FleetSummaries:
-    """Return the rows of runs; only those are made that the store does not keep."""
+    """Return the rows of runs, computing only those that the store does not keep."""
     store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
     known: dict[str, Sequence[Row]] = {}
     for row in file.load():
         known[row["run_id"]] = [*known.get(row["run_id"], ()), row]
     keys = {stored.run.id: make_key(stored) for stored in selected.runs}
-    # the key of a failed run fits no run
+    # a failed run's key never matches, so the run is tried again
     missing = [run for run in runs if {row["key"] for row in known.get(run.id, ())} != {keys[run.id]}]
     tasks = [_SummaryTask(store, run.id, settings) for run in missing]
     names = {run.id: run.name for run in runs}
@@ -253,7 +253,7 @@ def _summarise_run(task: _SummaryTask) -> Outcome:
     try:
         if task.settings.version != summarise.hash_rules():
             how = "install the same version on every worker"
-            raise SettingsError("worker", "it runs another version of gpureport", how, code="other_version")
+            raise SettingsError("worker", "it runs a different version of gpureport", how, code="other_version")
         entry = _find_entry(task)
         recording = Store(task.store).read(entry)
         key = summarise.make_keys(task.settings)(entry.stored)
@@ -291,9 +291,9 @@ def _describe_failure(name: str, error: Exception) -> tuple[str, str]:
 
 
 def read_sources(tasks: Sequence[ReadTask], engine: Engine | None, watch: Watch) -> list[Outcome]:
-    """Read logs into a store and return what became of each, in their order.
+    """Read logs into a store and return each one's outcome, in order.
 
-    Runs of a tracker do not travel: they are read here, not by a worker.
+    Runs of a tracker cannot be pickled, so they are read here rather than by a worker.
     """
     portable = [task for task in tasks if _can_travel(task)]
     outcomes: dict[int, Outcome] = {}
@@ -321,6 +321,6 @@ def _read_source(task: ReadTask) -> Outcome:
         return Outcome(locator, run_id=entry.run.id)
     except Exception as error:
         failure, trace = _describe_failure(locator, error)
-        # a fault of a store may lie in a file that the name of the run does not tell
+        # a store's error may concern a file that the run's name does not reveal
         where = error.where if isinstance(error, GpureportError) and error.where != locator else ""
         return Outcome(locator, error=f"{where}: {failure}" if where else failure, trace=trace)

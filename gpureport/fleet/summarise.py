@@ -1,12 +1,12 @@
-"""The summary of a run: a row for each of its GPUs, the key of what it was made from, and the table that a store keeps.
+"""The summary of a run: one row per GPU, a key for its inputs, and the table that a store keeps.
 
-A row has a value for each column of SCHEMA, None where it is not recorded; a run without a GPU, or failed, is one row
-without a device. Where the key is the same, the row is as well: a row made by other code of the analysis is made again,
-but labels that no rule looks at, such as user, project and job, are no part of a key.
+A row has a value for each column of SCHEMA, None if it was not recorded; a failed run, or one without a GPU, is one row
+without a device. Equal keys mean equal rows: a row from other analysis code is computed again, but labels that no rule
+uses, such as user, project and job, are not part of the key.
 
-A run is written as soon as it is summarised, so that a process that is killed loses the runs in its hands alone; at the
-end all small files become part of the table. Two processes may write at once: each removes only files that it has read
-or written, and a summary that is lost on the way is made again.
+Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress; at the end
+all small files are merged into the table. Two processes may write at once: each removes only files that it has read or
+written, and a summary lost on the way is computed again.
 """
 
 import json
@@ -42,7 +42,7 @@ from gpureport.store import atomic_writes
 from gpureport.store.run_records import StoredRun
 
 Row: TypeAlias = dict[str, Any]
-"""A summary by the columns of SCHEMA; times are microseconds, params and tags are pairs."""
+"""A summary with the columns of SCHEMA as keys; times are in microseconds, and params and tags are pairs."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _FINDING = pa.struct(
     [
@@ -56,11 +56,11 @@ _FINDING = pa.struct(
 )
 """The findings of one run that share kind, cause and devices, as far as they concern one GPU.
 
-`lost_gpu_seconds` is what they lost on this GPU at most, `steps` what they ask for, the most promising first. Those
-that are a consequence follow from another finding, whose loss theirs is part of.
+`lost_gpu_seconds` is the most they lost on this GPU, and `steps` lists their advice, the most promising first. A
+consequence follows from another finding, whose loss includes its own.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
-"""The column of each class of GPU time; together they are the time from first to last sample."""
+"""The column of each class of GPU time; together they add up to the time from the first to the last sample."""
 _COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
     ("key", pa.string()),
     ("run_id run_name source step node device uuid model", _TEXT),
@@ -86,7 +86,7 @@ SCHEMA = pa.schema(
         for name in column.split()
     ]
 )
-"""Columns of the table; null is not recorded. Times without a zone are local, as in `Run`."""
+"""Columns of the table; null means not recorded. Times without a zone are local, as in `Run`."""
 FORMAT = 1
 """Version of the layout. 1 (2026-11): a row for each run and GPU."""
 _KEY = b"gpureport.fleet"
@@ -100,7 +100,7 @@ def make_row(key: str, run_id: str, **known: object) -> Row:
 
 
 class SummaryFile:
-    """The summaries of a store; `path` is the table, `damaged` are files that `load` could not read."""
+    """The summaries of a store; `path` is the table, and `damaged` lists files that `load` could not read."""
 
     def __init__(self, store: Place) -> None:
         self._folder = store / "fleet"
@@ -154,7 +154,7 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in the bytes of a Parquet file; one of an earlier version may lack columns of this one."""
+    """Return the summaries in a Parquet file's bytes; a file from an earlier version may lack newer columns."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:
@@ -174,7 +174,7 @@ def _load_rows(content: bytes) -> list[Row]:
 
 _PACKAGE = Path(gpureport.__file__).parent
 _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "comparison/gains.py", "fleet/summarise.py")
-"""What decides about the content of a row: the analysis, the types it works on, and how it is summarised."""
+"""The code that determines a row: the analysis, the types it uses, and the summary."""
 _RANK = list(Severity)
 _CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
 """The class of GPU time of each kind that has one."""
@@ -190,7 +190,7 @@ _Times = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """What decides about rows besides the runs: thresholds of rules, and the hash of their code."""
+    """What determines rows besides the runs: the thresholds of rules, and the hash of the code."""
 
     settings: Settings
     version: str
@@ -275,7 +275,7 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
     run, unjudged = recording.run, _find_unjudged(analysis, gpu.id)
     statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)
     used, heat = (statistics.metric(name) if statistics else None for name in (_UTILISATION, _TEMPERATURE))
-    # of a GPU without samples, or whose rows may be those of another, nothing is known
+    # nothing is known about a GPU without samples, or whose rows may belong to another GPU
     seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
     return {
         "node": gpu.node or names.find_label(run.params_and_tags, "node"),
@@ -304,7 +304,7 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
-    """Yield what was found on a GPU or on the whole job, in the order of the analysis."""
+    """Yield the findings about one GPU or the whole job, in the order of the analysis."""
     is_too_short = gains.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
@@ -326,7 +326,7 @@ def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Itera
 
 
 def _measure_part(finding: Finding, device: str, times: _Times) -> float:
-    """Return which part of what a finding lost one of its GPUs lost."""
+    """Return one GPU's share of the time that a finding lost."""
     concerned = [each for each in finding.devices if each in times] or list(times)
     name = _CLASSES.get(finding.kind, "")
     whole = fsum(times[each].get(name, 0.0) for each in concerned)
@@ -334,7 +334,7 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
 
 
 def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
-    """Return the signs of a sick GPU in one run: what was found, what is clear, None for what nobody recorded."""
+    """Return the health columns of a GPU in one run; None where a symptom was not recorded."""
     by_kind: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
         if device in finding.devices:

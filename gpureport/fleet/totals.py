@@ -1,4 +1,4 @@
-"""The report on many runs from their rows: sums by class, run, label and week, and advice."""
+"""Builds the fleet report from the rows of runs: sums by class, run, label and week, and advice."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,22 +20,22 @@ from gpureport.report.sections.findings.found import find_advice
 
 LABELS = ("user", "project", "job", "node")
 _OWN_LABELS = ("node", "model", "step")
-"""Labels that are facts of a GPU or its run."""
+"""Labels that are columns of the row itself."""
 _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
-"""Groups and runs that are listed: what a person can talk to; runs and steps that advice names."""
+"""The most groups and runs listed, few enough to follow up, and the most runs and steps that advice names."""
 _MOST_WEEKS = 520
-"""Weeks of a period beyond which those without a run are left out: a clock that was wrong by years fills no page."""
+"""Weeks beyond which those without a run are left out, so that a clock wrong by years cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
-"""The part of `unused` in which a process held the memory of the GPU: no other job could have had it."""
+"""The part of `unused` in which a process held the GPU's memory, so that no other job could use the GPU."""
 _CONTEXT = 0.05
-"""Share of the memory above which a process holds it: a context alone takes less."""
+"""Share of the memory above which a process holds it; a context alone needs less."""
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
 Sums: TypeAlias = Mapping[str, Any]
-"""Seconds of each class, of jobs and of what was lost, their costs (`job_cost`; None is not known), and `runs`."""
+"""Seconds of each class, of jobs and of losses, the costs (such as `job_cost`; None if not known), and `runs`."""
 Key = TypeVar("Key")
 
 
@@ -46,7 +46,7 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on some runs as its JSON holds it: docs/reference/fleet-json.md says what each field is."""
+    """Return the report on runs in the shape of its JSON; docs/reference/fleet-json.md describes each field."""
     rows = _price_rows(summaries, prices)
     members = _group(rows, (row["run_id"] for row in rows))
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
@@ -133,7 +133,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
 
 def _identify_card(row: Row) -> tuple[str, str] | None:
-    """Return what distinguishes a GPU from others over runs; without a uuid and a node, jobs call theirs alike."""
+    """Return what identifies a GPU across runs; None without a uuid and a node, since ids repeat between jobs."""
     node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
     return ("uuid", row["uuid"]) if row["uuid"] else node or None
 
@@ -221,7 +221,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return what runs did in each week, oldest first; a run across a border is divided evenly over its length."""
+    """Return the sums of each week, oldest first; a run across weeks is divided in proportion to its time in each."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]
@@ -245,7 +245,7 @@ def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _count_weeks(time: int) -> int:
-    """Return in which week a time is: week 0 begins on Monday 29 December 1969."""
+    """Return the number of the week that holds a time; week 0 begins on Monday 29 December 1969."""
     return (time + 3 * _DAY) // (7 * _DAY)
 
 
@@ -264,14 +264,14 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
-    """Return the steps of the catalogue by what they could save at most, the most first.
+    """Return the catalogue steps, those that could save most first.
 
-    Only the first step of a finding gets its time; without a shown cause, only to record more does.
+    A finding's time goes to its first step alone; without a known cause, it goes only to `record_more`.
     """
     losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
     for row in rows:
         roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
-        # findings may overlap: where they say more than the GPU lost, each is scaled down alike
+        # findings may overlap: if they claim more than the GPU lost, all are scaled down alike
         scale = min(1.0, row["lost"] / (fsum(each["lost_gpu_seconds"] for each in roots) or inf))
         for finding in roots if scale else ():
             is_known = finding["cause"] not in {"not shown", "unknown"}
@@ -286,7 +286,6 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
-    """Return a step of advice over some losses."""
     runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
     for row, finding, seconds in losses:
         runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well

@@ -1,4 +1,4 @@
-"""What became of every line of a log: rows, noise, rejected lines and why, notes, and the codes of both."""
+"""What became of every line of a log, notes, and the codes of reasons and notes."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from gpureport.redaction import redact_start
 
 WRONG_CELLS = "wrong number of cells"
 MALFORMED = "malformed"
-"""Followed by the name of the column."""
+"""The name of the column follows."""
 TORN = "torn line"
 NUL_BYTES = "NUL bytes"
 CUT_LAST_LINE = "cut last line"
@@ -36,20 +36,20 @@ NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
-"""Text between tables or sections, and what damage left of their lines."""
+"""Of text between tables or sections, and of damaged lines."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""Points of a tracked run in which every process recorded all GPUs: no fault of the run."""
+"""Points of runs in which every process recorded all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 FORKED = "a forked process had the monitor start again"
-"""Points within a second of others, of each worker that Neptune's client is forked into."""
+"""Points of workers that Neptune's client was forked into."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
-"""Reasons that are no fault of what was read."""
+"""Reasons that are not a fault of the source."""
 _EXAMPLES, _LONGEST = 5, 200
-"""Rejected lines of each reason that are kept, and characters of each."""
+"""Most examples of each reason, and characters of each."""
 _MOST_EVENTS = 200
 _MESSAGES = {
     "Unable to determine the device handle.*(?:is lost|Unknown Error)|(?:Problem with GPU|.*NVRM: Xid \\().*GPU is lost"
@@ -59,22 +59,22 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""How messages begin that nvidia-smi writes between rows (strings of its 535 and 550 binaries)."""
+"""Beginnings of messages between rows (strings of nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026` and `Mon 20 Apr 2026 15:14:15 CEST`."""
+"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
-"""What only rows hold: memory, and cells between bars."""
+"""Only rows contain these: memory, and cells between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
-"""What stands in place of a value where a GPU answers no more."""
+"""What replaces a value if a GPU no longer answers."""
 ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
-"""What stands in place of a value that the driver could not read."""
+"""What replaces a value that the driver could not read."""
 
 
 def find_message_kind(text: str) -> str:
@@ -86,7 +86,7 @@ def format_count(count: int, noun: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Return at most so many names, and the count of the rest: `a, b, c and 2 more`."""
+    """Return a text such as `a, b, c and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -98,10 +98,10 @@ def format_columns_option(row: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """The lines of one log, each counted once: rows as they are yielded, the others by the form.
+    """Counts each line of a log once: rows when they are yielded, all others by the form.
 
-    `absent` counts cells without a value by column and reason, `rejected` has lines and the first of them by reason. A
-    `snapshot` shows GPUs at one moment; `mixed_note` is for rows of several GPUs that nothing tells apart.
+    `absent` counts cells without a value by column and reason; `rejected` has the count and the first line by reason. A
+    `snapshot` shows GPUs at one moment. `mixed_note` is the note if GPUs cannot be distinguished.
     """
 
     rows: int = 0
@@ -125,7 +125,7 @@ class Account:
 
     @property
     def lines(self) -> int:
-        """Lines that are not empty; one with several rows counts once per row."""
+        """Lines that are not empty; a line with several rows counts once per row."""
         rejected = sum(rows for rows, _ in self.rejected.values())
         return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
 
@@ -149,31 +149,25 @@ class Account:
         self.reject_rows(reason, numbers)
 
     def message(self, number: int, text: str) -> None:
-        """Count a message of the driver: it has the time of the row before it."""
         self.messages += 1
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is no row: a driver message, noise, or rejected."""
+        """Count a line that is not a row; it is rejected if there is a reason."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
-        elif NOISE.fullmatch(text):
+        elif not reason or NOISE.fullmatch(text):
             self.noise += 1
         else:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
-        """Count a line between blocks: with figures it is a damaged row, prose is noise."""
-        if find_message_kind(text):
-            self.message(number, text)
-        elif _FIGURES.search(text) or _NUMBERS.fullmatch(text):
-            self.reject(NOT_OF_FORM, number, text)
-        else:
-            self.noise += 1
+        """Count a line between blocks; with figures it is a damaged row."""
+        self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give driver messages above the last of some kept rows the time of the row before."""
+        """Give driver messages between these rows the time of the row before."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:
@@ -184,7 +178,6 @@ class Account:
         self._last = int(times[-1])
 
     def keep_event(self, text: str, number: int, at: int | None, device: str | None = None) -> None:
-        """Keep a message of the driver, or that a device is lost: up to some, and each once."""
         if len(self._events) < _MOST_EVENTS:
             kind = "gpu_lost" if device else find_message_kind(text) or "driver_message"
             event = LogEvent(kind=kind, at=at, line=number, device=device, text=text)
@@ -217,25 +210,25 @@ def damage(line: str) -> str:
     return NOT_TEXT if "\ufffd" in line else ""
 
 
-def whole_lines(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield all undamaged lines, also empty ones: number, and text without trailing blanks."""
+def whole_lines(
+    lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Yield number and text of sound and empty lines, without their `ends`."""
     for number, line in enumerate(lines, first):
-        reason = damage(line) or ("" if line.endswith("\n") else CUT_LAST_LINE)
+        reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():
             account.reject(reason, number, line)
         else:
-            yield number, line.rstrip()
+            yield number, line.rstrip(ends)
 
 
 NOTE_CODES: dict[str, str] = {
-    # how the bytes were read
     "damaged_archive": "the compressed log is ",
     "nul_bytes_skipped": " skipped.",
     "latin_1_lines": "in latin-1, not utf-8",
     "lines_shortened": "shortened, as no log has lines so long",
     "last_line_cut": "no newline at its end, so its last line may be cut",
     "torn_lines": "in a whole row: the row is kept",
-    # which columns
     "columns_not_used": "--columns was not used",
     "headings_translated": "headings that nvidia-smi does not write",
     "fractions_or_per_cent": "could be fractions or per cent",
@@ -252,7 +245,6 @@ NOTE_CODES: dict[str, str] = {
     "means_of_job": "statistics of a job are means over all of it",
     "summary_of_one_gpu": "a summary does not say of how many gpus",
     "means_since_start": "the means are those since the collection began",
-    # which GPUs
     "mixed_gpus": "neither a column nor their order tells them apart",
     "gpus_by_place": "each is a place in the tick",
     "one_gpu_assumed": "one gpu is assumed",
@@ -263,7 +255,6 @@ NOTE_CODES: dict[str, str] = {
     "gpu_model_given": "the gpu model ",
     "gpu_model_not_used": " is not used for it",
     "tags_not_set": "so the run has no tag",
-    # when
     "interval_not_used": "--interval was not used",
     "single_moment": "a single sample, whose time is counted",
     "rows_without_time": "rows have no time stamp and were left out",
@@ -282,14 +273,12 @@ NOTE_CODES: dict[str, str] = {
     "start_up_not_waited": "what they waited for data is start-up",
     "steps_only": "its points are known by their steps only",
     "times_from_zero": "counts its times from 0",
-    # several sources of one run
     "rows_joined": "rows joined by time",
     "several_machines": "taken for logs of several machines",
     "log_not_used": "lies beside the log, but is not used",
     "log_attached": "is attached to the run and is read for",
     "attachment_not_used": "is attached to the run and not",
     "labels_not_read": "is not read as labels",
-    # the recording
     "run_file_damaged": "is damaged: params, zone and exit code are not known",
     "unfinished": "the recorder was ended before the job",
     "exit_code": "the job ended with exit code",
@@ -297,7 +286,6 @@ NOTE_CODES: dict[str, str] = {
     "log_missing": " is missing: ",
     "driver_restarted": "and was started again",
     "empty_log": "holds no row: nvidia-smi gave none",
-    # trackers
     "mlflow_store": "of mlflow",
     "deleted_run": "the run was deleted in mlflow",
     "no_end": "the run has no end in mlflow",
@@ -321,7 +309,7 @@ NOTE_CODES: dict[str, str] = {
     "no_work_metric": "counts work in this run",
     "one_mean": "holds one mean of the whole run",
 }
-"""Code of a note to words that it holds, in lower case; the first that fits."""
+"""Words of a note, in lower case, by code; the first code that matches counts."""
 
 
 def find_note_code(note: str) -> str:
@@ -330,6 +318,6 @@ def find_note_code(note: str) -> str:
 
 
 def find_reject_code(reason: str) -> str:
-    """Return a reject reason in snake_case, without the column it names."""
+    """Return a reason in snake_case, without the name of the column."""
     known = MALFORMED if reason.startswith(f"{MALFORMED} ") else reason
     return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

@@ -16,6 +16,7 @@ from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import source_text
 from gpureport.importers.clock import load_zone, parse_time, to_utc
+from gpureport.importers.headings import parse_number
 from gpureport.importers.mlflow.stores import LocalStore
 from gpureport.importers.protocol import ReadOptions
 from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
@@ -34,7 +35,7 @@ Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """What a table says of a run: its start, whether that is UTC, and mean metrics per GPU."""
+    """One run of a table: `start` and whether it is UTC, `means` of each GPU, `lacks` is why it cannot be read."""
 
     id: str
     name: str
@@ -56,7 +57,7 @@ class Table(LocalStore):
             what = f"not a file of at most {MOST_RECORD_BYTES >> 30} GiB"
             raise SourceError(where, what, "check the path", code="cannot_read")
         of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
-        # sacct quotes nothing, and the name of a job may hold a quote
+        # sacct quotes nothing, and a name of a job may contain a quote
         form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
         lines = (line for line in source_text.Text(file) if not line.isspace())
         try:
@@ -124,36 +125,36 @@ ACCOUNTING = Tracker(
 
 
 def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
-    """Yield Slurm's jobs with the mean use of their GPUs.
+    """Yield the jobs of Slurm with the mean use of their GPUs.
 
-    A step's use is the sum over its GPUs, as a mean of its tasks; a batch script is one task. For an unsupported GPU
-    or driver, use and memory are both 0, so that alone does not mean idle.
+    The use of a step is the sum over its GPUs, as a mean over its tasks; a batch script is one task. If Slurm cannot
+    read a GPU, use and memory are both 0: that is not idle.
     """
     jobs: list[tuple[str, list[Cells]]] = []
     for cells in table:
         job, _, part = cells["JobID"].partition(".")
         if not part or not jobs or jobs[-1][0] != job:
-            # a job that was requeued has rows for each attempt
+            # a job that was requeued has rows of each attempt
             jobs.append((job, []))
         jobs[-1][1].append(cells)
     for job, rows in jobs:
         own, *steps = rows
         gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
         for step in steps:
-            name, tasks = step["JobID"].rpartition(".")[2], _read_number(step.get("NTasks", ""))
+            name, tasks = step["JobID"].rpartition(".")[2], parse_number(step.get("NTasks"))
             use, memory = (_count(step, "TRESUsageInAve", part) for part in ("gpuutil", "gpumem"))
             if name != "extern" and use + memory > 0:
                 used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
                 seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
         mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
-        # Slurm adds who cancelled a job
+        # `CANCELLED by 1000`
         state = own.get("State", "").partition(" by ")[0]
         faults = {
             "still running": state in _RUNNING,
             "not started": not seconds,
             "without a GPU": not gpus,
             "without rows of its steps (give sacct no -X)": not steps,
-            "without a record of the use of all its GPUs": not mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
+            "without a record of the use of all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
@@ -166,12 +167,12 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
 def _read_emissions(cells: Cells) -> _Row:
     run, project, ended = cells["run_id"], cells["project_name"] or "run", parse_time(cells["timestamp"])
     names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
-    seconds, gpus, energy, use = (_read_number(cells.get(name, "")) for name in names)
-    if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and energy > 0):
+    seconds, gpus, energy, use = (parse_number(cells.get(name)) or 0.0 for name in names)
+    if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and 0 < energy <= _LONGEST):
         return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
     means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
     means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
-    # several models stand in one cell
+    # a cell with several models says nothing about one GPU
     model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
     tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}
@@ -182,10 +183,6 @@ def _read_emissions(cells: Cells) -> _Row:
 def _count(cells: Cells, column: str, name: str) -> float:
     found = re.search(rf"(?:^|,)gres/{name}=(\d{{1,15}})(?:,|$)", cells.get(column, ""))
     return float(found[1]) if found else 0.0
-
-
-def _read_number(text: str) -> float:
-    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d*)?(?:[eE]-\d+)?", text, re.ASCII) else 0.0
 
 
 def _read_seconds(cells: Cells) -> float:

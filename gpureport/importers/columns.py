@@ -1,4 +1,4 @@
-"""Columns of a log, what they fill and how cells become values; and `Rows`, between text and table."""
+"""Columns of a log, how their cells become values, and `Rows`: what every form yields."""
 
 import math
 import re
@@ -26,26 +26,26 @@ from gpureport.columns import (
     to_arrow,
 )
 from gpureport.importers.account import Account
-from gpureport.importers.clock import letters_of, read_times
+from gpureport.importers.clock import read_times
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.parsing import MOST, UNITS, parse_quantity
 from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
-"""Names in records that are no metric; LOST is what a row says of a GPU that answers no more."""
+"""Names that are not metrics; LOST has the message of a GPU that no longer answers."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 _BARE = {"N/A", "-", "ERR!", "nan", ""}
 CUT = "cut"
-"""The reason of a cell that may have lost a part; `[cut]` is its text."""
+"""Why a cell that may have lost its end has no value."""
 _FLAGS = {"Active": True, "Not Active": False, "Yes": True, "No": False}
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
-"""Unit that nvidia-smi counts a base unit in, where neither heading nor cell says."""
+"""Unit of nvidia-smi for each base unit, used if neither heading nor cell states one."""
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell holds no value; any `[bracketed]` text is such a reason."""
+    """Return why a cell has no value, or None; any `[bracketed]` text is a reason."""
     if text.startswith("[") and text.endswith("]"):
         return text[1:-1]
     return (text or "empty") if text in _BARE else None
@@ -53,10 +53,10 @@ def absence(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What one column of a log fills, its `target`, and how its cells are read.
+    """One column of a log: what it fills, `target`, and how its cells are read.
 
-    `source` is its name in the log, or the known name that a hand-written `heading` was `translated` to. `unit` is that
-    of numbers without one, `stated` by the heading or not. `known` holds values of texts already read.
+    `source` is its name, or the field that a `heading` was `translated` to. `unit` is that of bare numbers, `stated`
+    the one in the heading. `known` has the values of texts read before.
     """
 
     target: str
@@ -75,7 +75,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return what fills a metric, an attribute or an extra column; `unit` is the heading's."""
+    """Return a column, an extra one without a `target`; `unit` is that of the heading."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
@@ -107,7 +107,7 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
     if decimal == ",":
         grouped = _GROUPED.match(text)
-        # dots part thousands where a comma or more dots follow, or the quantity has no decimals
+        # dots before a comma or another dot separate thousands
         if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
             text = grouped[0].replace(".", "") + text[grouped.end() :]
         text = text.replace(",", ".")
@@ -127,7 +127,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """A code per row, and the text of each code; -1 for no value."""
+    """Text as one code per row, -1 for no value, and the text of each code."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -141,9 +141,6 @@ class Texts:
     def __getitem__(self, rows: npt.NDArray[Any] | slice) -> "Texts":
         return Texts(self.codes[rows], self.texts)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
     def used(self) -> list[Any]:
         return [self.texts[code] for code in np.flatnonzero(np.bincount(self.codes + 1)[1:]).tolist()]
 
@@ -154,10 +151,10 @@ Cells = Any
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log by their `lines`, rising: a running number where a line holds several rows.
+    """Rows of a log with rising numbers of `lines`; several rows of a line count on.
 
-    `times` are as written, or UTC where stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
-    for none, else `Texts`. `reasons` has why cells hold no value, by the column's name in the log.
+    `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
+    for none, or `Texts`. `reasons` has why cells have no value, by the column's name in the log.
     """
 
     lines: IntArray
@@ -179,16 +176,16 @@ class Rows:
         )
 
 
+_UTC = re.compile(r"(?<![a-z])utc(?![a-z])", re.IGNORECASE)
+
+
 def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows by lines and cells, and which of them have a fault."""
+    """Return rows, and for each fault which rows have it."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
-    # what is wrong with a time is said where nothing else is
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
             rows.times, valid, rows.zone = read_times(texts)
-            rows.zone = rows.zone or (
-                "UTC" if re.search(r"(?<![a-z])utc(?![a-z])", column.heading, re.IGNORECASE) else None
-            )
+            rows.zone = rows.zone or ("UTC" if _UTC.search(column.heading) else None)
             wrong = ~valid
         else:
             rows.data[column.target], reasons, wrong = _decode_column(column, texts)
@@ -233,31 +230,18 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
     return Texts.of(values)[codes], why, wrong
 
 
-_OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"+-.0123456789", dtype=np.uint8))
-"""Which letters numbers consist of: Arrow reads `1e5`, `inf` and `nan` as well."""
-
-
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers of one unit, NaN for `[reasons]`; None where a text is no such number."""
+    """Return numbers, NaN for `[reasons]`; None if cells have several units."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
-    texts = pc.if_else(pc.starts_with(texts, "["), none, texts)
-    first = next((text for text in texts[:_MANY].to_pylist() if text), "")
+    first = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "")
     suffix = first.lstrip("+-.0123456789")
     unit = UNITS.get(suffix.strip() or column.unit)
-    if unit is None or unit.base != metric.unit:
+    pattern = rf"^(?:[+-]?[0-9]+(?:\.[0-9]+)?{re.escape(suffix)}|\[.*\])$"
+    if unit is None or unit.base != metric.unit or not pc.all(pc.match_substring_regex(texts, pattern)).as_py():
         return None
-    if suffix:
-        if not pc.all(pc.ends_with(texts, suffix)).as_py():
-            return None
-        texts = pc.utf8_slice_codeunits(texts, 0, -len(suffix))
-    letters, _ = letters_of(texts)
-    if not _OF_NUMBERS[letters].all():
-        return None
-    try:
-        numbers: Any = pc.cast(texts, pa.float64())
-    except pa.ArrowInvalid:
-        return None
+    texts = pc.if_else(pc.starts_with(texts, "["), none, pc.utf8_slice_codeunits(texts, 0, -len(suffix) or None))
+    numbers: Any = pc.cast(texts, pa.float64())
     values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
     low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
@@ -268,14 +252,14 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 _TOGETHER = 20_000
 Record = dict[str, Any]
 Stamp = tuple[int, bool] | None
-"""A time in microseconds, and whether it is UTC, as `parse_time` finds it."""
+"""A time in microseconds and whether it is UTC, as `parse_time` returns it."""
 
 
 def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
-    """Make a form of what yields records, each a row: those of one kind of time together.
+    """Return a form that yields `Rows`, from a function that yields one record per row.
 
     A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: names of ATTRIBUTES as text,
-    metrics in base units; None, or no entry, for no value. `"host": True` is a row of the machine.
+    metrics in base units; None, or no entry, for no value. `"host": True` marks a row of the machine.
     """
 
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
@@ -302,15 +286,12 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     if not isinstance(values, Texts):
         kind = METRIC_TYPES[name]
         if pa.types.is_integer(kind):
-            # a sum of counters may be larger than a counter can be: no reading
+            # a sum that a counter cannot hold is not a reading
             values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
         return {name: nan_to_null(values, kind)}
     if name != MASK:
-        return {
-            name: categories(
-                values.codes.astype(np.int64), [str(text) for text in values.texts] or [""], values.codes >= 0
-            )
-        }
+        texts = [str(text) for text in values.texts] or [""]
+        return {name: categories(values.codes.astype(np.int64), texts, values.codes >= 0)}
     bits, valid = np.array([*values.texts, 0], dtype=np.uint64)[values.codes], values.codes >= 0
     found = {f"clock_event_{reason}": (bits & np.uint64(bit)) != 0 for reason, bit in CLOCK_EVENT_BITS.items()}
     unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))
@@ -323,7 +304,7 @@ _CODED = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How each cell of a row is read, in order; `header` is the declaring line, empty without one."""
+    """The columns of a row; `header` is the line that declares them."""
 
     columns: tuple[Column, ...]
     delimiter: str = ","
@@ -337,7 +318,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which one column, `preferred` or the first, fills each target."""
+    """Return a layout in which a `preferred` column or the first one fills each target."""
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
         held = chosen.get(column.target)
@@ -377,7 +358,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows without a fault, and the place of each other one with its first fault."""
+    """Return the rows without a fault, and place and first fault of each other row."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

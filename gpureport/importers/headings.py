@@ -1,4 +1,4 @@
-"""What hand-written column headings mean: one table for every source, by words in one spelling, in any order.
+"""What headings that people write mean: one table for every source, by words in one spelling, in any order.
 
 `GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` are both `gpu memory used mb`.
 """
@@ -46,7 +46,7 @@ def heading_words(heading: str) -> tuple[str, ...]:
 
 
 INDEX, MODEL, CORE = "index", "model", "core"
-"""What a column may hold besides metrics: the number of a GPU, its model, and a core's load."""
+"""What a column may hold besides metrics: number and model of a GPU, load of one core."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
 """Loads that a heading may state in per cent of a core."""
 _LOAD = "percent usage utilization used total average"
@@ -54,15 +54,15 @@ _LOAD = "percent usage utilization used total average"
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""Metric, words a heading must hold and may hold, base unit, and whether it must state one."""
+"""Metric, words that a heading must and may contain, base unit, whether it needs a unit."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
     found = []
     for target, needed, *more in rows:
-        # a load of cores is stated as a share; bytes are those per second, too
+        # loads of cores are shares; a rate in bytes is stated in the units of bytes
         base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
-        # numbers of these mean nothing without a unit
+        # the size of these does not show their unit
         needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
         words = frozenset(needed.split()), frozenset("".join(more).split())
         found.append((target, *words, base.removesuffix("/s"), needs_unit))
@@ -90,7 +90,7 @@ GPU_COLUMNS = _columns(
     (INDEX, "gpu", "index id"),
     (INDEX, "device id"),
 )
-"""Columns over which a heading says all: no other quantity of a GPU is called so."""
+"""Columns of GPUs; no other quantity has these headings."""
 INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return what a heading says of its column; None unless the table knows all its words."""
+    """Return what a heading names; None if it contains any other word."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):
@@ -156,7 +156,7 @@ _NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 
 def parse_number(cell: object) -> float | None:
-    # float() keeps ASCII separators that strip() removes
+    # strip() removes ASCII separators, on which float() fails
     cell = cell.strip() if isinstance(cell, str) else cell
     is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)
     try:

@@ -1,10 +1,10 @@
-"""What columns of host logs mean, how a log becomes one row per time, and the CSV of a recorder."""
+"""The columns of host logs, how a log becomes one row per time, and CSV of recorders."""
 
 import re
 from array import array
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby, islice
 from math import nan
 from operator import add, itemgetter
@@ -25,108 +25,83 @@ CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host
 _SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
 _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
-"""Sums over the disks of a list; what a table of all disks says is better."""
+"""Sums over a list of disks, used if no table states the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
-"""What is known only with the last line of a list, by what stands for the number of its lines."""
+"""Kinds of lists, which count their lines, and figures that only whole lists give."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
     **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
     **dict.fromkeys((*_LISTS, *_SUMS), add),
 }
-"""How values of one time become one; of other names the last one counts."""
+"""How values of one time become one; of other names, the last counts."""
 _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
-"""Bytes of a block of vmstat, of one in `sar -b`, and beyond those of any machine."""
+"""Bytes of a block in vmstat and in `sar -b`; more bytes than any machine has."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
-"""Disks that are made of others, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""What shares in whole per cent may exceed the whole by, and those of two decimals be off by."""
+"""Errors of sums of whole per cents, and of shares, by rounding."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""A clock that falls by more was set back; a time of day that does has passed midnight."""
+"""A table that falls so far begins again; a time of day is after midnight."""
 
 Around = tuple[int, int] | None
-"""First and last local time of the log that one lies beside, which dates a log without dates."""
+"""First and last local time of the GPU log, for host logs without dates."""
 Cells = Mapping[str, Any]
 Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, text (none: a list ends), time, rows (None for a wrong number of cells), and their table."""
+"""Line, text (empty: a list ends), time, rows (None: wrong number of cells), and table."""
 
 
-def parse_figure(row: Cells, name: str, unit: int = 1) -> float:
-    """Return a cell's figure, sizes in bytes; a `ValueError` says why to reject the line."""
-    value = row[name]
-    if isinstance(value, str):
-        match = FIGURE.fullmatch(value)
-        suffix = match[2].lower() if match else "?"
-        value = float(match[1].replace(",", ".")) if match and suffix in ("kmgt" if unit == _KIB else "%") else None
-        unit = _KIB ** (1 + "kmgt".find(suffix)) if unit == _KIB else unit
-    if type(value) not in {int, float} or not 0 <= value * unit < _LARGEST:
-        raise ValueError(f"{MALFORMED} {name}")
-    return float(value * unit)
-
-
-def _cpu(row: Cells) -> dict[str, float]:
-    """Return the load of a core, or of all; waiting for a disk is not busy, stolen time is."""
-    waiting, core = parse_figure(row, "%iowait") / 100, str(row["CPU"])
-    busy = 1 - parse_figure(row, "%idle") / 100 - waiting
-    if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
-        raise ValueError(f"{MALFORMED} %idle")
-    busy = max(busy, 0.0)
-    return {BUSIEST: busy, "cores": 1} if core.isdigit() else {LOAD: busy, WAITING: waiting}
-
-
-def _memory(row: Cells) -> dict[str, float]:
-    """Return what is in use; older sysstat adds the page cache: there, used and free make the total."""
-    free, used, *cached = (parse_figure(row, f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
-    share, cache, total = parse_figure(row, "%memused") / 100, sum(cached), used + free
-    if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
-        used = max(used - cache, 0.0)
-    elif "kbslab" in row:
-        total += cache + parse_figure(row, "kbslab", _KIB)
-    else:
-        return {_USED: used, _SHARE: share}
-    return {_USED: used, _TOTAL: total, _SHARE: used / total if total else 0.0}
-
-
-def _disk(row: Cells) -> dict[str, float]:
-    moved = dict(zip(_SUMS, (parse_figure(row, name, _KIB) for name in ("rkB/s", "wkB/s")), strict=True))
-    return {"disks": 1} | ({} if _STACKED.match(str(row["DEV"])) else moved)
-
-
-def _process(row: Cells) -> dict[str, float]:
-    """Return a process's cores and memory; `pidstat -I` divides the whole by all cores."""
-    if row.get("TGID") == "-":
-        return {}
-    found = {"processes": 1.0} | ({_HELD: parse_figure(row, "RSS", _KIB)} if "RSS" in row else {})
-    if "%CPU" in row:
-        whole = parse_figure(row, "%CPU") / 100
-        parts = sum(parse_figure(row, name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
-        # parts far beyond the whole say that this was divided by two cores or more
-        found[_RUNNING] = parts if parts > 1.5 * whole and parts > whole + _EXACT * 100 else whole
-    return found
-
-
-_TABLES: dict[str, Callable[[Cells], dict[str, float]]] = {
-    "CPU %idle %iowait": _cpu,
-    "kbmemfree kbmemused %memused kbbuffers kbcached": _memory,
-    "DEV rkB/s wkB/s": _disk,
-    "Command %CPU": _process,
-    "Command RSS": _process,
-    "total used": lambda row: {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]},
-}
 _FIGURES = {
     **{"bread/s": (_READ, _SECTOR), "bwrtn/s": (_WRITTEN, _SECTOR), "bi": (_READ, _KIB), "bo": (_WRITTEN, _KIB)},
     **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
 }
+KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
+"""Every table with a metric has one of these columns."""
 
 
-@lru_cache(1024)
-def find_readers(names: tuple[str, ...]) -> list[Callable[[Cells], dict[str, float]]]:
-    figures = [partial(_figure, name=name) for name in _FIGURES if name in names]
-    tables = dict.fromkeys(read for needed, read in _TABLES.items() if {*names}.issuperset(needed.split()))
-    return [*figures, *tables]
+def _read_row(row: Cells) -> dict[str, float]:
+    """Return the figures in a row; a `ValueError` has the reason to reject it."""
 
+    def figure(name: str, unit: int = 1) -> float:
+        value = row[name]
+        if isinstance(value, str):
+            match = FIGURE.fullmatch(value)
+            suffix = match[2].lower() if match else "?"
+            value = float(match[1].replace(",", ".")) if match and suffix in ("kmgt" if unit == _KIB else "%") else None
+            unit = _KIB ** (1 + "kmgt".find(suffix)) if unit == _KIB else unit
+        if type(value) not in {int, float} or not 0 <= value * unit < _LARGEST:
+            raise ValueError(f"{MALFORMED} {name}")
+        return float(value * unit)
 
-def _figure(row: Cells, name: str) -> dict[str, float]:
-    return {_FIGURES[name][0]: parse_figure(row, name, _FIGURES[name][1])}
+    found = {target: figure(name, unit) for name, (target, unit) in _FIGURES.items() if name in row}
+    if {"CPU", "%idle", "%iowait"} <= row.keys():
+        # time that waits for a disk is not busy, stolen time is
+        waiting, core = figure("%iowait") / 100, str(row["CPU"])
+        busy = 1 - figure("%idle") / 100 - waiting
+        if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
+            raise ValueError(f"{MALFORMED} %idle")
+        busy = max(busy, 0.0)
+        found |= {BUSIEST: busy, "cores": 1} if core.isdigit() else {LOAD: busy, WAITING: waiting}
+    if {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"} <= row.keys():
+        free, used, *cached = (figure(f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
+        share, cache, total = figure("%memused") / 100, sum(cached), used + free
+        if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
+            # older sysstat counts the page cache as used
+            used = max(used - cache, 0.0)
+        else:
+            total = total + cache + figure("kbslab", _KIB) if "kbslab" in row else 0.0
+        found |= {_USED: used, _SHARE: used / total, _TOTAL: total} if total else {_USED: used, _SHARE: share}
+    if {"DEV", "rkB/s", "wkB/s"} <= row.keys():
+        moved = {"read by disks": figure("rkB/s", _KIB), "written by disks": figure("wkB/s", _KIB)}
+        found |= {"disks": 1} | ({} if _STACKED.match(str(row["DEV"])) else moved)
+    if "Command" in row and row.keys() & {"%CPU", "RSS"} and row.get("TGID") != "-":
+        found |= {"processes": 1.0} | ({_HELD: figure("RSS", _KIB)} if "RSS" in row else {})
+        if "%CPU" in row:
+            whole = figure("%CPU") / 100
+            parts = sum(figure(name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
+            # `pidstat -I` divides the sum, not the parts, by the number of cores
+            found[_RUNNING] = parts if parts > 1.5 * whole and parts > whole + _EXACT * 100 else whole
+    if {"total", "used"} <= row.keys():
+        found |= {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]}
+    return found
 
 
 def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Said]]) -> Callable[..., Iterator[Rows]]:
@@ -134,7 +109,7 @@ def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Sai
 
 
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
-    """Yield one row per time: a table goes through all times again where its clock is set back."""
+    """Yield one row per time, and another one if the clock was set back to it."""
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
     columns: dict[str, array[float]] = {}
@@ -142,12 +117,12 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     for number, text, time, rows, table in said:
         height = text.count("\n") + 1 if text else 0
         try:
-            found = [pair for row in rows or () for read in find_readers(tuple(row)) for pair in read(row).items()]
+            found = [pair for row in rows or () for pair in _read_row(row).items()]
         except ValueError as error:
             account.reject(str(error), number, text, rows=height)
             continue
         if not text or (rows and not found):
-            # a list is whole, or a table holds no metric
+            # the list is complete, or the table has no metric
             last, taken = -1, taken + height
             continue
         if rows is None or time is None or time[1] != (time[1] if utc is None else utc):
@@ -170,10 +145,9 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     data = {name: np.append(column, [nan] * (count - len(column))) for name, column in columns.items()}
     _finish_lists(data, last, account)
     times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
-    # a table may hold times that those before it lack
     order = np.lexsort((times, falls_of))
     filled = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
-    # lines that rise, each once
+    # numbers of lines must rise
     rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
     yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
 
@@ -182,11 +156,10 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
     for kind in [kind for kind in _LISTS if kind in data]:
         lengths = data.pop(kind)
         known = ~np.isnan(lengths)
-        # the busiest core may not be among those that -P names
+        # without a row of all cores, `-P` may have left the busiest one out
         wrong = known & np.isnan(data.get(LOAD, lengths * nan)) & (kind == "cores")
         if last >= 0 and known[last]:
             known[last] = False
-            # a log may end in a list
             wrong[last] |= {*lengths[known]} != {lengths[last]}
         account.absent.update({(kind, "the list may lack some"): int(wrong.sum())} if wrong.any() else {})
         if kind == "cores":
@@ -199,7 +172,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Turns times of day into moments, table by table."""
+    """Gives times of day a date; each table passes midnight by itself."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around
@@ -207,7 +180,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Take the date a log states: of several readings the one near the log beside, else the first."""
+        """Take a date; of several readings, the one near the GPU log or the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
@@ -239,15 +212,14 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
-"""What a rounded share may reach; unit of one that states none: 93 is 93 %, 0.93 may be too."""
+"""Largest rounded share; unit of a heading without one."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 _Table = tuple[list[int], Column, dict[int, Column], list[str]]
-"""Places of the time, its column, the columns that are kept by place, and the names of others."""
+"""Places and column of the time, other columns by place, other headings."""
 
 
 def find_table(header: Sequence[str]) -> _Table | None:
-    """Return the columns of a header with a time and a load; beside GPU columns, memory is theirs unless named so."""
-    # a line of no table may repeat a heading a million times
+    """Return the columns of a header with a time and a load; `memory` beside GPUs is theirs."""
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
     gpus = set(filter(_GPU.search, distinct))
@@ -274,11 +246,10 @@ def find_table(header: Sequence[str]) -> _Table | None:
 
 
 def _read_cell(text: str, scale: float, most: float) -> float | None:
-    try:
-        value = float(text.replace(",", ".").rstrip("% ")) * scale
-    except ValueError:
+    value = headings.parse_number(text.replace(",", ".").rstrip("% "))
+    if value is None:
         return nan if headings.absence_word(text) or text == "NA" else None
-    return value if 0 <= value <= most else nan
+    return value * scale if 0 <= value * scale <= most else nan
 
 
 def read_csv(lines: Iterable[str], first: int, account: Account, around: object) -> Iterator[Rows]:

@@ -1,4 +1,4 @@
-"""What tools print of a machine: a form yields what each line says, and counts the others."""
+"""Reads what sar, sadf, mpstat, pidstat, vmstat, top and AMDuProf print about a machine."""
 
 import json
 import re
@@ -13,17 +13,7 @@ from gpureport.importers import account as reasons
 from gpureport.importers import tools
 from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time, parse_time_of_day
-from gpureport.importers.host import (
-    FIGURE,
-    Around,
-    Cells,
-    DayClock,
-    Said,
-    find_readers,
-    find_table,
-    host_form,
-    read_csv,
-)
+from gpureport.importers.host import FIGURE, KNOWN, Around, Cells, DayClock, Said, find_table, host_form, read_csv
 
 _TIMED = re.compile(
     r"(?:#\s+Time|(?P<at>\d{1,2}:\d\d:\d\d(?: [AP]M)?)|(?P<epoch>[1-4]\d{9}))\s+(?P<rest>.*)",
@@ -32,7 +22,7 @@ _TIMED = re.compile(
 _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
-"""The line that sysstat's programs begin with: system, release, host, date, and cores."""
+"""The first line of sysstat's programs: system, release, host, date, number of cores."""
 _WIDEST = 300
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
@@ -56,10 +46,9 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
         elif heading:
             account.headers += 1
             names = (*heading, "machine_cores") if cores and "%idle" in heading else heading
-            # the time the first row counts from: midnight may lie between
+            # the first row counts from this time, and midnight may lie between
             clock.at(at, names)
         elif not timed and re.match(r"\S+ *:", line):
-            # the means over the whole log
             account.noise += 1
         elif timed and names:
             time = (int(timed["epoch"]) * 1_000_000, True) if timed["epoch"] else clock.at(at, names)
@@ -74,13 +63,12 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
 def _find_heading(line: str) -> tuple[str, ...]:
     timed = _TIMED.match(line)
     cells = timed["rest"].split() if timed else []
-    # one name may be a message
     return tuple(cells) if line[:1] == "#" or (len(cells) > 1 and not any(map(FIGURE.fullmatch, cells))) else ()
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return a table row, empty without a metric; a command may hold blanks."""
-    if not any(find_readers(names)):
+    """Return cells by name, `{}` without a metric, None if their number is wrong."""
+    if KNOWN.isdisjoint(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
     return [dict(zip(names, cells, strict=False))] if fits else None
@@ -95,11 +83,10 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
     for number, line in whole_lines(lines, first, account):
         heading, cells = _SADF.match(line), line.split(";")
         if heading:
-            # with -h, groups that recur are marked
+            # `sadf -h` marks groups that recur
             names = tuple(name.removesuffix("[...]") for name in heading[1].split(";"))
             account.headers += 1
         elif cells[1:2] == ["-1"]:
-            # a restart of the machine, or a comment
             account.messages += 1
         elif line and (not names or len(cells) < 4):  # noqa: PLR2004 - machine, interval and stamp stand before the values
             account.reject(reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER, number, line)
@@ -127,7 +114,6 @@ _NAMES = {
 def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     clock, number, remaining, held = DayClock(account, around), first, iter(lines), ""
     while part := "".join(islice(remaining, _TOGETHER)):
-        # the last one may go on
         *texts, held = _OBJECT.split(held + part)
         for text in texts:
             yield from _read_object(text, number, account, clock)
@@ -165,9 +151,8 @@ def _name_figures(part: object) -> dict[str, Any]:
     return {_NAMES[name]: value for name, value in found.items() if name in _NAMES}
 
 
-_GROUPS = re.compile(r"-*procs-* -+memory-+ ")
-_SHORTEST, _SECOND = 10, 1_000_000
-"""Rows of a page at least, below which the heading is written again; microseconds."""
+_GROUPS, _SHORTEST = re.compile(r"-*procs-* -+memory-+ "), 10
+"""The line above the headings; fewest rows of a page."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -177,12 +162,12 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows; the first after each start averages since boot, so only its stamp is kept."""
-    names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
+    """Yield the rows, of the first after a start its stamp: it averages since boot."""
+    names, utc, begins, below, page = list[str](), False, False, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
         if heading := _find_vmstat_names(cells):
-            # all pages of a start are of one length
+            # a page of another length ended because vmstat was started again
             begins, page, below = below < _SHORTEST or page not in {0, below}, page or below, 0
             names, utc = heading, cells[len(heading) :] in (["UTC"], ["GMT"])
         if heading or _GROUPS.match(line):
@@ -190,19 +175,15 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
         elif cells and not names:
             account.reject(reasons.BEFORE_HEADER, number, line)
         elif cells:
-            # one that is cut behind its minutes is a time, too
             time = parse_time(" ".join(cells[-2:])) if line.count(":") > 1 else None
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
-            step = time[0] - last if time else pace
-            # a page may end at a restart: rows keep their pace
-            begins |= below == 0 and abs(step - pace) > max(pace // 2, _SECOND)
-            if begins and time:
+            if time and begins:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
                 rows, begins = [], False
             fits = len(cells) == len(names) + (2 if time else 0)
             yield number, line, time and (time[0], utc), rows if fits else None, "vmstat"
-            below, last, pace = below + 1, last + step, step
+            below += 1
 
 
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
@@ -216,7 +197,7 @@ _OF_THREADS = "the list is one of threads, and what a process does is the sum of
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield a summary and a list of processes per time; cores of the first cover no time."""
+    """Yield summary and processes of each screen; loads of the first cover no time."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -242,10 +223,10 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around)
             loads, unit = _average(cores) if screens > 1 else None, 1024.0 ** ("KMGT".index(match[1]) + 1)
             account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
             amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
-            # where the page cache is not told apart, it counts as used
+            # without a figure for the page cache, it is part of what is used
             is_known = amounts.get("total") and "buff/cache" in amounts
             yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
-            # the second such line is swap
+            # the next such line is that of swap
             cores = None
         elif cores is not None and (found := _CORE.findall(line)):
             cores += [(core, {name: _parse(text) for text, name in _PART.findall(said)}) for core, said in found]
@@ -262,7 +243,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the loads of cores and of all; None where a terminal cut some off."""
+    """Return the load of each core and of all; None if the terminal cut some off."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:
@@ -299,11 +280,6 @@ def read_uprof(lines: Iterable[str], first: int, account: Account, around: Aroun
             yield number, line, moment, [{"watts": watts}], "timechart"
 
 
-def _begins_table(text: str) -> bool:
-    lines = tools.first_lines(text, 1)
-    return any(";interval;timestamp;" not in line and find_table(tools.split_cells(line, "")) for line in lines)
-
-
 def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
     return lambda text: any(map(found, tools.first_lines(text, 100)))
 
@@ -318,8 +294,8 @@ HOST = tools.ToolLog(
     kind="host",
     title="host log",
     forms=(
-        ("a CSV", _begins_table, read_csv),
         ("sadf -d", _has(_SADF.match), read_sadf),
+        ("a CSV", lambda text: bool(find_table(tools.split_cells(text.lstrip().split("\n")[0], ""))), read_csv),
         ("JSON of sysstat", lambda text: bool(re.search(r'(?s)"sysstat".*"(?:file-)?date"', text)), read_sysstat_json),
         ("sar, mpstat or pidstat", _has(lambda line: _SYSSTAT & {*_find_heading(line)}), read_sysstat),
         ("vmstat", _has(lambda line: _find_vmstat_names(line.split())), read_vmstat),

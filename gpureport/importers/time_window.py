@@ -1,8 +1,7 @@
-"""A run's part in time: its rows between two moments, all else as it was."""
+"""A part of a run: its rows between two moments, everything else unchanged."""
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,6 +16,7 @@ from gpureport.data_quality import Rejected
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import OTHER_JOB, OUTSIDE
 from gpureport.importers.clock import load_zone
+from gpureport.importers.headings import parse_number
 from gpureport.names import choose_throughput
 from gpureport.parsing import parse_duration
 from gpureport.recording import Recording, Run, arrange_series
@@ -32,9 +32,9 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The requested part of a run, from `start` until before `end`; None where open.
+    """A part of a run, from `start` until before `end`; None for no bound.
 
-    Each is a time since the run's start, or a moment. `job` is the number of a job in the log, for the name.
+    Each is a time since the start of the run, or a moment. `job` is the number of a job in the log, for the name.
     """
 
     start: str | None = None
@@ -42,7 +42,6 @@ class Window:
     job: int | None = None
 
     def bounds(self, run: Run) -> tuple[int, int]:
-        """Return the first wanted microsecond, and the first after the last."""
         start = run.started if self.start is None else _parse_moment("--from", self.start.strip(), run)
         end = run.ended + 1 if self.end is None else _parse_moment("--to", self.end.strip(), run)
         if self.start and self.end and end <= start:
@@ -56,8 +55,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     if clock := _CLOCK.fullmatch(text):
         elapsed = int(clock[1] or 0) * 3_600 + int(clock[2]) * 60 + float(clock[3])
     elif elapsed is None:
-        with suppress(ValueError):
-            elapsed = float(text)
+        elapsed = parse_number(text)
     if elapsed is not None and isfinite(elapsed * 1e6):
         return run.started + round(elapsed * 1e6)
     try:
@@ -73,7 +71,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run, without the whole run's work where training metrics count the part's."""
+    """Return a part of a run, without the work of the whole if training metrics count it."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -119,7 +117,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run, as `Reading` reads all of it; all is held in memory meanwhile."""
+    """Reads a part of a run as `Reading` does a whole, which it holds in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
@@ -137,7 +135,7 @@ class CutReading:
     @property
     def run_id(self) -> str:
         text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
-        # a shell hands over any bytes
+        # arguments may hold any bytes
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:

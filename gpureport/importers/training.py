@@ -1,10 +1,9 @@
-"""Metrics of a training loop: one long table of time, step, name and value.
+"""Reads the metrics of a training loop into one long table of time, step, name and value.
 
-A row may state a date, seconds since 1970 or since the run began, or only a step; then its points have no time, and the
-steps count the run's work. A printed line counts if it states its step: bars of tqdm and Keras, Hugging Face's
-dictionaries, `Epoch: [0][ 10/5005]` (ImageNet), `Epoch(train) [1][50/5000]` (mmengine), `iteration 10/ 1000 |`
-(Megatron), `iter 10:` (nanoGPT), `step=100`. Numbers follow names, as `loss: 2.9`, `loss=2.9` or `loss 2.9`. Seconds
-per iteration are no clock: they are `iteration_time`, and the share of data loading in it is `data_wait_ratio`.
+A row states a date, seconds since 1970 or since the run's start, or only a step; steps without times count the work of
+the run. A printed line must state its step: bars of tqdm and Keras, dictionaries of Hugging Face, `Epoch(train)
+[1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`.
+Seconds per iteration are `iteration_time`, the share of data loading in them is `data_wait_ratio`.
 """
 
 import ast
@@ -46,14 +45,14 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""Rows that tell no clock, and the share of falls from which times are none."""
+"""Too few rows to show a clock; share of falling times that shows none."""
 _SLOW = 2
-"""Times the usual iteration that those take in which the loop starts up (pragmatic)."""
+"""First iterations that take so many times as long are start-up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST_TIME = 1e8
 _LENGTH = re.compile(r"(?:\d{1,6}:)?\d{1,4}:\d\d(?:\.\d{1,6})?", re.ASCII)
 _KINDS = ("none", "elapsed", "local", "utc")
-"""How rows tell their time."""
+"""What the times of rows are."""
 _NOTES = {
     "none": ["The training log states no times: its points are known by their steps only."],
     "elapsed": ["The training log counts its times from 0: they were counted from the first sample of the run."],
@@ -108,7 +107,7 @@ _ADDED = "The bars of the training log were taken one after the other: time betw
 
 
 class Training(NamedTuple):
-    """A training log's points, which may be `dated`; without times, `work` is the total of steps."""
+    """The points of a log, `dated` if it states dates; without times, `work` is the total of steps."""
 
     table: pa.Table
     outcome: Outcome
@@ -120,18 +119,18 @@ class TrainingLog:
     kind, title = "training", "training log"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a named file begins as a training log: any object may be one."""
+        """Return whether a file that was named can be a training log."""
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether an unnamed file is one: it must also name a loss or the like."""
+        """Return whether a file in a folder is a training log: it also names a loss."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
-        """Read a training log; raise `SourceError` when it holds no point.
+        """Read a training log; raise `SourceError` if it holds no point.
 
-        Elapsed times count from when the run `started`, in microseconds; `name` is what a person called the log, as
-        TensorBoard's export names its metric nowhere else.
+        Elapsed times count from `started`, in microseconds. A CSV of TensorBoard has its metric only in its `name`.
         """
         account, known, of_epochs, count = Account(), dict[str, int](), False, 0
         rows, points = array("d"), array("d")
@@ -141,7 +140,6 @@ class TrainingLog:
             if when is None:
                 account.reject(f"{reasons.MALFORMED} time", number, text)
                 continue
-            # mmengine's rows of a validation count its own steps
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or (turn is not None and _normalise(step or "epoch") == "epoch")
@@ -151,7 +149,7 @@ class TrainingLog:
             rows.extend((number, *when, *(math.nan if each is None else each for each in (at, turn))))
             count += 1
         lines, kinds, whens, steps, done = np.array(rows).reshape(-1, 5).T
-        # of rows that tell their time in different ways the fewer go
+        # the kind of time that most rows have counts
         most = int(np.bincount(kinds.astype(np.int64), minlength=len(_KINDS)).argmax())
         kept, kind = kinds == most, _KINDS[most]
         account.rows += int(kept.sum())
@@ -164,7 +162,7 @@ class TrainingLog:
         times = whens[taken].astype(np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
-            # seconds of each iteration
+            # they are seconds per iteration
             kind = "none"
         if kind == "local" and options.tz is not None:
             times = clock.to_utc(times, clock.load_zone(options.tz))
@@ -172,7 +170,13 @@ class TrainingLog:
         account.note(*_NOTES.get(kind, []))
         work = _count_work(done[kept], account, of_epochs=of_epochs)
         series = Series(times * (kind != "none"), values[told], steps[taken])
-        table = _make_table(series, codes, known, account, dated=kind != "none")
+        sound, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(STEP_TIME, -1))
+        if WAITING in known and len(took):
+            slow = series.values[took] > _SLOW * np.quantile(series.values[took], 0.5, method="lower")
+            begun = took[np.argmin(slow)]
+            sound[:begun] = codes[:begun] != known[WAITING]
+            account.note(*[] if sound.all() else [_START_UP])
+        table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
         zone, span = "UTC" if kind == "utc" else None, (int(series.times.min()), int(series.times.max()))
         outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
@@ -197,9 +201,9 @@ def _normalise(name: str) -> str:
 
 @lru_cache(64)
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
-    """Return the names of time and step, and whether data loading time is among the names.
+    """Return the names of time and step, and whether one is the time of data loading.
 
-    Without either, an epoch is a step; beside data loading time alone, `time` is that of an iteration.
+    Without time and step, an epoch is a step. Beside `data_time` alone, `time` is that of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
@@ -252,7 +256,7 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
     if set(map(_normalise, names)) == _BOARD:
-        # an export of TensorBoard is called after its metric
+        # an export of TensorBoard has its metric in its name
         match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
         names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
 
@@ -263,7 +267,6 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
         yield number, delimiter.join(cells), dict(zip(names, cells, strict=True))
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) -> Work | None:
     done = done[~np.isnan(done)]
     if not np.isfinite(done).all() or not (np.diff(done) > 0).any():
@@ -272,27 +275,14 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
         account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
-    # an epoch that is called 0 is the first one; a part of an epoch is what was done
+    # epoch 0 is the first one; a part of an epoch is what was done
     is_part = of_epochs and bool((done % 1).any())
     each = min(float(done[0]) or float(of_epochs and not is_part), usual)
     return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if of_epochs else "steps")
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def _make_table(
-    points: Series, codes: columns.IntArray, known: Mapping[str, int], account: Account, *, dated: bool
-) -> pa.Table:
-    kept, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(STEP_TIME, -1))
-    if WAITING in known and len(took):
-        slow = points.values[took] > _SLOW * np.quantile(points.values[took], 0.5, method="lower")
-        begun = took[np.argmin(slow)]
-        kept[:begun] = codes[:begun] != known[WAITING]
-        account.note(*[] if kept.all() else [_START_UP])
-    return build_training_table(known, codes[kept], points.taken(kept), dated=dated, null=False)
-
-
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
-    """Return how a row tells its time, as a place in `_KINDS`, and its microseconds."""
+    """Return the place of the kind of time in `_KINDS`, and microseconds."""
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()
@@ -334,7 +324,7 @@ def _is_rate(name: str) -> bool:
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
     names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
-    # the bars that count training steps are those drawn most
+    # the bar drawn most often counts training steps
     loop, keras, where = max(names, key=names.__getitem__, default=""), 0, dict[str, object]()
     done = spent = before = steps = 0
     from_zero = False
@@ -358,7 +348,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
         elif opened := _DICT.match(line):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                # Python prints a number that is none so, but does not read it
+                # Python does not read the `nan` and `inf` that it prints
                 text = opened["dict"]
                 found = ast.literal_eval(_NO_NUMBER.sub("None", text)) if text[1] == "'" else _parse_object(text)
                 stamp = _STAMP.search(opened["logged"])
@@ -375,14 +365,13 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             cells = {"timestamp": stamp[1]} if stamp else {}
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
             turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
-            # epochs count from 0 behind a colon, as `Epoch: [0]`, or where one is 0, else from 1
+            # epochs count from 0 in `Epoch: [0]`, or if one is 0
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
         if not cells.keys() - {"timestamp", "elapsed", "step"}:
             account.noise += 1
         elif raw.endswith("\n") or line.endswith(("]", "}")):
-            # a bar and a dictionary have an end of their own
             yield number, raw, cells
         else:
             account.reject(reasons.CUT_LAST_LINE, number, raw)
@@ -399,7 +388,7 @@ def _read_pairs(text: str) -> dict[str, float]:
         key = name.lower().replace(" ", "_")
         scale = _SCALES["ms"] if "(ms)" in key else _SCALES.get(match["unit"] or "", 1)
         if "flop" in key:
-            # arithmetic a second is no work done a second
+            # FLOP per second are not work done per second
             name = re.sub("(?i)throughput", "compute", name)
         name = STEP_TIME if key in STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
         cells.setdefault(name, value * scale)
@@ -408,7 +397,7 @@ def _read_pairs(text: str) -> dict[str, float]:
 
 
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    # the time beside data loading is seconds per iteration, unless another one is called so
+    # `time` is of an iteration unless another name is
     named = [name for name in cells if str(name).lower() in STEP_TIMES]
     times = [name for name in named if str(name).lower() != "time"] or named
     data = next((name for name in cells if str(name).lower() in _DATA_TIMES), "")

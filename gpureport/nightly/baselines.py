@@ -1,6 +1,6 @@
-"""Named baselines: runs copied into the store's `baselines/` folder, whole, for git or a bucket.
+"""Named baselines: complete copies of runs in the store's `baselines/` folder, for git or a bucket.
 
-Each is a small store. A copy stays as it is when its run is relabelled or removed.
+Each baseline is a small store. A copy does not change when its run is relabelled or removed.
 """
 
 import re
@@ -19,20 +19,20 @@ from gpureport.store.run_selection import BASELINES
 from gpureport.store.store import Entry, Store
 
 _MARKER = "store.json"
-"""File that makes a folder a store; a baseline appears by it."""
+"""The file that makes a folder a store; a baseline exists once it is written."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """A named baseline with its runs; without runs if it is damaged."""
+    """A named baseline and its runs; none if it is damaged."""
 
     name: str
     runs: tuple[Run, ...]
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as the store that it is; an error names one that is like it."""
+    """Return a baseline as a store. Raises StoreError, with a similar name if there is one."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -80,7 +80,7 @@ def remove_baseline(store: Store, name: str) -> None:
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
-    """Return the runs of a baseline; a StoreError says that there is none, or that one of them is damaged."""
+    """Return the runs of a baseline. Raises StoreError if there is no such baseline or if it is damaged."""
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:
@@ -100,5 +100,5 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
 def _baseline_folder(store: Store, name: str) -> Place:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
-        raise SettingsError(name, "this is not a name for a baseline", hint, code="not_a_baseline_name")
+        raise SettingsError(name, "not a valid name for a baseline", hint, code="not_a_baseline_name")
     return store.folder / BASELINES / name

@@ -1,4 +1,4 @@
-"""The figures of a night: what each is called, which way is better, how large a change matters; and as OpenMetrics."""
+"""The figures of a night: their names, which direction is better, and which changes matter; also as OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from gpureport.comparison.run import SampledRun
 
 WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
-"""What a job gets for its GPU time: figures that need its work."""
-COUNT = "count"  # unit of figures that count
+"""Figures per unit of a job's work."""
+COUNT = "count"  # the unit of counts
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """One figure of a run that is followed over the nights, with its base unit; `count` of what is counted.
+    """One figure of a run that is followed over the nights, with its base unit or `count`.
 
-    `better` is `higher`, `lower`, or empty if neither is. Below the smallest size, in the unit, and that share of the
-    value before, a change does not matter.
+    `better` is `higher`, `lower`, or empty if neither is. A change matters if it reaches `smallest`, in the unit, and
+    `relative`, a share of the value before.
     """
 
     name: str
@@ -39,7 +39,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The least deviation from night to night that is assumed; counts are whole numbers."""
+        """The least assumed deviation from night to night; counts are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property
@@ -75,13 +75,13 @@ FIGURES = (
     _kind("findings_info", COUNT, "lower", "Facts found"),
 )
 SAMPLING = "sampling_interval_ratio"
-"""Name of what is recorded beside the figures: the sampling interval as a share of the recording."""
+"""Name of the sampling interval as a share of the recording, which is stored beside the figures."""
 BY_NAME = {kind.name: kind for kind in FIGURES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The value of a figure of one run, in its base unit; None if it was not recorded."""
+    """The value of one figure in one run, in its base unit; None if not recorded."""
 
     name: str
     value: float | None
@@ -105,13 +105,13 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
 
 
 def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
-    """Yield shares of the GPU time held; None if the time could not be divided."""
+    """Yield shares of the held GPU time; None if a share is not known."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    # more that may be waiting than is known to be leaves the share open
+    # the share is not known if more time may be waiting than is known to be
     waiting, possible = taken.get("waiting_for_input", 0.0), fsum(list_possible_waits(analysis).values())
     is_open = possible > max(waiting, NOTABLE_RATIO * held)
     yield "waiting_ratio", waiting / held if held and not is_open else None
@@ -121,7 +121,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
 
 
 _SHORTEST_STEADY_SECONDS = 60.0
-"""Steady time, in seconds, from which the mean of a run is that of what had settled."""
+"""Seconds of steady time from which a run's mean is taken over that time alone."""
 
 
 def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) -> str:
@@ -141,7 +141,7 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
             safe = [(name.replace("\\", "\\\\").replace('"', '\\"'), value) for name, value in held]
             lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
     family = "gpureport_check_limits"
-    lines += [f"# TYPE {family} gauge", f"# HELP {family} Limits by how they ended."]
+    lines += [f"# TYPE {family} gauge", f"# HELP {family} Limits by outcome."]
     for outcome in CheckOutcome:
         ended = sum(check.outcome is outcome for check in checks)
         lines.append(f'{family}{{outcome="{outcome.value}"}} {ended}')
@@ -149,7 +149,7 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
 
 
 def _measure_run(run: "SampledRun") -> dict[figures.Figure, float]:
-    """Return the figures of a run: means of the steady time if long enough, else of the whole run."""
+    """Return the figures of a run; means are over the steady time if that is long enough, or over the whole run."""
     plain = figures.read_run(run)
     interval = run.series.interval if run.series else 0.0
     values = {}

@@ -1,6 +1,6 @@
-"""The history: a folder of records that are only added, so that folders merge by copying.
+"""The history: a folder of records. Records are only ever added, so folders can be merged by copying.
 
-A record is one small Parquet file, a row per figure, so that any tool reads all as one table.
+A record is one small Parquet file with a row per figure, so that any tool can read all records as one table.
 """
 
 import json
@@ -24,17 +24,17 @@ from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 
 FORMAT = 1
-"""Version of the layout. 1 (2026-11): a row for each figure of a run; a row with a reason for a source without data."""
+"""Version of the layout. 1 (2026-11): a row per figure of a run, and a row with a reason per source without data."""
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (
     *(OSError, ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, RecursionError),
     pa.ArrowException,
 )
-"""What reading a damaged night raises."""
+"""Exceptions that reading a damaged night may raise."""
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
-"""Key of the checks, which are JSON in the metadata: a table of figures has no place for them."""
+"""Key of the checks, which are JSON in the metadata because the table of figures has no place for them."""
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),
@@ -63,12 +63,12 @@ SCHEMA = pa.schema(
     [pa.field(name, kind, nullable=name not in _NEVER_NULL) for name, kind in _COLUMNS.items()],
     metadata={_KEY: str(FORMAT).encode()},
 )
-"""Columns of the file; null is not recorded."""
+"""Columns of the file; null means not recorded."""
 
 
 _TEXTS = {"source": "source", "run_id": "run_id", "run_name": "name", "step": "step"}
 _TEXTS |= {"gpu_model": "model", "driver": "driver", "reason": "reason"}
-"""Columns of texts, and the fields of a run that they hold."""
+"""Text columns, and the fields of a run that they hold."""
 
 
 def dump_record(night: NightlyRecord) -> bytes:
@@ -105,7 +105,7 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from the bytes of a Parquet file; a ValueError says that it is none, or of a newer version."""
+    """Return a record from a Parquet file's bytes. Raises ValueError if it is no record or from a newer version."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
@@ -149,10 +149,10 @@ class History:
         self.folder = store / FOLDER
 
     def append(self, night: NightlyRecord) -> Place:
-        """Add a record as one file, whole or not at all, named by its content; return the file.
+        """Write a record to one file named after its content, whole or not at all, and return the file.
 
-        One that is there already stays as it is, unless its runs were recorded otherwise since then: it is the latest
-        of them again.
+        An existing file stays as it is, unless its runs were recorded differently since then; it is then written again,
+        so that it is the latest.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
@@ -166,16 +166,16 @@ class History:
         return path
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
-        """Return every record, by date; the files of those that are known are not read again."""
+        """Return every record, by date, without reading the files of known records again."""
         records = {night.file: night for night in known}
         try:
-            # a folder that may not be listed is not an empty one
+            # a folder that cannot be listed must not count as empty
             found: list[Place] = list(self.folder.iterdir())
         except FileNotFoundError:
             return []
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
-            hint = "make it a folder that can be read, or choose another store with --store"
+            hint = "make the folder readable, or choose another store with --store"
             raise StoreError(str(self.folder), what, hint, code="unreadable") from error
         files = sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
         unknown = [path for path in files if path.stem not in records]
@@ -184,11 +184,11 @@ class History:
 
 
 def _read_file(path: Place) -> NightlyRecord:
-    """Return the record of a file, without what has become a secret since it was recorded."""
+    """Return the record in a file, without anything that has become a secret since it was recorded."""
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
-            msg = "its content is not what its name says"
+            msg = "its content does not match its name"
             raise ValueError(msg)
         return replace(night.redacted(), file=path.stem)
     except _DAMAGE as error:
@@ -200,8 +200,8 @@ def _read_file(path: Place) -> NightlyRecord:
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     """Return records with each run once, as last recorded, and without gaps that a later call filled.
 
-    A source without data is a gap. A later call fills it with a run from a source of the same name and step in the
-    same night. A run of the same call does not: it comes from another file of that name.
+    A source without data is a gap. A later call in the same night fills it with a run from a source of the same name
+    and step. A run of the same call does not fill it, since it comes from another file of that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}
@@ -216,7 +216,7 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     shown, left = {(id(night), id(run)) for night, run in kept.values()}, []
     for night in ordered:
         if runs := tuple(run for run in night.runs if (id(night), id(run)) in shown):
-            # without checks of those recorded again
+            # without checks of runs that were recorded again
             gone = {run.name for run in night.measured_runs} - {run.name for run in runs}
             left.append(replace(night, runs=runs, checks=tuple(each for each in night.checks if each.run not in gone)))
     return sorted(left, key=lambda night: (night.date, night.recorded, night.id))

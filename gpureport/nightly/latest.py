@@ -1,4 +1,4 @@
-"""The latest night: what changed, what is missing and what cannot be compared yet, in words and in a rule."""
+"""The latest night: what changed, what is missing and what cannot be compared yet, in words and as a check."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -33,17 +33,17 @@ _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
 _LABEL = 60
 _GONE = 0.005
-"""Share of GPU time that prints as less than one per cent."""
+"""Share of GPU time that counts as gone: it prints as less than one per cent."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
-"""Figures that say what lies behind a change of the job's own figure."""
+"""Figures that may explain a change of the job's own figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestNight:
-    """The latest night of a history, with its records, of which parallel jobs write one each, and groups of runs.
+    """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are those that it first shows, `standing_events` changes for the worse that an earlier night showed and
-    that still hold, `unrecorded` what its runs no longer record.
+    `new_events` are changes that this night is the first to show, `standing_events` earlier changes for the worse that
+    still hold, and `unrecorded` figures that its runs no longer record.
     """
 
     date: str
@@ -69,9 +69,9 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Summarize the latest night, or what one call recorded, without later nights and other calls of its night.
+    """Return the latest night, or with `record` its night, ignoring later nights and other calls in the same night.
 
-    A change that an accepted run, one of a baseline, shows no longer stands.
+    A change no longer stands once an accepted run, one in a baseline, shows it.
     """
     if record is not None:
         nights = [night for night in nights if night.date <= record.date]
@@ -110,7 +110,7 @@ def _is_accepted(event: ChangeEvent, run: Run) -> bool:
 
 
 def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
-    """Return the groups of the latest night; where it lacks a run, also those of the night before."""
+    """Return the groups of the latest night, and also those of the night before if it lacks a run."""
     groups = list(latest.groups)
     dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
     if latest.missing_runs and dates:
@@ -137,7 +137,7 @@ def _describe_most_important(night: LatestNight) -> str:
         return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
-        # where the night shows an older change of the job as well, the sentence says which it is about
+        # if the night also shows an older change of the job, the sentence says which one it means
         is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_one_of_several else "."
         return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"
@@ -156,10 +156,10 @@ def _describe_most_important(night: LatestNight) -> str:
 def describe_latest_night(night: LatestNight) -> list[str]:
     lines = []
     for group in night.groups:
-        # figures that are known no longer
+        # figures that are no longer known
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
         if titles:
-            lines.append(f"Known before, but not of this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
+            lines.append(f"Known before, but not in this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
     for event in night.new_events:
         lines += _describe_new_event(night, event)
     for event in night.standing_events:
@@ -190,7 +190,7 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield a check for each group of runs: whether this night first shows that it got worse."""
+    """Yield, for each group of runs, a check that fails if this night is the first to show a change for the worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(
@@ -244,13 +244,13 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
 def describe_absence(kind: FigureKind, point: Point) -> str:
     if not point.runs:
         return "no data"
-    # without a stated unit it is the work that is missing, not a price
+    # without a stated unit, the work is missing rather than a price
     is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
     return "no work stated" if is_unstated else display.NOT_RECORDED
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95% interval of a change: in points for shares, absolute for counts, else in per cent."""
+    """Return the 95% interval of a change: in points for shares, absolute for counts, otherwise in per cent."""
     if kind.unit not in (COUNT, "1") and step.before > 0:
         return display.drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
@@ -258,7 +258,7 @@ def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
-    """Return how a figure changed, behind its name: `−50%`, `20% → 9%`, `gone`."""
+    """Return the change of a figure as it follows its name, such as `−50%`, `20% → 9%` or `gone`."""
     if kind.unit == "1" and step.after < _GONE <= step.before:
         return "gone"
     if kind.unit in ("1", COUNT) or step.before <= 0:
@@ -291,7 +291,7 @@ def name_figure_page(trend: Trend) -> str:
 
 def describe_event(event: ChangeEvent) -> str:
     (trend, change), *others = event.changes
-    # a change in per cent is the same for one unit of work as for a thousand
+    # a change in per cent is the same per unit of work as per thousand
     title = name_for_one(trend.kind.title)
     words = f"{title} {'drifts ' if change.shift.gradual else ''}{format_change(trend.kind, change.shift)}"
     behind = [(other.kind, found.shift) for other, found in others if other.kind.name in _CAUSES]

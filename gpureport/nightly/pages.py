@@ -1,4 +1,4 @@
-"""What the pages of the site show, as text ready to print; templates look the values up by name."""
+"""The content of the site's pages as text ready to print; templates look values up by name."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -40,20 +40,20 @@ from gpureport.report.wording import display
 from gpureport.report.wording.terms import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
-LATEST = 60  # nights on the index
+LATEST = 60  # most nights on the index
 _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
-"""How a verdict looks, by its exit code: red is 1 and nothing else."""
+"""The style of a verdict by its exit code; only exit code 1 is red."""
 _OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
-"""Groups whose own figure is drawn on the first page."""
+"""Most groups whose own figure is drawn on the first page."""
 SMALL_NIGHTS = 90
-"""The newest nights in the drawing beside others."""
+"""Most nights in a small drawing, the newest ones."""
 _LARGE, _SMALL = (720, 200), (180, 28)
-"""Width and height of the drawing of one figure, and of the one beside others."""
+"""Width and height of the large and the small drawing of a figure."""
 _MARGIN = 4
 _LEAST_RANGE = 0.1
-"""Least height of a curve as a share of its largest value: without it noise of one per cent looks like a jump."""
+"""Least range of the vertical axis as a share of the largest value, so that 1% noise does not look like a jump."""
 _TICKS, _SHORTEST_MONTH = 8, 28
 Content = dict[str, Any]
 
@@ -116,7 +116,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return the checks of a run; those of a step or of no run are with its first run."""
+    """Return the checks of a run; those of a step go to the step's first run, and others to the first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
@@ -250,7 +250,7 @@ def _build_point_row(
 
 
 def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> Content:
-    """Return the drawing of all nights, or of the newest ones where it is small."""
+    """Return the drawing of all nights, or a small one of the newest nights."""
     points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
     known = [point.value for point in points if point.value is not None]
     first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
@@ -265,7 +265,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
         share = (min(max(value, bottom), top) - bottom) / (top - bottom)
         return f"{height - _MARGIN - share * (height - 2 * _MARGIN):.1f}".removesuffix(".0")
 
-    # nights that follow each other without one that has no value
+    # consecutive nights that all have a value
     parts = [list(own) for held, own in groupby(points, key=lambda point: point.value is not None) if held]
     stretches = [[(x(point.date), y(point.value or 0.0)) for point in own] for own in parts]
     changes, lacking = trend.changes, [point for point in points if point.value is None]
@@ -278,7 +278,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
         "height": height,
         "lines": ["M" + "L".join(f"{x} {y}" for x, y in own) for own in stretches if len(own) > 1],
         "dots": [dot for own in stretches for dot in own],
-        # dots that no line reaches
+        # dots without a line
         "lone": [own[0] for own in stretches if len(own) == 1],
         "levels": [(x(max(start, points[0].date)), y(level), x(end)) for (start, end), level in held],
         "marks": [
@@ -295,7 +295,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates between two nights: round days apart, or first days of months."""
+    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on first days of months."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:

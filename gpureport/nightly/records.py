@@ -1,4 +1,4 @@
-"""What is recorded of a night: the figures of each run and the checks of its rules, or why there are none."""
+"""The record of a night: the figures of each run and the checks of its rules, or why there are none."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK = "--work"
-"""Name of the param that says what a run did, such as `12000 steps`; none of a person is called so."""
+"""Name of the param that holds the work of a run, such as `12000 steps`; no user's param has this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRun:
-    """One run of a night, or a source without data and the reason why.
+    """One run of a night, or a source without data and the reason.
 
-    `source` is the name of the log's file, or how else the run was named. A source without data has no `run_id`, and is
-    named as it was typed. What was not recorded is empty; `started` is the first sample, in microseconds.
+    `source` is the name of the log's file, or the run's address. A source without data has no `run_id`, and its name is
+    as typed. Fields that were not recorded are empty; `started` is the time of the first sample, in microseconds.
     """
 
     source: str
@@ -58,7 +58,7 @@ class NightlyRun:
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     known = run.analysis.run
     work = known.work
-    # work that is counted from a log ends in fractions, which differ from night to night: of that the unit alone
+    # work counted from a log has fractions that differ from night to night, so only its unit is recorded
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
     return NightlyRun(
@@ -88,7 +88,7 @@ def _name_source(source: str) -> str:
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check as the history records it: the file that states it by its name alone."""
+    """Return a check as the history records it, with only the name of the file that states it."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)
 
@@ -97,8 +97,8 @@ def capture_check(check: Check) -> Check:
 class NightlyRecord:
     """What one call of `gpureport nightly` recorded: the runs of a night, and the checks of its rules.
 
-    `label` is another name of the night, such as a commit or a build. `recorded`, in microseconds, and the name of its
-    file are no part of its id.
+    `label` is another name for the night, such as a commit or a build. `recorded`, in microseconds, and `file` are not
+    part of the id.
     """
 
     date: str
@@ -111,7 +111,7 @@ class NightlyRecord:
     file: str = ""
 
     def redacted(self) -> "NightlyRecord":
-        """Return the record without secrets in what people wrote; its checks are made without."""
+        """Return the record without secrets in users' texts; its checks contain none."""
         texts: list[dict[str, Any]] = [{name: redact_text(getattr(run, name)) for name in _TEXTS} for run in self.runs]
         pairs = zip(self.runs, texts, strict=True)
         runs = tuple(replace(run, params=redact_pairs(run.params), **own) for run, own in pairs)
@@ -119,16 +119,16 @@ class NightlyRecord:
 
     @property
     def id(self) -> str:
-        """Its date and a digest of its content, so that the same night recorded twice is one file."""
+        """The date and a digest of the content, so that the same night recorded twice is one file."""
         content = asdict(self)
         del content["recorded"], content["file"]
-        # the digest of earlier versions called the runs parts
+        # in earlier versions, the digest called runs "parts"
         content["parts"] = content.pop("runs")
         if not self.checks:
-            # records of versions without limits keep their id
+            # records from versions without limits keep their id
             del content["checks"]
         for check in content.get("checks", ()):
-            # nor did they know codes of reasons
+            # earlier versions did not have codes of reasons
             del check["reason_code"]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return f"{self.date}-{sha256(text.encode()).hexdigest()[:16]}"

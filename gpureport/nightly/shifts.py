@@ -1,4 +1,4 @@
-"""When a figure changed: shifts of its level over a window of nights, never between two alone, beyond their noise."""
+"""Detects when the level of a figure shifted beyond its noise, over a window of nights rather than between two."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,64 +13,64 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 SHORTEST = 3
-"""Values a level lasts at least: one or two that lie apart are outliers."""
+"""Least number of values in a level; one or two that differ are outliers."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
-"""Differences are clipped at so many deviations, so that outliers and shifts do not count as noise."""
+"""Differences are clipped at this many deviations, so that outliers and shifts do not count as noise."""
 _CENTRE_CLIP = 2.0
 """The same for the values of a level when its centre is estimated."""
 _TO_DEVIATION = 1.4826
-"""A median absolute deviation of a normal distribution, as its standard deviation."""
+"""Ratio of standard deviation to median absolute deviation in a normal distribution."""
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
-"""Correlation of a night with the one before that is assumed, and how many nights that assumption is worth."""
+"""The assumed correlation of a night with the one before, and the number of nights that this assumption weighs."""
 _HIGHEST = 0.8
-"""Highest correlation that is believed: what drifts looks like 1, and the deviation would have no bound. Chosen, not
-measured: at 0.8 it is 1.6 times what the differences from night to night show."""
+"""Highest correlation that is believed: a drift looks like 1, and would leave the deviation unbounded. It is chosen
+rather than measured: at 0.8 the deviation is 1.6 times what differences from night to night show."""
 _DOUBT = 0.3
-"""Standard errors of the correlation that are added to it: one taken for too low makes chance pass for a change."""
+"""Standard errors added to the correlation, since too low a correlation makes chance look like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
-"""Part of its variance that a normal distribution keeps when clipped at the reach."""
+"""The share of its variance that a normal distribution keeps when clipped at `_CLIP`."""
 FEWEST = 10
 """Nights with a value that are needed to detect changes."""
 WINDOW = 365
-"""The newest nights that are looked at."""
+"""Number of newest nights that are examined."""
 _PENALTY = 5.0
-"""What a step costs, in deviations."""
+"""The cost of a step, in deviations."""
 _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
-"""Standard errors a step must have, and how many times more, divided by the nights: few tell less of the noise.
+"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors: few nights show less of the noise.
 
-Chosen by simulation of twenty figures over sixty nights at a correlation of 0.5: 20 of 3060 nights raise an alarm, and
-a step of five deviations is told by its third night in seven cases of ten. At 4.3 there are 27 such nights; at 4.6
+Chosen by simulating twenty figures over sixty nights at a correlation of 0.5: 20 of 3060 nights raise an alarm, and a
+step of five deviations is detected by its third night in seven cases of ten. At 4.3 there are 27 such nights; at 4.6
 there are 13, and fewer than seven cases.
 """
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
-"""Deviations by which a level younger than so many nights keeps apart, in three of them, from the level beside it.
+"""In a level of fewer than `_YOUNG` nights, three must lie at least `_APART` deviations from the neighbouring level.
 
-A single large shock fades over the nights after it, and its mean over three of them is no level.
+A single large shock fades over the following nights, and its mean over three of them is not a level.
 """
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
-"""The same of the ends of a 95% interval."""
+"""The same for the ends of a 95% interval."""
 _GRADUAL = 0.8
-"""How much closer than two levels a straight line must be."""
+"""A change is gradual if a straight line fits the values better than two levels, by this ratio of distances."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightNoise:
-    """What varies from night to night: a process in which each night resembles the one before (AR(1))."""
+    """The variation from night to night: a process in which each night resembles the one before (AR(1))."""
 
     deviation: float
     correlation: float
 
     def levels(self, before: "FloatArray", after: "FloatArray") -> tuple[float, float, float]:
-        """Return the levels of nights before and after a step, and the standard error of their difference.
+        """Return the levels before and after a step, and the standard error of their difference.
 
-        Generalised least squares: where a night resembles the one before, the first night of a level tells more than
-        any later one. Values far from the median of their level are pulled in.
+        They are fitted by generalised least squares: if nights resemble the one before, the first night of a level says
+        more than any later one. Values far from the median of their level are clipped.
         """
         reach = _CENTRE_CLIP * self.deviation
         centred = [np.clip(part, np.median(part) - reach, np.median(part) + reach) for part in (before, after)]
@@ -79,7 +79,7 @@ class NightNoise:
         design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
         old, new = spread @ (design.T @ self._prewhiten(values[:, None])[:, 0])
-        # what a night adds to what it takes from the one before
+        # the deviation that a night adds to what it takes from the one before
         shock = self.deviation * sqrt(1 - self.correlation**2)
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
@@ -89,9 +89,9 @@ class NightNoise:
 
 
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
-    """Return the noise of a series without steps, or with few; the grain is the least deviation to be assumed.
+    """Return the noise of a series with few steps or none; `grain` is the least deviation to assume.
 
-    Differences between values one and two places apart know nothing of levels and little of drifts.
+    Differences between values one and two nights apart do not depend on levels, and hardly on drifts.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)
@@ -100,11 +100,11 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise of a series about its levels, of three values or more, told from what each night adds."""
+    """Return the noise about levels of three values or more, from what each night adds to the one before."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
-    # each level has taken a part of the noise with it
+    # each fitted level has absorbed a part of the noise
     wider = sqrt(len(values) / max(len(values) - len(parts), 1))
     deviation = wider * shock / sqrt(1 - correlation**2)
     return NightNoise(deviation=max(deviation, grain), correlation=correlation)
@@ -119,7 +119,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return the standard deviation about zero; a mean where most differences are zero."""
+    """Return a robust standard deviation about zero, based on the mean size if most differences are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _CLIP * unit)
@@ -127,10 +127,10 @@ def _robust_deviation(differences: "FloatArray") -> float:
 
 
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
-    """Return where each level begins in the fit with the least sum of absolute distances and of penalties, one a step.
+    """Return where each level begins in the fit with the least sum of absolute distances and a penalty per step.
 
-    It is the exact minimum over levels that are values of the series (quantiles of it where it is long), each held
-    for SHORTEST values or longer. NaN is no value.
+    It is the exact minimum over levels that are values of the series, or its quantiles if it is long, each held for at
+    least SHORTEST values. Values must not be NaN.
     """
     count = len(values)
     if count < 2 * SHORTEST:
@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # the cost of the best fits so far and where their last level began: a row for each level, a column for how long
-    # it has lasted, the last one for long enough
+    # the cost of the best fits so far and where their last level began: one row per level, one column per length of
+    # that level so far, the last for long enough
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)
@@ -160,7 +160,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of the level of a series: the first value that shows it, and the 95% interval of its size."""
+    """One change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -177,10 +177,10 @@ class LevelShift:
 def detect_changes(
     values: "FloatArray", *, smallest: float, relative: float = 0.0, grain: float = 0.0
 ) -> tuple[LevelShift, ...]:
-    """Return the changes of a series, the earliest first; only the newest `WINDOW` of its nights are looked at.
+    """Return the changes of a series, the earliest first; only its newest `WINDOW` nights are examined.
 
-    Changes smaller than that size, or that share of the level before, do not matter. The grain is the least deviation
-    from night to night to be assumed.
+    Changes below `smallest`, or below `relative` as a share of the level before, do not matter. `grain` is the least
+    deviation from night to night to assume.
     """
     first = max(len(values) - WINDOW, 0)
     recent = values[first:]
@@ -188,7 +188,7 @@ def detect_changes(
         return ()
     edges = [*fit_levels(recent, _PENALTY * estimate_noise(recent, grain).deviation), len(recent)]
     while True:
-        # of each step that is left: one that was none had taken part of the noise with it
+        # measured anew for the steps that are left, since a false step had absorbed a part of the noise
         parts = [recent[start:end] for start, end in pairwise(edges)]
         noise = estimate_noise_about_levels(parts, grain)
         signs = []
@@ -216,7 +216,7 @@ def _is_occupied(values: "FloatArray", level: float, other: float, noise: NightN
 
 def _describe_shift(old: "FloatArray", new: "FloatArray", noise: NightNoise, place: int, nights: int) -> LevelShift:
     before, after, error = noise.levels(old, new)
-    # a level lies within its values: of zeros it is zero, without rounding errors
+    # a level lies within its values; this makes it exactly zero if all are zero
     before, after = (
         min(max(level, float(part.min())), float(part.max())) for level, part in ((before, old), (after, new))
     )
@@ -236,7 +236,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return those of the changes of a series that it does not show without its newest value."""
+    """Return the changes in `found` that are not in `before`, those of the series without its newest value."""
     return tuple(
         step
         for step in found

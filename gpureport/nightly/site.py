@@ -1,4 +1,4 @@
-"""The site: static pages made from the history alone, the same bytes whenever they are made from it."""
+"""The site: static pages made from the history alone; the same history always gives the same bytes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -20,24 +20,24 @@ from gpureport.store import atomic_writes
 
 INDEX = "index.html"
 BACK = f"../{INDEX}"
-"""The first page, as seen from a report."""
+"""Address of the first page relative to a report."""
 REPORTS, FIGURES = "nights", "figures"
-"""Folders of the reports, and of the pages of figures."""
+"""Folders for reports and for pages of figures."""
 MARKER = "gpureport-site"
-"""File that makes a folder a site; not hidden, since what carries artifacts between jobs leaves out hidden files."""
+"""The file that marks a folder as a site; it is not hidden, since CI systems omit hidden files from artifacts."""
 _NIGHTS = "nights.html"
-"""A page of all nights, which sites of earlier versions hold."""
+"""A page of all nights that earlier versions wrote."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
 _WRITTEN = rf".+\.html|{MARKER}"
 ReportRenderer = Callable[[NightlyRecord], bytes | None]
-"""Returns the report of a night as a page; None where its runs are kept no longer."""
+"""Returns the report of a night as a page, or None if its runs are no longer stored."""
 
 
 def check_site(site: Place) -> None:
-    """Refuse a folder whose pages somebody else made, before any work is done."""
-    # in a marked folder too: somebody may have put a page of theirs there since
+    """Refuse a folder whose first page gpureport did not write, before any work is done. Raises RenderError."""
+    # also in a marked folder, where somebody may have put a page since
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
 
@@ -45,8 +45,8 @@ def check_site(site: Place) -> None:
 def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
     """Mark a folder as a site, and remove what killed writers left in it.
 
-    Files are written to the folder itself, or to one that is sent to the bucket of the site. A page of one of the names
-    that somebody else made is an error, and nothing is changed then.
+    `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, without changing
+    anything, if gpureport did not write a page with one of the names.
     """
     is_marked = (site / MARKER).is_file()
     check_site(site)
@@ -79,11 +79,11 @@ def write_site(
     report: ReportRenderer,
     accepted: Sequence[Run] = (),
 ) -> None:
-    """Write every page; the report of a night only where it is not there yet."""
+    """Write every page, but the report of a night only if it is missing."""
     figures = sorted(f"{FIGURES}/{name_figure_page(trend)}.html" for trend in trends)
     try:
         with stage_folder(site, INDEX) as folder:
-            # which is the site, or whose files are sent there
+            # the folder is the site, or its files are uploaded there
             claim_site(site, folder, [INDEX, *(f"{REPORTS}/{night.page}.html" for night in nights), *figures])
             reports = {path.stem for path in (site / REPORTS).iterdir()} & {
                 night.page for night in nights if night.measured_runs
@@ -116,6 +116,6 @@ def _render_pages(
     for trend in trends:
         content = pages.build_figure_page(trend, verdicts, reports, nights)
         yield f"{FIGURES}/{name_figure_page(trend)}.html", figure.render(**shared, root="../", page=content)
-    # last, since it leads to all others
+    # last, since it links to all others
     index = pages.build_index(nights, trends, reports, accepted)
     yield INDEX, templates.get_template("site_index.html").render(**shared, root="", page=index)

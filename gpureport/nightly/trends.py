@@ -1,4 +1,4 @@
-"""The course of each figure over the nights, its changes, and changes that begin together as one event."""
+"""The course of each figure over the nights, its changes, and events, which join changes that begin together."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +15,9 @@ from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_change
 from gpureport.report.wording.terms import name_figure, per_batch
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
-"""The figures of a job whose work is not known, the first that changed before the others."""
+"""Figures that judge a job whose work is not known, in order of precedence."""
 _LEFT = 0.1
-"""Part of a change that may be left once a later one has undone it (pragmatic)."""
+"""Share of a change that may remain when a later one has undone it (pragmatic)."""
 
 
 class ParamChange(NamedTuple):
@@ -28,7 +28,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A figure that changed, the night that first shows it, and the params, driver and version that changed with it."""
+    """A change of a figure, the first night that shows it, and the params, driver and version that changed then."""
 
     date: str
     label: str
@@ -40,7 +40,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A figure in one night: the mean over its runs; None if not recorded."""
+    """The mean of a figure over one night's runs, or None if not recorded."""
 
     date: str
     label: str
@@ -50,7 +50,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The course of one figure of the runs of one step on one model of GPU, with a point for each night."""
+    """The course of one figure for one step on one GPU model, with a point per night."""
 
     group: tuple[str, str]
     kind: FigureKind
@@ -93,7 +93,7 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
     values = [value for _, run in held if (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
-        # with driver, GPUs and version as params: another version may give other figures
+        # driver, GPUs and version count as params: a different version may give different figures
         beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
         runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
     value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label
@@ -107,7 +107,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
         for each in (values, values[:-1])
     )
-    # a change seen the night before is not new, and nothing is new in a night without a value
+    # a change that the night before showed is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     unit = next((run.work_unit for point in reversed(known) for run in reversed(point.runs)), "")
@@ -121,10 +121,10 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
 
 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
-    """Yield changes no finer than the nights beside each know how long a job took, as sampled.
+    """Yield changes with intervals at least as wide as the sampling error of a job's length in the nights around them.
 
-    Jobs are off alike, since recordings begin with them, so that no number of nights averages it out. Nights whose
-    sampling was not recorded count as those beside them do.
+    All jobs have this error alike, since recordings begin with them, so further nights do not average it out. Nights
+    without a recorded sampling interval count like those around them.
     """
     places = [0, *(shift.place for shift in shifts), len(known)]
     for at, shift in enumerate(shifts, 1):
@@ -138,7 +138,7 @@ def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> It
 def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *, is_new: bool) -> FigureChange:
     after, before = known[step.place], known[step.place - 1]
     verdict = "better" if (step.difference > 0) == (kind.better == "higher") else "worse"
-    # the values of several runs are joined
+    # different values of several runs are joined
     old, new = _collect_params(before.runs), _collect_params(after.runs)
     params = [ParamChange(key, old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys())]
     return FigureChange(
@@ -161,10 +161,10 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
-    """Changes of the runs of one step on one model of GPU that begin within a few nights of each other.
+    """Changes of one step on one GPU model that begin within a few nights of each other.
 
-    The job's own figure comes first and decides the verdict, `changed` where that stayed the same. It is new where the
-    latest night is the first to show what decides, and undone where a later change took the job's own figure back.
+    The job's own figure comes first and decides the verdict, which is `changed` if that figure stayed the same. An
+    event is new if the latest night is the first to show its deciding change, and undone if a later change reversed it.
     """
 
     date: str
@@ -186,9 +186,9 @@ class ChangeEvent:
 def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
     """Return the changes of all figures as events, the earliest first.
 
-    A group whose work is known is judged by what the work took: a job that got faster can show a larger idle share.
-    A group without it is judged by the share of GPU time that it lost, then by its utilisation. More than two nights
-    after its first change the next event begins.
+    A group with known work is judged by figures per unit of work, since a faster job can have a larger idle share. A
+    group without is judged by its lost share of GPU time, then by its utilisation. A change more than two nights after
+    the first one of an event begins the next event.
     """
     events = []
     for _, group in groupby(trends, key=lambda trend: trend.group):
@@ -224,7 +224,7 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
     verdict = change.verdict if is_own else "changed"
     deciding = [each for other, each in ordered if (other.kind.name in ranks) == is_own]
     is_known = any(not each.is_new and (not is_own or each.verdict == verdict) for each in deciding)
-    # a level that a later change brought back was left since then, whatever came after
+    # once a later change brought the level back, the event is over, whatever came after
     before, whole = change.shift.before, change.shift.difference
     levels = [each.shift.after for each in trend.changes if each.date >= change.date]
     is_undone = any((level - before) * whole <= _LEFT * whole * whole for level in levels)
@@ -239,7 +239,7 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
 
 
 Verdicts = dict[tuple[tuple[str, str], str, str], str]
-"""The verdict of the event that each change belongs to, by its group, figure and night."""
+"""The verdict of each change's event, by the change's group, figure and night."""
 
 
 def map_verdicts(events: Iterable[ChangeEvent]) -> Verdicts:

@@ -1,4 +1,4 @@
 """`gpureport record`: runs nvidia-smi, a host log and the job, and writes the folder that the other commands read.
 
-It loads psutil and nothing heavier. What writes a file of the folder is a module here.
+It loads psutil and nothing heavier. Each module writes one file in the folder.
 """

@@ -1,4 +1,4 @@
-"""The host log: the load of the machine and of all processes that the job starts, a CSV line a sample."""
+"""The host log: the load of the machine and of all the job's processes, one CSV line per sample."""
 
 import os
 import time
@@ -14,20 +14,20 @@ import psutil
 _BLOCK_DEVICES = Path("/sys/block")
 _MIB = 2**20
 _VIRTUAL = ("loop", "ram", "zram")
-"""Beginnings of the names of block devices that are no disks."""
+"""Prefixes of block devices that are not disks."""
 _NOT_COUNTED = (OSError, RuntimeError, NotImplementedError, AttributeError)
-"""What psutil raises where the system counts nothing; it returns None without any interface."""
+"""Errors that psutil raises where the system counts nothing; without any interface it returns None."""
 _STAT_BYTES = 4096
-"""More than a line of /proc/PID/stat can have."""
+"""More bytes than /proc/PID/stat can have."""
 _SEARCH_SHARE = 0.003
-"""Share of a core that the search for new processes may cost; a slow search is repeated less often."""
+"""Share of a core that the search for new processes may use; a slow search is repeated less often."""
 _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _PARENT, _OWN, _WAITED, _START, _PAGES = 1, slice(11, 13), slice(13, 15), 19, 21
-"""Fields of /proc/PID/stat after the name of the program: see proc_pid_stat(5)."""
+"""Fields in /proc/PID/stat after the program's name: see proc_pid_stat(5)."""
 
 
 class HostCounters(NamedTuple):
-    """Bytes read and written by each disk, and received and sent; None if not counted."""
+    """Bytes read and written per disk, and bytes received and sent; None if not counted."""
 
     at: float
     disks: Mapping[str, tuple[int, int]] | None
@@ -35,9 +35,9 @@ class HostCounters(NamedTuple):
 
 
 class HostLog:
-    """A host log; every column is one that `gpureport` reads, and the busiest core is read from those of the cores.
+    """A host log; gpureport reads every column, and finds the busiest core among the columns of the cores.
 
-    Shares and rates cover the time since the sample before. A value that is not known is an empty cell.
+    Shares and rates cover the time since the previous sample. An unknown value is an empty cell.
     """
 
     def __init__(self, *, has_job: bool) -> None:
@@ -54,7 +54,7 @@ class HostLog:
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
-        """Return what happened since the last sample or the begin; None where no time has passed."""
+        """Return the CSV line since the last sample, or since the beginning; None if no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
@@ -64,7 +64,7 @@ class HostLog:
 
     def _measure(self, last: HostCounters, now: HostCounters) -> dict[str, tuple[float | None, int]]:
         first, seconds = self._first, now.at - last.at or 1.0
-        # psutil says how busy they were since it was asked before
+        # psutil measures the load since its previous call
         cores, times = [*psutil.cpu_percent(percpu=True)], psutil.cpu_times_percent()
         memory, load = psutil.virtual_memory(), self._tree.load() if self._tree else Load(None, None, None)
         found: dict[str, tuple[float | None, int]] = {"cpu_percent": (psutil.cpu_percent(), 1)}
@@ -103,7 +103,7 @@ def read_counters() -> HostCounters:
 
 @lru_cache(1024)
 def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
-    """Return whether a block device is a disk: no partition, and not made of others."""
+    """Return whether a block device is a physical disk rather than a partition or made from other devices."""
     if not block_devices.is_dir():
         return True
     device = block_devices / name.replace("/", "!")
@@ -134,7 +134,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """What a process has used: seconds of its own, those of processes it started and waited for, and resident bytes."""
+    """The CPU seconds of a process and of the children it waited for, and its resident bytes."""
 
     parent: int
     start: float
@@ -144,7 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What a job used since the last look: cores in all, cores of its busiest process, and bytes of the largest one."""
+    """A job's load since the last snapshot: cores in total, cores of its busiest process, bytes of the largest one."""
 
     cores: float | None
     busiest: float | None
@@ -181,7 +181,7 @@ class ProcessTree:
 
 
 def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
-    """Return the job's processes: those known already that still run, and all that they started."""
+    """Return the job's processes: the known ones that still run, and all their descendants."""
     started: dict[int, list[int]] = {}
     for pid, usage in everyone.items():
         started.setdefault(usage.parent, []).append(pid)
@@ -196,17 +196,17 @@ def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> d
 
 
 def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: float) -> Load:
-    """Return what a job used between two snapshots.
+    """Return the load of a job between two snapshots.
 
-    The time of a process that ended shows in that of the process which waited for it. What was counted for it already
-    is taken off; where nobody waited for it, its last moments are lost and nothing is taken off. A process found later
-    than the last search before this snapshot, which was at `searched`, is younger, unless the search passed it by.
+    The time of an ended process is added to that of the process that waited for it. The part already counted is
+    subtracted; if nothing waited for it, its last moments are lost. `searched` is when the last search for processes
+    before this snapshot took place: if it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:
         return Load(None, None, memory)
     before = last.members
-    # a process found after searches were left out may have worked long before the last snapshot
+    # if searches were skipped, a process found now may have worked long before the last snapshot
     is_counted_in_full = searched >= last.at
     own = [
         max(usage.own - (before[pid].own if pid in before else 0 if is_counted_in_full else usage.own), 0)
@@ -226,9 +226,9 @@ def parse_stat(text: str, tick: int, page: int) -> Usage:
 
 
 def _read_usage(pid: int) -> Usage | None:
-    """Return what a process has used; None for one that is gone, and on a system without /proc."""
+    """Return the usage of a process; None if it is gone, or on a system without /proc."""
     try:
-        # as plain as can be: this is done for every process of the machine
+        # as cheap as possible, since it runs for every process on the machine
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
         try:
             text = os.read(file, _STAT_BYTES).decode(errors="replace")

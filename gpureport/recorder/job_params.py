@@ -1,4 +1,4 @@
-"""What a run was configured with, as seen from outside: nothing of the job is imported."""
+"""The configuration of a run as seen from outside, without importing anything from the job."""
 
 import getpass
 import os
@@ -31,12 +31,12 @@ _ENVIRONMENT = re.compile(
     r"|TF_XLA_FLAGS|TF_GPU_ALLOCATOR|TF_FORCE_GPU_ALLOW_GROWTH|TF_GPU_THREAD_MODE|TF_GPU_THREAD_COUNT"
     r"|TF_ENABLE_ONEDNN_OPTS|TF_NUM_INTEROP_THREADS|TF_NUM_INTRAOP_THREADS|TOKENIZERS_PARALLELISM"
 )
-"""Variables that can change what a GPU does; none of them holds a secret."""
+"""Variables that can change how a GPU works; none of them holds a secret."""
 _ELSEWHERE = {
     *("docker", "podman", "apptainer", "singularity", "enroot", "kubectl", "ssh"),
     *("conda", "mamba", "micromamba", "uv", "poetry", "pixi", "hatch", "pipenv", "nix", "nix-shell"),
 }
-"""Programs that run a job with another Python than the one in reach."""
+"""Programs that may run a job with a Python other than the one on the path."""
 _PYTHON = re.compile(r"python(?:\d+(?:\.\d+)?)?(?:\.exe)?|pypy3?")
 _ASK_VERSIONS = """
 import sys
@@ -56,7 +56,7 @@ _FLAG = re.compile(r"--?([A-Za-z][\w.\-]+)")
 _ASSIGNED = re.compile(r"(?:--?|\+{0,2})([A-Za-z][\w.\-/]*)=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _LONGEST = 200
-"""Characters of a value at most; what is longer is no setting that a table can show."""
+"""Most characters of a value; a longer one is not a setting that a table can show."""
 _PATIENCE = 10
 """Seconds that a program may take to answer."""
 _GIB = 2**30
@@ -64,7 +64,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return params by name: of the command line, versions, variables, commit, cores and memory."""
+    """Return the params: command-line settings, versions, variables, commit, cores and memory."""
     known = [each for each in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(each[0])]
     variables = [(name, hide_secret_value("", value)) for name, value in known if 0 < len(value) <= _LONGEST]
     return tuple(dict([*_read_settings(command), *_read_versions(command), *variables, *_read_place()]).items())
@@ -98,7 +98,7 @@ def _find_python(command: Sequence[str]) -> str | None:
     where = shutil.which(command[0]) if command else None
     if not command or program in _ELSEWHERE or _PYTHON.fullmatch(program):
         return where if _PYTHON.fullmatch(program) else None
-    # torchrun and its like lie beside the Python that they belong to
+    # torchrun and similar programs are in the same folder as their Python
     beside = shutil.which("python", path=str(Path(where).parent)) if where else None
     return beside or shutil.which("python") or shutil.which("python3")
 
@@ -115,9 +115,9 @@ def _read_versions(command: Sequence[str]) -> Params:
 
 
 def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return whose job it is and where it runs, by the names of `LABEL_TAGS`.
+    """Return the job's owner and place as tags named in `LABEL_TAGS`.
 
-    Without Slurm the user is whoever records; root is nobody in particular, as in most containers.
+    Without Slurm, the user is the one who records; root is left out, since in most containers everybody is root.
     """
     labels = dict(read_environment_labels(variables))
     with suppress(OSError, KeyError, ImportError):
@@ -141,7 +141,7 @@ def _read_place() -> Params:
 
 
 def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
-    """Return the cores that processes started here may use, less what a container withholds."""
+    """Return how many cores processes started here may use, within the container's quota; None if unknown."""
     try:
         allowed = len(psutil.Process().cpu_affinity())
     except (AttributeError, psutil.Error):

@@ -1,4 +1,4 @@
-"""nvidia-smi: what the installed one can record, and what it prints, copied into logs of whole lines."""
+"""Finds what the installed nvidia-smi can record, and copies its output into logs line by line."""
 
 import contextlib
 import ctypes
@@ -21,26 +21,26 @@ from gpureport.regular_files import code_system_error
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
-"""Seconds after which nvidia-smi is taken to hang (pragmatic): loading a driver of many GPUs takes several."""
+"""Seconds after which nvidia-smi counts as hung (pragmatic); loading the driver for many GPUs takes several."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
-"""What drivers before R530 call a field."""
+"""Names of fields in drivers before R530."""
 _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
 _QUOTED = re.compile(r'"([a-z][\w.]*)"', re.IGNORECASE)
 _GPM = ("--gpm-metrics", "2,3,5,10")
-"""Activity of the multiprocessors, their occupancy, of the tensor cores and of memory."""
+"""Activity and occupancy of the multiprocessors, and activity of tensor cores and memory."""
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-"""Seconds before a program that ended is started again: so many at first, twice as many each time."""
+"""Seconds before an ended program is started again: the first pause, doubled each time up to the longest."""
 _PATIENCE = 2.0
-"""Seconds that a program has to end once it was asked to."""
+"""Seconds that a program has to end when asked to."""
 _WINDOW = 1000, 1000
-"""Lines and columns of its terminal: older dmon leaves out columns that a narrow one has no room for."""
+"""Lines and columns of its terminal; older versions of dmon omit columns that do not fit."""
 _LONG_SILENCE = 90.0
-"""Seconds without a line that are worth a note: more than the longest interval and than the longest pause."""
+"""Seconds without a line that are worth a note, longer than the longest interval and the longest pause."""
 
 
 def build_query_command(interval: float) -> list[str]:
-    """Return the command that prints every GPU at an interval: the fields that the driver knows and answers."""
+    """Return the command that prints every GPU at an interval, with the fields that the driver supports."""
     known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""
@@ -56,7 +56,7 @@ def build_query_command(interval: float) -> list[str]:
 
 
 def build_dmon_command(interval: float) -> list[str] | None:
-    """Return the command that prints PCIe traffic, and GPU activity if counted; None without dmon."""
+    """Return the command that prints PCIe traffic, and GPU activity if supported; None without dmon."""
     usage = _run([_NAME, "dmon", "-h"])
     if "dmon" not in usage:
         return None
@@ -85,9 +85,9 @@ def _run(words: Sequence[str]) -> str:
 
 
 class LineFile:
-    """A log being written, each line at once, so that nothing killed leaves half a line.
+    """A log that is written line by line, so that a killed program leaves no partial line.
 
-    It counts `lines`; `failure` is why writing ended early, such as a full disk, and empty while it goes on.
+    It counts `lines`; `failure` is why writing ended early, such as a full disk, or empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -107,7 +107,7 @@ class LineFile:
             if written == len(text):
                 self.lines += text.count(b"\n")
                 return
-            # what was not taken says why at the second try
+            # a second attempt with the rest raises the reason
             os.write(self.file, text[written:])
             reason = "the file takes no more"
         except OSError as error:
@@ -119,11 +119,11 @@ class LineFile:
 
 
 class LoggedProgram:
-    """Runs a program and copies its lines; starts it again when it ends by itself, and counts its `restarts`.
+    """Runs a program and copies its lines; starts it again if it ends by itself, and counts the `restarts`.
 
-    It prints to a pseudo-terminal: into a pipe nvidia-smi writes blocks of some kilobytes, which are lost when it is
-    killed. It has a session of its own, so that Ctrl-C reaches the job alone. `descriptor` is what it prints to, None
-    while it does not run.
+    The program prints to a pseudo-terminal: into a pipe, nvidia-smi writes blocks of several kilobytes, which are lost
+    when it is killed. It has its own session, so that Ctrl-C reaches only the job. `descriptor` is our end of the
+    terminal, or None while the program does not run.
     """
 
     def __init__(self, words: Sequence[str], log: LineFile) -> None:
@@ -136,11 +136,11 @@ class LoggedProgram:
 
     def _start(self) -> None:
         def end_with_parent() -> None:
-            # the kernel ends it when the recorder is killed: PR_SET_PDEATHSIG of prctl(2)
+            # the kernel ends it when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
         ours, theirs = pty.openpty()
-        # no line break is to be turned into two characters
+        # raw mode does not turn line breaks into two characters
         tty.setraw(theirs)
         termios.tcsetwinsize(theirs, _WINDOW)
         try:
@@ -163,7 +163,7 @@ class LoggedProgram:
         if self.descriptor is None:
             return
         text = b""
-        # Linux raises an error where others say that there is no more
+        # at the end, Linux raises an error where other systems return nothing
         with contextlib.suppress(OSError):
             text = os.read(self.descriptor, _CHUNK)
         if text:
@@ -172,7 +172,7 @@ class LoggedProgram:
             return
         os.close(self.descriptor)
         self.descriptor = None
-        # half a line: it ended
+        # the program ended, so a partial line is dropped
         self.log.pending = b""
         self._kill()
         self._wait_before_next_start()
@@ -183,7 +183,7 @@ class LoggedProgram:
                 self._start()
                 self.restarts += 1
             except OSError:
-                # a driver being replaced, or no process to be had
+                # the driver is being replaced, or no process can be created
                 self._wait_before_next_start()
 
     def describe_silence(self) -> str:
@@ -196,7 +196,7 @@ class LoggedProgram:
     def stop(self) -> None:
         if self.descriptor is None:
             return
-        # a job of a shell's background hands on that Ctrl-C is ignored
+        # SIGTERM, since a background job of a shell passes on that SIGINT is ignored
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
@@ -210,7 +210,7 @@ class LoggedProgram:
 
     def _kill(self) -> None:
         self._process.kill()
-        # what hangs in a driver cannot be killed, and the job's exit code must not wait for it
+        # a process that hangs in the driver cannot be killed, and the job's exit code must not wait for it
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
 

@@ -1,4 +1,4 @@
-"""One recording: its logs, the job between them, signals that are passed on to it, and what the run file says."""
+"""One recording: its logs, the job, the signals passed on to it, and the run file."""
 
 import contextlib
 import math
@@ -24,24 +24,24 @@ from gpureport.redaction import hide_secrets
 from gpureport.regular_files import code_system_error
 
 _SIGNAL_BASE = 128
-"""What shells add to the number of the signal that ended a program."""
+"""Shells add this to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
-"""Seconds that a job waits at most for the first row of its log."""
+"""The most seconds that a job waits for the first row of its log."""
 _AFTERWARDS = 1.2
-"""Seconds, or intervals where these are longer, that are recorded after the job, so that its end is in the logs."""
+"""Seconds, or intervals if these are longer, that are recorded after the job, so that logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
 """Suffix of the run file while it is written."""
 
 
 class RecordingSession:
-    """A recording in progress; `run` is what its file says, complete after `record`."""
+    """A recording in progress; `run` is the content of its run file, complete after `record`."""
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
-        """Ask the driver what it knows and make the folder, or raise an error; nothing runs yet.
+        """Ask the driver for its fields and make the folder; nothing runs yet.
 
-        Without a `command`, it records until a signal asks to end; `host_only` leaves GPUs out.
+        Without a `command`, it records until a signal; `host_only` omits GPUs. Raises SourceError or SettingsError.
         """
         self._folder, self._command, self._interval = folder, command, interval
         if command and shutil.which(command[0]) is None:
@@ -76,7 +76,7 @@ class RecordingSession:
         self._job: subprocess.Popen[bytes] | None = None
 
     def record(self) -> int:
-        """Record until the job ends, or a signal asks to; return the job's exit code, 0 without a job."""
+        """Record until the job or a signal ends the recording; return the job's exit code, or 0 without a job."""
         self._log.write(f"{self._host.header()}\n".encode())
         self._programs = [LoggedProgram(words, LineFile(self._folder / name)) for name, words in self._words.items()]
         code: int | None = None
@@ -100,7 +100,7 @@ class RecordingSession:
                     notes.append(f"nvidia-smi ended while {each.name} was written, and was started again {times}.")
             empty = (each.name for each in programs if each.log.lines < _HEADER_AND_ROW and not each.log.failure)
             notes += [f"{name} holds no row: nvidia-smi gave none." for name in empty]
-            # the clock may have been set meanwhile
+            # by the monotonic clock, since the system clock may have been set
             ended = self.run.started + round((time.monotonic() - self._begun) * 1e6)
             self.run = replace(self.run, ended=ended, exit_code=code, notes=tuple(notes))
             with contextlib.suppress(OSError):
@@ -109,12 +109,12 @@ class RecordingSession:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Receive signals that ask to end, and SIGCHLD; a signal that is ignored stays ignored."""
+        """Receive SIGCHLD and the signals that end a recording; an ignored SIGTERM or SIGHUP stays ignored."""
         self._signals, write = os.pipe()
         for each in (self._signals, write):
             os.set_blocking(each, False)
         self._selector.register(self._signals, selectors.EVENT_READ)
-        # a shell's background job ignores Ctrl-C, and must still end when it is asked to
+        # a shell's background job ignores SIGINT, but must still end when somebody sends it
         wanted = [each for each in _ENDING if each == signal.SIGINT or signal.getsignal(each) != signal.SIG_IGN]
         before = {each: signal.signal(each, lambda *_: None) for each in (*wanted, signal.SIGCHLD)}
         old = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -128,7 +128,7 @@ class RecordingSession:
             os.close(write)
 
     def _run_job(self) -> int:
-        """Run the job as if nobody watched it, or raise a `SettingsError`; return its exit code as shells give it."""
+        """Run the job and return its exit code as a shell would. Raises SettingsError if it cannot be started."""
         if self._programs:
             self._run(_FIRST_ROWS, until=lambda: self._programs[0].log.lines >= _HEADER_AND_ROW)
         if self._stop_signal is not None:
@@ -158,7 +158,7 @@ class RecordingSession:
                     self._log.write(f"{sample}\n".encode())
             except Exception as error:
                 self._failure = f"{self._log.name} lacks samples: {type(error).__name__}: {error}."
-            # late samples are not made up for
+            # a late sample does not bring the next one forward
             self._next_sample = max(self._next_sample + self._interval, now + self._interval / 2)
         for program in self._programs:
             program.start_again()
@@ -198,7 +198,7 @@ def _reaches_whole_group(number: int) -> bool:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        # a terminal that was closed is gone, and it was the one that told everybody
+        # the terminal was closed, and had sent SIGHUP to the whole group
         return number == signal.SIGHUP and sys.stdin is not None and os.getsid(0) != os.getpid()
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
@@ -217,9 +217,9 @@ def _name_local_zone() -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make the folder of a recording; one that holds a recording, or cannot be made, is a `SettingsError`."""
+    """Make the folder of a recording. Raises SettingsError if it holds a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
-    # a link that leads nowhere is taken too: writing would go through it
+    # a dangling link also counts as taken, because writing would go through it
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
         what = f"it holds a recording already ({taken})"

@@ -1,7 +1,7 @@
-"""Secrets, replaced by `***`: on command lines, in params and tags, and in any text before it is written down.
+"""Replaces secrets with `***` on command lines, in params and tags, and in any text before it is written.
 
-`signs` holds what shows a secret, `redaction` looks through texts, command lines and columns. A new form is a row of
-`FORMS`, a new word one of the tables above it; `docs/reference/secrets.md` is made from both.
+`signs` lists what identifies a secret, and `redaction` searches texts, command lines and columns. A new form is a row
+in `FORMS`, a new word goes into a table above it; `docs/reference/secrets.md` is generated from both.
 """
 
 from gpureport.redaction.redaction import (

@@ -1,7 +1,6 @@
-"""Texts, params, command lines and columns without their secrets.
+"""Removes secrets from texts, params, command lines and columns.
 
-In texts, values follow names: `token=…`, `"token": …`, `--token …`, `token: …`. Every pattern takes time in
-proportion to the text.
+In texts, values follow names: `token=…`, `"token": …`, `--token …`, `token: …`. Every pattern runs in linear time.
 """
 
 import re
@@ -24,13 +23,13 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words before `key` that make a secret of it, unlike `missing key`, and before `token` where tokens are counted."""
+"""Words before `key` that mark a secret, unlike `missing key`, and words before `token` where tokens are counted."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
 )
 _RATE = re.compile(rf"(?:{_COUNTS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
-"""What before a name says that it is counted, or something by it: `seen token`, `FLOPs per token`, `ms/token`."""
+"""Words before a name that make it a count or a rate: `seen token`, `FLOPs per token`, `ms/token`."""
 _SCHEMED = re.compile(r"\b(Bearer|Basic)\s+", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _OPTIONED = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
@@ -38,35 +37,35 @@ _QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"
 _VALUE = re.compile(rf"{_QUOTED}|[^\s,;&\"']+", re.DOTALL)
 _SCALAR = re.compile(rf"{_QUOTED}|[^\s,{{}}\[\]\"']+", re.DOTALL)
 _ANY = re.compile(rf"\{{(?:{_QUOTED}|[^{{}}\"'])*+\}}|\[(?:{_QUOTED}|[^\[\]\"'])*+\]|{_VALUE.pattern}", re.DOTALL)
-"""Values of text, and of JSON without and with its lists and objects."""
+"""Values in text, and in JSON without and with lists and objects."""
 _LINE = re.compile(rf"{_QUOTED}|[^\r\n\"']+", re.DOTALL)
 _OPENING = re.compile(r"\\*[\"']|(?=[{\[])")
 _AFTER_VALUE = ":.)]}`"
-"""What may follow a value without quotes in a sentence."""
+"""Characters that may follow an unquoted value in a sentence."""
 _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
-"""Headers whose value goes on after a blank."""
+"""Headers whose value may contain spaces."""
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After `token:` and the like: letters from which a value with a digit is no word of a sentence, and up to which one
-without is; numbers that count or number one, and numbers after `per token:`."""
+"""After `token:` and similar names, a value of at least `_SHORTEST` characters with a digit is not a word, one of up to
+`_LONGEST_WORD` without a digit is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
-"""A value that is a secret after every name that allows one."""
+"""A value that is a secret after any name that can hold one."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]++)++|[\"'\\]", re.DOTALL)
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""Letters of a text of others that an error shows, and letters behind: as many as a user with a password has."""
+"""Characters of a foreign text that an error shows, and those examined beyond it, enough for a user and password."""
 _LONGEST_KEPT = 1000
-"""Letters of a text whose result is kept, as most texts come again and again; a line of a log may have a million."""
+"""Characters of a text up to which its result is cached, since most texts recur; a log line may have a million."""
 EXTRA = "extra_"
-"""How the names of columns begin that hold what a log says beside the metrics, as text."""
+"""Prefix of columns that hold a log's other fields as text."""
 
 
 def redact_text(text: str) -> str:
-    """Return any text without users of URLs, values of secret keys, and recognisable tokens.
+    """Return a text without users in URLs, values of secret keys, and recognisable tokens.
 
     Checksums and ids, which only look random, stay.
     """
@@ -85,7 +84,7 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return a text's beginning as `redact_text` does, before cutting: half a secret no longer shows that."""
+    """Return the beginning of a text, redacted before it is cut: half a secret is no longer recognisable."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 
@@ -94,7 +93,7 @@ def redact_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...
 
 
 def redact_value(name: str, value: str) -> str:
-    """Return a param's or tag's value, `***` if its name says secret, and without secrets inside."""
+    """Return a param's or tag's value without secrets, or `***` if its name marks a secret."""
     if is_secret(name, value):
         return HIDDEN
     if _NUMBER.fullmatch(value):
@@ -106,9 +105,9 @@ def redact_value(name: str, value: str) -> str:
 def _hide_after(
     label: re.Pattern[str], text: str, judge: Callable[[str, str], bool], values: re.Pattern[str] = _VALUE
 ) -> str:
-    """Return a text without secrets after labels; looks on behind labels with other values.
+    """Return a text without secrets after labels; the search goes on right after a label with a harmless value.
 
-    Only names that allow a secret have their value checked: the time is that of the text, however many labels.
+    A value is examined only after a name that can hold a secret, so the time is linear in the text.
     """
     parts, end, found = [], 0, label.search(text)
     while found:
@@ -131,11 +130,11 @@ def _is_credential(_: str, word: str) -> bool:
 
 
 def _is_headed_secret(name: str, value: str) -> bool:
-    """Return whether what follows `name:` is a secret.
+    """Return whether the value after `name:` is a secret.
 
-    A sentence may say `token: word` and `per token: 0.01`: a value after an ambiguous name looks like one only
-    with a digit in it, unless it is a number that counts; after `key` only where the word before says
-    what it opens, as in `API key`, or where it looks generated.
+    Sentences contain `token: word` and `per token: 0.01`, so a value after an ambiguous name is a secret only if it has
+    a digit and is not a count. After `key`, the word before must say what the key opens, as in `API key`, or the value
+    must look generated.
     """
     last = re.split(r"[ \t/]", name)[-1]
     before = name.removesuffix(last)
@@ -145,7 +144,7 @@ def _is_headed_secret(name: str, value: str) -> bool:
         return True
     has_digit, is_rate = any(map(str.isdigit, value)), _RATE.match(before)
     if last.lower() == "key":
-        # sentences and messages say so of any lookup: `missing key: gpu_0`
+        # sentences and messages use it for any lookup: `missing key: gpu_0`
         is_long = len(value) >= _SHORTEST or signs.read_name(name)[0] == signs.PLAIN
         opens = bool(before) and not is_rate and is_long
         return hide_random(value) != value or (opens and has_digit and not _COUNT.fullmatch(value))
@@ -158,7 +157,7 @@ def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
     option = ""
     for word in command:
         is_secret_word = may_be_secret(option, word)
-        # a secret may begin with a hyphen, as an option of one letter does
+        # a secret may begin with a hyphen, like a one-letter option
         is_hyphened = is_secret_word and len(word) > len("-x") and not word.startswith("--")
         is_value = bool(option) and (is_hyphened or not _OPTION.fullmatch(word))
         if is_value and (is_secret_word or (option in _USER_OPTIONS and ":" in word)):
@@ -181,7 +180,7 @@ def _hide_in_word(word: str, name: str = "") -> str:
     word = hide_users(_hide_after(_SCHEMED, word, lambda _, value: bool(value), _WORD))
     word = _hide_after(_KEYED, word, may_be_secret, _ANY)
     if re.search(r"\s", word):
-        # a script, whose blanks stay
+        # a script, whose white space stays
         pieces = list(_SHELL_WORD.finditer(word))
         words = [_unquote(piece[0]) for piece in pieces]
         parts, end = [], 0
@@ -208,7 +207,7 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in one column's texts; different texts stay so, by a number behind."""
+    """Return a table without secrets in one column; an appended number keeps different texts different."""
     return _redact_texts(table, name, redact_text, distinct=True)
 
 

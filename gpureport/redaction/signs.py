@@ -1,8 +1,8 @@
-"""What shows a secret: names, a person's additional names and beginnings, and forms.
+"""The signs of a secret: names, the user's own names and patterns, and forms of tokens.
 
-On a command line, a possible secret counts as one: a hidden value costs a reader less than a shown password. In
-params, tags and texts, words of machine learning (`pad_token`, `key_padding`) name settings. Every pattern takes time
-in proportion to the text.
+On a command line, a possible secret counts as one: hiding a value costs less than showing a password. In params, tags
+and texts, machine learning terms such as `pad_token` and `key_padding` name settings. Every pattern runs in linear
+time.
 """
 
 import re
@@ -15,35 +15,35 @@ ANYWHERE = "passw passphrase secret credential apikey accesskey privatekey autho
 ENDINGS = "token key pwd auth"
 OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
 WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
-"""What shows a secret: letters anywhere in a name, its separators left out; ends of a part, as in `apiToken`, and parts
-that merely end so; whole parts."""
+"""Signs in a name: letters anywhere in it, ignoring separators; ends of a part, as in `apiToken`; ordinary words with
+such an end; and whole parts."""
 MODEL_WORDS = (
     "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
     "train type unk value vocab"
 )
-"""Words beside `token` or `key` that make a param a setting of a model, not a secret."""
+"""Words beside `token` or `key` that make a param a model's setting rather than a secret."""
 CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
-"""Parts of a name whose value may look random without being a secret."""
+"""Parts of names whose values may look random without being secret."""
 _ANYWHERE, _ENDINGS = re.compile(ANYWHERE.replace(" ", "|")), tuple(ENDINGS.split())
 _OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
 _MODEL, _CHECKSUM = frozenset(MODEL_WORDS.split()), frozenset(CHECKSUM_WORDS.split())
 PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
-"""Signs of a name: its value is a secret without doubt, whatever it looks like, unless it looks like a setting."""
+"""A name's sign: certain; likely, whatever the value; possible, unless the value looks like a setting; or none."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST = 200
-"""Letters of a name that are looked at, the last ones."""
+"""How many characters of a name are examined, from its end."""
 _SEPARATORS = str.maketrans("-. :/", "_____")
 _LETTER = r"[^\s\"'<>,;&()|]"
-"""What `*` of a pattern stands for."""
+"""The characters that `*` in a pattern matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """Names of secret values, in any case, and beginnings of secrets; `*` stands for any letters.
+    """Names of secret values, in any case, and beginnings of secrets; `*` matches any characters.
 
-    They are no regular expressions, whose time may be unbounded.
+    They are not regular expressions, which may take exponential time.
     """
 
     names: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class OwnSecrets:
 
 
 _in_use, version = OwnSecrets(), 0
-"""What a person added, and how often that changed: what is kept of other secrets holds no longer."""
+"""The user's own secrets, and how often they changed; a change invalidates cached results."""
 
 
 def use_own_secrets(own: OwnSecrets) -> None:
@@ -72,9 +72,9 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return an expression for the rest of a word from a pattern's possible start, with a group at the start.
+    """Return a regular expression for the rest of a word from a pattern's first piece, with a group if all match.
 
-    If the pieces do not follow the first one's first place, they follow no later one of the word.
+    If the other pieces do not follow the first occurrence of the first piece, they follow no later one.
     """
     first, *rest = map(re.escape, pattern.split(STAR))
     start = rf"(?<![^\W_]){first}" if first else f"(?<!{_LETTER})(?={_LETTER})"
@@ -83,23 +83,23 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def may_be_secret(name: str, value: str) -> bool:
-    # our own messages and help say KEY=VALUE
+    # our own messages and help contain KEY=VALUE
     return value not in {"", "VALUE"} and read_name(name)[0] > (_POSSIBLE if _SETTING.fullmatch(value) else _NONE)
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a param is a secret by name, machine learning terms aside."""
+    """Return whether a param's name marks a secret and is not a machine learning term."""
     return not read_name(name)[1] and may_be_secret(name, value)
 
 
 def read_name(name: str) -> tuple[int, bool, bool]:
-    """Return a name's sign, whether nearby words make it a model's setting, and whether it is a checksum."""
+    """Return a name's sign, whether nearby words make it a model's setting, and whether it names a checksum."""
     return _read_name(name[-_LONGEST:], version)
 
 
 @lru_cache(maxsize=8192)
 def _read_name(name: str, _version: int) -> tuple[int, bool, bool]:
-    # own names are meant as a whole or as the last part; `-` is `_`
+    # own names match the whole name or its last part; `-` equals `_`
     bare = name.strip("-+~").lower()
     forms = {part.translate(_SEPARATORS) for part in (bare, re.split(r"[./:]", bare)[-1])} if _in_use.names else ()
     is_own = any(fnmatchcase(form, own.lower().translate(_SEPARATORS)) for own in _in_use.names for form in forms)
@@ -135,17 +135,17 @@ FORMS = (
     ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
     ("private keys", "-----BEGIN … PRIVATE KEY-----, and all that follows", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""How tokens begin: whose they are, how they look for people, and as an expression; no letter stands before."""
+"""Forms of tokens: who issues them, how they look to people, and a regular expression; no letter may precede them."""
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
 _LONGEST_USER = 1200
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
-"""A password may hold slashes and `@`, as people forget to escape them; user and password may be so long."""
+"""A password may hold slashes and `@`, since people forget to escape them; `_LONGEST_USER` bounds both parts."""
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:\d*[\-_]?[A-Za-z\[]|\d+\.\d+\.)")
 _LISTED = re.compile(rf"(?<![^\s\"'/=])[A-Za-z_][\w.\-]*+:[^\s\"'/@:]++(?<!\*\*\*)@(?={_HOST.pattern})")
-"""How a machine begins, unlike what follows `@` in `recall:mean@10` and `image:tag@sha256:…`; and `root:p,ss@db`."""
+"""The beginning of a host, unlike `@10` in `recall:mean@10` or `image:tag@sha256:…`; and users as in `root:p,ss@db`."""
 SHORTEST_RANDOM = 32
-"""Letters from which hexadecimal digits, or a mixture of letters and digits, are as a generator writes them."""
+"""Length from which hexadecimal digits, or mixed letters and digits, look generated."""
 _RANDOM = re.compile(
     rf"(?<![\w/.+\-])(?:([0-9a-fA-F]{{{SHORTEST_RANDOM},}})|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
 )

@@ -13,9 +13,8 @@ from typing import Any
 from gpureport import recording_advice
 from gpureport.analysis.account.selection import kinds_by_name
 from gpureport.analysis.advice.choose import STEPS, USUAL_CHECK, Step
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
-from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
+from gpureport.analysis.rulebook import KINDS, Rule, kinds_by_gpu_time_class
 from gpureport.analysis.rules import RULES
 from gpureport.errors import SettingsError
 from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_field, find_target

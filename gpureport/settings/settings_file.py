@@ -1,4 +1,4 @@
-"""Reads `gpureport.toml`. Each rule, policy and price list validates its own section, `[secrets]` is read here."""
+"""Reads `gpureport.toml`. Each rule, policy and price list validates its own section; `[secrets]` is read here."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,22 +13,22 @@ from gpureport.settings.toml_files import read_toml
 
 FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
-"""Sections that exist. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
+"""Known sections. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
-"""Letters besides `*`, so that no pattern hides every word."""
+"""Least number of characters besides `*`, so that no pattern hides every word."""
 _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
-"""Signs that end a word of a text, or that only a regular expression has."""
+"""Characters that end a word in a text, or that only a regular expression has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One table of the settings file. Methods raise `SettingsError` for a value of another kind.
+    """One table in the settings file. Methods raise SettingsError for a value of the wrong type.
 
     Attributes:
         file: the file, for messages.
-        name: dotted name of the table.
+        name: the dotted name of the table.
         values: its keys and values.
-        lines: line of each key, from 1.
+        lines: the line of each key, counted from 1.
     """
 
     file: str
@@ -41,10 +41,10 @@ class Section:
         if not _is_kind(value, int | float):
             what = f"{key} must be a number, not {value!r}"
             raise self.wrong(key, what, "write it without quotes", code="not_a_number")
-        return value  # type: ignore[no-any-return]  # it was checked
+        return value  # type: ignore[no-any-return]  # checked above
 
     def amount(self, key: str) -> float | None:
-        """Return a number from 0 on, None when the key is absent."""
+        """Return a number of at least 0, or None if the key is absent."""
         value = self.number(key)
         if value is not None and not 0 <= value < float("inf"):
             what = f"{key} must be 0 or more, not {value:g}"
@@ -54,7 +54,7 @@ class Section:
     def text(self, key: str) -> str:
         value: Any = self.values.get(key)
         if not _is_kind(value, str) or (value is not None and not value.strip()):
-            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes", code="not_a_text")
+            raise self.wrong(key, f"{key} must be a string, not {value!r}", "write it in quotes", code="not_a_text")
         return value or ""
 
     def switch(self, key: str) -> bool | None:
@@ -65,7 +65,7 @@ class Section:
         return value  # type: ignore[no-any-return]  # as above
 
     def at(self, key: str) -> str:
-        """Return a key's place, as `gpureport.toml:4`; the file alone without known lines."""
+        """Return a key's place, such as `gpureport.toml:4`, or the file alone if lines are not known."""
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
@@ -74,13 +74,12 @@ class Section:
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 
     def wrong(self, key: str, what: str, hint: str, *, code: str = "wrong_setting") -> SettingsError:
-        """Return an error that names the line of a key."""
         return SettingsError(self.at(key), what, hint, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings file, or none."""
+    """The content of a settings file; empty without one."""
 
     file: str = FILE
     content: dict[str, Any] = field(default_factory=dict)
@@ -95,20 +94,18 @@ class Settings:
         return self._place_lines(name, values)
 
     def unknown_sections(self) -> list[str]:
-        """Return the names at the top that nobody reads."""
         return [name for name in self.content if name not in SECTIONS]
 
     def refuse_section(self, name: str) -> SettingsError:
-        """Return an error with the line of a section nobody reads."""
         opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in self.text.splitlines())
         found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
-        # 1 where it is written otherwise
+        # line 1 if the section is written in another form
         where = f"{self.file}:{next(found, 1)}" if self.text else self.file
         hint = f"known are {', '.join(SECTIONS)}"
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
-        """Return an array's tables (`[[name]]`) by dotted name; `SettingsError` for something else there."""
+        """Return the tables of an array (`[[name]]`) by its dotted name. Raises SettingsError if it is no array."""
         parent, _, last = name.rpartition(".")
         entries = (self.section(parent).values if parent else self.content).get(last, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -117,26 +114,26 @@ class Settings:
         return tuple(self._place_lines(name, entry, place) for place, entry in enumerate(entries))
 
     def _place_lines(self, name: str, values: dict[str, Any], place: int = 0) -> Section:
-        """Return a table with each key's line; of an array of tables the one at `place`."""
+        """Return a table with the line of each key; in an array of tables, the one at index `place`."""
         tables = _index_lines(self.text).get(name, [])
         lines = tables[place] if place < len(tables) else {}
         return Section(file=self.file, name=name, values=values, lines=lines)
 
 
 def read_settings(path: Path | None) -> Settings:
-    """Return a file's settings; without one, those of gpureport.toml in this folder, if any.
+    """Return the settings in a file, or in gpureport.toml in the current folder, if any.
 
     Raises:
-        SettingsError: when a named file is missing, is not TOML, or holds a section nobody reads.
+        SettingsError: if a named file is missing, or the file is not TOML or holds an unknown section.
     """
     return check_sections(read_unchecked(path))
 
 
 def read_unchecked(path: Path | None) -> Settings:
-    """Return settings as `read_settings` does, but with any sections, for readers of a single one.
+    """Return settings as `read_settings` does, but with any sections, for callers that read a single one.
 
     Raises:
-        SettingsError: when a named file is missing, or is not TOML.
+        SettingsError: if a named file is missing, or the file is not TOML.
     """
     if path is None and not Path(FILE).is_file():
         return Settings()
@@ -146,10 +143,10 @@ def read_unchecked(path: Path | None) -> Settings:
 
 
 def check_sections(settings: Settings) -> Settings:
-    """Return settings as they are.
+    """Return the settings unchanged.
 
     Raises:
-        SettingsError: when they hold a section nobody reads.
+        SettingsError: if they hold an unknown section.
     """
     for name in settings.unknown_sections():
         raise settings.refuse_section(name)
@@ -176,7 +173,7 @@ def _is_kind(value: Any, kind: Any) -> bool:
     import msgspec
 
     try:
-        # a call in Python may give a number of NumPy
+        # a call from Python may pass a NumPy number
         msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
     except msgspec.ValidationError:
         return False
@@ -187,11 +184,11 @@ def _is_kind(value: Any, kind: Any) -> bool:
 
 
 def read_own_secrets(settings: Settings) -> OwnSecrets:
-    """Return the names and patterns of `[secrets]`; none without the section.
+    """Return the names and patterns in `[secrets]`; none without the section.
 
     Raises:
-        SettingsError: when a key is unknown, its value is no list of names or patterns, or another section's
-            name is close to this: its secrets would silently be shown.
+        SettingsError: if a key is unknown, a value is not a list of names or patterns, or an unknown section has a
+            similar name, whose secrets would silently be shown.
     """
     if SECRETS not in settings.content and (unknown := settings.unknown_sections()):
         from difflib import get_close_matches
@@ -210,24 +207,24 @@ def read_own_secrets(settings: Settings) -> OwnSecrets:
 def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     texts: Any = section.values.get(key, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise section.wrong(key, f"{key} must be a list of texts", f'write it as {key} = ["…", "…"]', code="not_a_list")
+        raise section.wrong(key, f"{key} must be a list of strings", f'write {key} = ["…", "…"]', code="not_a_list")
     if len(texts) > MOST_SECRET_PATTERNS:
-        what = f"{key} holds {len(texts)} texts, at most {MOST_SECRET_PATTERNS} are taken"
-        raise section.wrong(key, what, "let one with * stand for several", code="too_many_values")
+        what = f"{key} holds {len(texts)} strings, but at most {MOST_SECRET_PATTERNS} are allowed"
+        raise section.wrong(key, what, "use one with * for several", code="too_many_values")
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
             what = f"text {place} of {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write letters as they are, and * for any others", code="not_a_pattern")
+            raise section.wrong(key, what, "write characters as they are, and * for any others", code="not_a_pattern")
     return texts
 
 
 def _find_flaw(text: str, fewest: int) -> str:
-    """Return what is wrong with a name or pattern; empty for nothing."""
+    """Return what is wrong with a name or pattern, or an empty text."""
     if len(text) > LONGEST_SECRET_PATTERN:
-        return f"longer than {LONGEST_SECRET_PATTERN} letters"
+        return f"longer than {LONGEST_SECRET_PATTERN} characters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "it holds a blank, a quote, or a sign of a regular expression"
+        return "it holds a space, a quote, or a character of regular expressions"
     if len(text.replace(STAR, "")) < fewest:
-        return f"too short, it needs {fewest} letters besides *"
+        return f"too short, it needs {fewest} characters besides *"
     return ""

@@ -1,4 +1,4 @@
-"""Reads hand-written TOML: settings, maps, steps. It refuses what no type holds or takes minutes."""
+"""Reads hand-written TOML: settings, maps and steps. Refuses values that no type holds, or that take minutes."""
 
 import re
 import tomllib
@@ -11,39 +11,37 @@ from gpureport.errors import SettingsError
 from gpureport.regular_files import UnsafeFileError, code_system_error, read_small_text
 
 _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=None)
-"""What was read from pipes, which are empty the second time; None where nothing is kept."""
+"""Content read from pipes, which are empty the second time; None if nothing is kept."""
 
 _DEEPEST = 50
-"""Tables and lists in each other: values are printed and compared, which Python does by recursion."""
+"""Most levels of nested tables and lists: Python prints and compares values by recursion."""
 _MOST_KEY_WORK = 20_000_000
-"""Sum over the lines of their dots outside strings, squared: so long does Python take to read dotted keys."""
+"""Limit on the time to read dotted keys, as the sum over lines of the squared number of dots outside strings."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
-"""Beyond it lies what TOML does not know."""
+"""Whole numbers beyond it are not valid TOML."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlText:
-    """A file of TOML, as it is written, and what it holds."""
-
     text: str = ""
     content: dict[str, Any] = field(default_factory=dict)
 
 
 def keep_piped() -> None:
-    """Keep what is read from pipes from now on, and forget earlier content: commands read settings twice."""
+    """Forget earlier content, and keep what is read from pipes from now on, since commands read settings twice."""
     _piped.set({})
 
 
 def read_toml(path: Path, hint: str) -> TomlText:
-    """Return a file's content, a pipe's once more where `keep_piped` kept it.
+    """Return a file's content; a pipe can be read again if `keep_piped` kept it.
 
     Args:
         path: the file.
-        hint: what to do if it is no TOML.
+        hint: what to do if it is not TOML.
 
     Raises:
-        SettingsError: when it is unreadable, no TOML, or holds an absurd number or nesting.
+        SettingsError: if it is unreadable, is not TOML, or holds too large a number or too deep a nesting.
     """
     kept = _piped.get()
     if kept and path in kept:
@@ -63,13 +61,14 @@ def read_toml(path: Path, hint: str) -> TomlText:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a text holds.
+    """Return the content of a TOML text.
 
     Raises:
-        ValueError: when it is no TOML, or `read_toml` refuses it. `RecursionError` for deep nesting.
+        ValueError: if it is not TOML, or refused as in `read_toml`.
+        RecursionError: if it is nested too deeply.
     """
     if sum(line.count(".") ** 2 for line in _STRING.sub("", text).splitlines()) > _MOST_KEY_WORK:
-        msg = "a key of too many parts"
+        msg = "a key with too many parts"
         raise ValueError(msg)
     content = tomllib.loads(text)
     _check_values(content)
@@ -80,7 +79,7 @@ def _check_values(content: dict[str, Any]) -> None:
     level: list[Any] = [content]
     for _ in range(_DEEPEST):
         if any(isinstance(value, int) and not -_WHOLE <= value < _WHOLE for value in level):
-            msg = "a whole number of more than 64 bits"
+            msg = "a whole number with more than 64 bits"
             raise ValueError(msg)
         inner = [
             value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)

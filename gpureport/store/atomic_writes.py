@@ -17,18 +17,17 @@ from gpureport.places.transfer import remove_entry, remove_stale, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
-"""Names of files and folders that writers make; another that begins like them belongs to a person."""
+"""Names of temporary files and folders; others with the same beginning belong to the user."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
 
 
 @contextmanager
 def raise_store_errors(store: Place) -> Iterator[None]:
-    """Turn system errors on writing the store into store errors."""
     try:
         yield
     except UnsafeFileError as error:
-        # it lies where a writer has it, and is gone when this is read
+        # the name alone: the file is in a temporary folder, which will be gone
         raise refuse_file(f"{store}: {Path(error.filename).name}", error) from error
     except OSError as error:
         code = code_system_error(error, "cannot_write")
@@ -45,14 +44,14 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 
 @contextmanager
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
-    """Give a folder to write to; on success move it to its name's place, asked for at the end, else remove it.
+    """Yield a folder to write to; on success it moves to `runs / name()`, on failure it is removed.
 
-    For a bucket it is sent once written, last the file without which readers see no folder.
+    For a bucket it is uploaded once written; `last`, the file without which readers see no folder, comes last.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # without renaming, the order keeps readers from a mixture of two contents
+            # a bucket cannot rename, so the order keeps readers from mixing two contents
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return
@@ -67,14 +66,14 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             _move_into_place(part, runs / name())
             flush_to_disk(runs)
     finally:
-        # where the run was a link to its folder, it is now the link
+        # if the run was a link to a folder, this is now the link
         remove_entry(part)
 
 
 def _move_into_place(folder: Path, place: Path) -> None:
-    """Move a folder to its place in one step; one already there takes its old name.
+    """Move a folder to its place in one step; a folder already there gets the first one's old name.
 
-    If the system cannot exchange them, the other is moved away first, and readers can miss it meanwhile.
+    If the system cannot exchange them, the other folder is moved away first, and readers may briefly miss it.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
@@ -91,14 +90,14 @@ def _move_into_place(folder: Path, place: Path) -> None:
         if code in {errno.EINVAL, errno.ENOSYS}:
             with suppress(FileNotFoundError):
                 place.rename(folder.with_name(f".tmp-{secrets.token_hex(8)}-old"))
-        # another writer of the same run may have removed it meanwhile
+        # another writer of the same run may have removed it in the meantime
         elif code != errno.ENOENT:
             raise OSError(code, os.strerror(code), str(place))
     raise OSError(errno.EBUSY, "other writers keep replacing it", str(place))
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    # both lie on this machine or neither
+    # either both are on this machine or neither is
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
         return
@@ -124,16 +123,16 @@ def remove_folder(folder: Place, last: str) -> None:
     gone = _temporary_path(folder.parent, folder.name)
     folder.rename(gone)
     if gone.is_symlink():
-        # what it leads to lies where a person put it
+        # the folder that the link leads to belongs to the user
         gone.unlink()
     else:
         shutil.rmtree(gone)
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
-    """Remove files that killed writers left a day ago or longer; in a bucket they leave none with a name.
+    """Remove files that killed writers left at least a day ago; in a bucket they leave none.
 
-    In a folder with other writers, only those of files whose whole names match `targets`, and no folder.
+    With `targets`, for folders with other writers, remove only parts of files whose whole names match it, no folders.
     """
 
     def is_own(path: Path) -> bool:

@@ -1,7 +1,7 @@
-"""`run.json`, a run and its quality as readable JSON: written, read back, and what a store holds by it.
+"""Writes and reads `run.json`, a run and its quality as readable JSON, and lists the runs in a store.
 
-A flipped bit often gives another valid number, so the file has the sha256 of its content: of the
-values, not the bytes, as other white space is no damage.
+A flipped bit often gives another valid number, so the file holds the SHA-256 of its content: of the values rather than
+the bytes, since different white space is not damage.
 """
 
 import json
@@ -23,11 +23,11 @@ from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.regular_files import UnsafeFileError, check_regular_file, code_system_error
 
 RUN_FILE = "run.json"
-"""File that makes a folder a run."""
+"""The file that makes a folder a run."""
 _FIRST_KEYS = {"importer_version", "columns", "run"}
-"""All that a run has which was stored before there was a checksum."""
+"""The keys of a run stored before there was a checksum."""
 _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
-"""What reading a damaged `run.json` raises; an error of msgspec is a ValueError."""
+"""Exceptions that reading a damaged `run.json` may raise; msgspec's are ValueErrors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def dump_run(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     if run["work"] is not None and not run["work"]["is_common"]:
-        # as it was written before there was common work
+        # as written before common work existed
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
     hashes = {"series_sha256": stored.series_sha256, "training_sha256": stored.training_sha256}
@@ -65,14 +65,14 @@ def _load_run(text: str) -> StoredRun:
     content = json.loads(text)
     written = content.pop("sha256", None)
     if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
-        msg = "its content is not what was written"
+        msg = "its content has changed since it was written"
         raise ValueError(msg)
     run = {**content["run"], **{name: tuple(content["run"][name].items()) for name in ("params", "tags")}}
-    # version 0 writes equal values alike
+    # version 0 of marshal writes equal values identically
     run["devices"] = _share_devices(marshal.dumps(run["devices"], 0), get_own_secrets())
     stored = msgspec.convert({**content, "run": run}, StoredRun)
     if max(abs(stored.run.started), abs(stored.run.ended)) >= LAST_MICROSECOND:
-        msg = "a time lies beyond all calendars"
+        msg = "a time is outside the supported years"
         raise ValueError(msg)
     return stored
 
@@ -89,14 +89,14 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return a store file's content; OSError when it is not a regular file, or over `most` bytes."""
+    """Return the content of a file in the store. Raises OSError if it is not regular or exceeds `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()
 
 
 def read_stored_run(folder: Place) -> StoredRun:
-    """Return what the `run.json` of a folder says."""
+    """Return the run in a folder's `run.json`. Raises DamagedRunError, or StoreError if it cannot be read."""
     path = folder / RUN_FILE
     try:
         return _load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
@@ -110,13 +110,13 @@ def read_stored_run(folder: Place) -> StoredRun:
 def list_run_folders(runs: Place) -> list[str]:
     found = []
     if isinstance(runs, RemotePath):
-        # one listing of all objects, as a request for each would wait
+        # one listing of all objects is faster than a request for each folder
         paths = [info.path.removeprefix(f"{runs.path}/") for info in runs.list_infos(recursive=True) if info.is_file]
         found = [folder for folder, *names in (path.split("/") for path in paths) if names == [RUN_FILE]]
     else:
         with suppress(FileNotFoundError):
             for folder in runs.iterdir():
-                # not every folder is a run, and one may vanish meanwhile
+                # not every folder is a run, and one may vanish at any time
                 with suppress(OSError):
                     if stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
                         found.append(folder.name)
@@ -126,7 +126,7 @@ def list_run_folders(runs: Place) -> list[str]:
 def read_index(runs: Place) -> RunIndex:
     folders = [runs / name for name in list_run_folders(runs)]
     found = list(zip(folders, map_places(_try_stored_run, folders), strict=True))
-    # a folder without the file was removed meanwhile
+    # a folder without the file has been removed in the meantime
     damaged = tuple(folder.name for folder, stored in found if stored is None and (folder / RUN_FILE).is_file())
     known = [stored for _, stored in found if stored is not None]
     return RunIndex(runs=tuple(sorted(known, key=lambda stored: (stored.run.started, stored.run.id))), damaged=damaged)

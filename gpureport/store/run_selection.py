@@ -1,8 +1,8 @@
-"""The stored runs that a person means: by name, id, or comparisons such as `gpus>=8`, all of which a run meets.
+"""Selects stored runs by name, by id, or by conditions such as `gpus>=8`, all of which must hold.
 
-Dates compare as far as written, in each run's zone, or in UTC with a final `Z`. A run that
-lacks what is compared does not match, whatever the operator. Of a run's models, hosts or sources one must
-match, and with `!=` none may be equal. Commands without series load this without Arrow.
+Dates are compared as far as written, in each run's zone, or in UTC with a final `Z`. A run that lacks the compared
+value does not match, whatever the operator. One of a run's models, hosts or sources must match; with `!=`, none may be
+equal. Commands that need no series load this without Arrow.
 """
 
 import operator as compare
@@ -50,11 +50,11 @@ _NUMBERS: "dict[str, Callable[[Run], float]]" = {
 }
 TIMES = ("started", "ended")
 KEYS = (*_TEXTS, *_NUMBERS, *TIMES)
-"""What runs are selected by, besides `tag:KEY` and `param:KEY`."""
+"""The keys that select runs, besides `tag:KEY` and `param:KEY`."""
 _HINT = f"write KEY=VALUE with one of {', '.join(KEYS)}, tag:KEY, param:KEY, and =, !=, <, <=, >, >= or ~"
 _VALUES = (
     "give gpus a number, duration 90s or 1h30m, started and ended 2026-10 or 2026-10-14T09:30; compare these and "
-    "numbers of tags and params by =, !=, <, <=, > or >=, any text by =, != or ~"
+    "numbers in tags and params with =, !=, <, <=, > or >=, and any text with =, != or ~"
 )
 
 
@@ -68,7 +68,7 @@ def list_baseline_names(store: Place) -> list[str]:
 
 
 class RunLookup:
-    """Finds a store's runs, as of the first lookup, by what a person types; made once per command."""
+    """Finds a store's runs by what the user types; reads the store once, at the first lookup."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -82,8 +82,8 @@ class RunLookup:
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the one run with this name, or whose id is this or begins so."""
-        # a whole id is a folder, readable without other runs
+        """Return the one run with this name or id, or whose id begins so. Raises StoreError unless there is one."""
+        # a whole id names a folder, which can be read without other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
         runs = [stored.run for stored in self._index.runs]
@@ -144,11 +144,11 @@ class Condition:
 
 
 RunSelection: TypeAlias = tuple[Condition, ...]
-"""Which stored runs are wanted: those that meet every condition; all without one."""
+"""The conditions that a run must meet; without any, all runs are selected."""
 
 
 def parse_condition(text: str) -> Condition:
-    """Return a comparison such as `tag:user=ann`."""
+    """Return a condition such as `tag:user=ann`. Raises SettingsError."""
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
@@ -173,7 +173,7 @@ def _fits(key: str, operator: str, value: str) -> bool:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended within a time such as `30d` before now (microseconds), or since a date."""
+    """Return the condition that a run ended within, say, `30d` before `now` (microseconds), or since a date."""
     seconds, date = parse_duration(text), text.strip().replace(" ", "T")
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"
@@ -184,7 +184,7 @@ def parse_since(text: str, now: int) -> Condition:
 
 
 def select_runs(runs: "Sequence[StoredRun]", selection: RunSelection) -> "list[StoredRun]":
-    """Return the runs that meet every condition, in their order."""
+    """Return the runs that meet every condition, in order. Raises SettingsError for a label that no run has."""
     for kind, key in filter(None, (condition.label for condition in selection)):
         known = dict.fromkeys(name for stored in runs for name, _ in getattr(stored.run, f"{kind}s"))
         if runs and key not in known:

@@ -1,7 +1,7 @@
-"""Series and training metrics as Parquet: wide, by device then time, every file hashed, every page with a checksum.
+"""Series and training metrics as Parquet: wide tables ordered by device and time, with a hash per file.
 
-Delta-encoded timestamps and dictionaries take 4.0 bytes per row of nine varying columns, defaults 5.9 (measured).
-A page checksum turns flipped bits into errors instead of wrong values, at no measurable cost.
+Delta-encoded timestamps and dictionaries need 4.0 bytes per row of nine varying columns, defaults 5.9 (measured).
+A checksum per page turns flipped bits into errors instead of wrong values, at no measurable cost.
 """
 
 from collections import Counter
@@ -37,19 +37,19 @@ from gpureport.regular_files import check_regular_file
 from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608
-"""Rows after which those of one device are written as a row group."""
+"""Number of rows after which a device's rows are written as a row group."""
 _SHARED_ROWS = 65_536
-"""Rows of a row group that short devices share. A row group a device of 720 rows takes 11.6 bytes a row."""
+"""Rows in a row group that short devices share; one group per device of 720 rows would need 11.6 bytes per row."""
 _MOST_ROWS_HELD = 950_272
-"""Rows of all devices that are held at most, then the fullest device is written: about 65 MB for ten columns."""
+"""The most rows held for all devices, about 65 MB for ten columns; above it, the fullest device is written."""
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 
 class SeriesWriter:
-    """Writes batches of one device each; holds about a million rows of all devices at most.
+    """Writes batches of one device each, and holds at most about a million rows of all devices.
 
-    Arrow needs a file's columns before its first row. A late column begins another file, and all become one in the end.
+    Arrow needs a file's columns before its first row. A late column starts another file; all are merged in the end.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
@@ -74,14 +74,14 @@ class SeriesWriter:
             self._write(self._take(max(self._rows, key=self._rows.__getitem__)))
 
     def close(self, devices: Sequence[str]) -> tuple[str, ...]:
-        """Write the rest, in the order of `devices`; return the recorded columns in order."""
+        """Write the remaining rows, in the order of `devices`, and return the recorded columns in order."""
         rest = [self._take(device) for device in devices if self._held.get(device)]
         is_late = bool(self._parts) and self._lacks_column()
         is_first = self._ordered and not is_late and len(self._parts) <= 1
         for table in _share_groups(rest) if is_first else rest:
             self._write(table)
         if is_first:
-            # a run of a tracker may hold only training metrics
+            # a tracker's run may hold only training metrics
             (self._writer or self._begin(self._path.with_suffix(".0"))).close()
             self._parts[0].rename(self._path)
         else:
@@ -150,11 +150,11 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Yield row groups of each device's rows: several short devices together, a long one by itself."""
+    """Yield the row groups: several short devices share one, and a long device has its own."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):
-            # as one chunk, as Parquet keeps a dictionary only if all chunks share it
+            # one chunk, since Parquet keeps a dictionary only if all chunks share it
             yield pa.concat_tables(short, promote_options="default").unify_dictionaries().combine_chunks()
             short = []
         if table is not None and len(table) > _SHARED_ROWS:
@@ -166,14 +166,14 @@ def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
 def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
     return {
         "compression": "zstd",
-        # 2 % fewer bytes than 3; higher gains nothing (measured 1 to 9)
+        # 2% fewer bytes than level 3; higher levels gain nothing (measured 1 to 9)
         "compression_level": 5,
         "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
         "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
-        # readers prune row groups by these; bounds of all other columns cost a tenth of the writing
+        # readers prune row groups by these columns; bounds for the others would add a tenth to the writing time
         "write_statistics": ["run_id", "device", "timestamp"],
         "write_page_checksum": True,
-        # a row group is read whole: one page per column saves 5 % of bytes and a tenth of the writing
+        # row groups are read whole, so one page per column saves 5% of the bytes and a tenth of the writing time
         "data_page_size": 64 * 2**20,
         "max_rows_per_page": 2**20,
         "write_page_index": False,
@@ -198,7 +198,7 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """Return a run's rows: its file is held in memory, and rows of any devices are read when wanted."""
+    """Return a run's rows; the file is held in memory, and the rows of each device are read on demand."""
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
@@ -219,7 +219,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
         ranges: list[tuple[int, int]] = []
         for group, start, end in held:
             begin = begins[group] + start
-            # what lies in order is not copied piece by piece
+            # adjacent ranges are joined, which saves copying them one by one
             first = ranges.pop()[0] if ranges and ranges[-1][1] == begin else begin
             ranges.append((first, begins[group] + end))
         return arrange_series([table.slice(begin, end - begin) for begin, end in ranges])
@@ -228,11 +228,11 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
 
 
 def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
-    """Yield each device of a row group with its first row and the one after its last."""
+    """Yield each device in a row group with its first row and the row after its last."""
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(codes.dictionary):
-        msg = "a row has none of the devices of the file"
+        msg = "a row names none of the file's devices"
         raise ValueError(msg)
     starts = [*np.flatnonzero(np.diff(indices, prepend=-1)).tolist(), len(indices)]
     for start, end in pairwise(starts):
@@ -240,14 +240,14 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":
-    """Return training metrics, checksums verified as for series; none if none are expected."""
+    """Return the training metrics, verified like series; an empty table if `expected` is None."""
     if expected is None:
         return empty_training()
     return _open_verified(path, expected).read().cast(TRAINING_SCHEMA)
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
-    """Return a file, hashed and held in memory, so that what is verified is what is read."""
+    """Return a file from verified bytes in memory, so that it cannot change after the check."""
     content = read_stored_file(path, MOST_SERIES_BYTES)
     if expected is not None and sha256(content).hexdigest() != expected:
         msg = f"{path} does not have the sha256 {expected}"

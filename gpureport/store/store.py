@@ -1,4 +1,4 @@
-"""The store: a folder of runs, on this machine or in a bucket. Runs appear there when whole."""
+"""The store: a folder of runs, on this machine or in a bucket. A run appears only once it is complete."""
 
 import json
 from collections import Counter
@@ -21,10 +21,10 @@ from gpureport.store.run_records import RUN_FILE, RunIndex, StoredRun, read_stor
 from gpureport.store.run_selection import RunLookup, find_store_folder
 
 FORMAT = 1
-"""Version of the store's layout. 1 (2026-11): run.json, hardware.parquet per run."""
+"""Version of the store's layout. 1 (2026-11): run.json and hardware.parquet per run."""
 _SERIES, _TRAINING = "hardware.parquet", "training.parquet"
 _MOST_ROWS_IN_MEMORY = 6_000_000
-"""Rows up to which a run is read at once: about 400 MB."""
+"""Number of rows up to which a run is read at once, about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
@@ -40,7 +40,7 @@ class Entry:
 
 class Store:
     def __init__(self, folder: Place) -> None:
-        """Take a folder, made with the first run; `StoreError` for one of a newer version."""
+        """Open the store in a folder, which the first run creates. Raises StoreError if its version is newer."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -60,9 +60,9 @@ class Store:
         return cls(find_store_folder(start))
 
     def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Read a run into the store, with another's labels if given; it replaces one of the same id.
+        """Write a run to the store, with another run's labels if given; it replaces a run with the same id.
 
-        `reading` gives all `batches()` of the series first, then its `run_id`, `run()` and `training()`.
+        `reading` must supply all `batches()` of the series before its `run_id`, `run()` and `training()`.
         """
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
@@ -107,13 +107,13 @@ class Store:
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
-        """Return whether a run with sources of these sizes may be here; runs of unknown size may be any."""
-        # training metrics are no part of a run's identity
+        """Return whether the store may hold a run with sources of these sizes; sources of unknown size may be any."""
+        # training metrics are not part of a run's identity
         held = [[each.bytes for each in known.run.sources if each.kind != "training"] for known in self.index().runs]
         return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)
 
     def intact(self, entry: Entry) -> bool:
-        """Return whether a run's series are there, byte for byte as written where that is known."""
+        """Return whether a run's series exist and match their hashes, if known."""
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
@@ -132,7 +132,7 @@ class Store:
         try:
             devices = [device.id for device in entry.run.devices]
             rows = series.open_series(path, stored.columns, devices, stored.series_sha256)
-            # without a hash only reading shows damage
+            # without a hash, only reading reveals damage
             if len(rows) <= _MOST_ROWS_IN_MEMORY or stored.series_sha256 is None:
                 rows = hold_rows(rows.table())
             training = series.read_training(entry.folder / _TRAINING, stored.training_sha256)
@@ -159,7 +159,7 @@ class Store:
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
     def export(self, entry: Entry, target: Place) -> None:
-        """Copy a run's series to a Parquet file, without secrets named since it was stored."""
+        """Copy a run's series to a Parquet file, without secrets that were named after it was stored."""
         if target.suffix != ".parquet":
             what = "the series are exported as Parquet"
             raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")

@@ -1,7 +1,7 @@
-"""What tests may use beside the public API: recordings made by hand, the types of results, and one call per stage.
+"""Helpers that tests may use besides the public API: synthetic recordings, the types of results, one call per stage.
 
-A test of gpureport, or of what somebody adds to it, imports this package, `gpureport`, `gpureport.cli.main` and
-`gpureport.errors`, and nothing else.
+A test of gpureport, or of an addition to it, imports this package, `gpureport`, `gpureport.cli.main` and
+`gpureport.errors`, and nothing else from gpureport.
 """
 
 import json
@@ -69,14 +69,14 @@ _COLUMNS: dict[str, tuple[str, float]] = {
     for scale, pairs in _NAMES.items()
     for name, metric in (pair.split("=") for pair in pairs.split())
 } | {name: (f"clock_event_{name}", 1) for name in _EVENTS}
-"""Metric of each argument of `recording`, and how many base units one of it is."""
+"""The metric of each argument of `recording`, and the number of base units in one unit of the argument."""
 _HOST = Device(id=HOST)
 
 Floats = npt.NDArray[np.float64]
 
 
 def at(seconds: float) -> int:
-    """Return a moment of a recording, in microseconds."""
+    """Return the time stamp of a moment in a recording, in microseconds."""
     return START + round(seconds * 1e6)
 
 
@@ -97,11 +97,11 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
     reserved: int | None = None,
     **series: npt.ArrayLike,
 ) -> Recording:
-    """Return a recording of one or several GPUs, and of a host when `cpu` or `host` is given.
+    """Return a recording of one or more GPUs, and of a host if `cpu` or `host` is given.
 
-    Arguments are `_NAMES`, per cent of shares, GiB, W, J as counted, degrees Celsius, MHz, GB/s and numbers, and clock
-    event reasons and their counters by name: a number, one series for all GPUs, or one series a GPU. NaN is null.
-    Samples are so many seconds apart, or at these `times`; memory is in bytes.
+    `series` takes the names in `_NAMES` (in per cent, GiB, W, J, degrees Celsius, MHz, GB/s or numbers) and clock event
+    reasons and their counters: a number, one series for all GPUs, or one series per GPU. NaN means null. Samples are
+    `every` seconds apart, or at these `times`. `memory_total` and `reserved` are in bytes.
     """
     tables = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in series.values())
     arrays = _scale(dict(zip(series, np.broadcast_arrays(*tables), strict=True)))
@@ -139,7 +139,7 @@ def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[str, Floats]]]) -> "pa.Table":
-    """Return the series of devices, each as its seconds and its values by metric."""
+    """Return the series of devices; each block holds a device's seconds and its values by metric."""
     codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     table: dict[str, Any] = {
@@ -164,9 +164,9 @@ def with_params(run: Recording, **params: str) -> Recording:
 def with_training(
     run: Recording, points: Sequence[tuple[float | None, str, float | None]], steps: Sequence[int] | None = None
 ) -> Recording:
-    """Return a recording with training metrics: seconds, None where no time was written, name and value.
+    """Return a recording with training metrics, given as seconds (None if not logged), name and value.
 
-    The step of each point is counted from 0 where none are given.
+    Without `steps`, points are numbered from 0.
     """
     times = [None if seconds is None else at(seconds) for seconds, _, _ in points]
     table: dict[str, Any] = {
@@ -179,7 +179,7 @@ def with_training(
 
 
 def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **series: npt.ArrayLike) -> Recording:
-    """Return a recording with a host of these columns, sampled at these seconds; in place of none it may have."""
+    """Return a recording with a host added, whose columns are sampled at these seconds."""
     seconds = np.asarray(times, dtype=np.float64)
     values = {name: np.broadcast_to(np.asarray(one, dtype=np.float64), seconds.shape) for name, one in series.items()}
     return Recording(
@@ -190,7 +190,7 @@ def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **s
 
 
 def findings_of(analysis: Analysis, kind: str) -> list[Finding]:
-    """Return the findings of one kind, by time and device."""
+    """Return the findings of one kind, ordered by time and device."""
     return sorted((one for one in analysis.findings if one.kind == kind), key=lambda one: (one.intervals, one.devices))
 
 
@@ -206,7 +206,7 @@ def finding(
     cause: str | None = None,
     confidence: Confidence = Confidence.HIGH,
 ) -> Finding:
-    """Return a finding made by hand, its stretches in seconds since the first sample."""
+    """Return a synthetic finding; its stretches are in seconds since the first sample."""
     return Finding(
         kind=kind,
         severity=Severity.WARNING,
@@ -229,11 +229,11 @@ def check(
     baseline: Sequence[Recording | Analysis] = (),
     target: str | None = None,
 ) -> tuple[Check, ...]:
-    """Return what each rule gives for each run, in the order of the rules; raise SettingsError of one not valid.
+    """Return the check of each rule on each run, in the order of the rules. Raises SettingsError for an invalid rule.
 
-    Rules are as `--fail-on` takes them, or a `gpureport.toml` with `[[policy]]`, or its content. Runs of one step label
-    are repetitions; changes are measured from the `baseline`, and not assessed without it. A `target` is a value that a
-    training metric is to reach, such as `"val_accuracy=0.78"`.
+    Rules are texts as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its content. Runs with one step
+    label are repetitions. Changes are measured against the `baseline`, and not assessed without one. A `target` is a
+    value that a training metric should reach, such as `"val_accuracy=0.78"`.
     """
     stated = Settings(content=dict(rules)) if isinstance(rules, Mapping) else Settings()
     stated = read_settings(rules) if isinstance(rules, Path) else check_sections(stated)
@@ -258,7 +258,7 @@ def check(
 
 
 def comparison_document(comparison: Comparison) -> Any:
-    """Return a comparison as `gpureport compare --format json` prints it: gains, groups, study, findings and all."""
+    """Return the whole document that `gpureport compare --format json` prints for a comparison."""
     return json.loads(comparison_json.render(comparison, comparison.by))
 
 
@@ -267,16 +267,16 @@ def _analysed(run: Recording | Analysis) -> Analysis:
 
 
 Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | Analysis]
-"""What a page shows; recordings are analysed first."""
+"""The content of a page; recordings are analysed first."""
 
 
 def build_page(results: Results, form: str = "txt", title: str = "", *, full: bool = False) -> str:
-    """Return the page of one run, of several as steps, or of a comparison, in a form that is text."""
+    """Return the page of one run, of several runs as steps, or of a comparison, in a text format."""
     return build_file(results, form, title, full=full).decode()
 
 
 def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
-    """Return the page as the file that a report writes: `txt` is a terminal, which shows everything if `full`."""
+    """Return the page as a report file; `txt` is what the terminal shows, with everything if `full`."""
     several = [results] if isinstance(results, Recording | Analysis) else results
     shown = several if isinstance(several, Comparison) else [*map(_analysed, several)]
     return render(build_content(shown, title or None), f".{form}", detail=0 if full else None)
@@ -284,7 +284,7 @@ def build_file(results: Results, form: str, title: str = "", *, full: bool = Fal
 
 @contextmanager
 def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
-    """Let a stage of gpureport itself fail, as a bug would, for runs whose name, or path of a log, ends like `run`."""
+    """Make a stage of gpureport fail, as a bug would, for runs whose name or log path ends with `run`."""
     stages = {"reading": (Reading, "recording"), "analysis": (type(RULES[0]), "find"), "storing": (Store, "write")}
     owner, name = stages[stage]
     whole = getattr(owner, name)

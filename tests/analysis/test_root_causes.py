@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.analysis.account.answers import link_findings
-from gpureport.analysis.kinds import KINDS, RootCause
+from gpureport.analysis.rulebook import KINDS, RootCause
 from gpureport.testing import Finding, Interval, Severity, at, finding
 
 WHOLE, GPUS = Interval(at(0), at(1000)), ["gpu:0", "gpu:1"]

@@ -171,8 +171,8 @@ def test_a_quiet_command_says_nothing_but_its_answer_and_errors(gpureport: Progr
         done = gpureport(*words)
         assert (done.code, done.out, done.err) == (0, "", ""), words
     assert "  healthy  " in gpureport("runs", *store).out
-    for words in (("report", "absent.csv", *page), ("ingest", "absent.csv", *store)):
-        assert gpureport(flag, *words).err.startswith("gpureport: absent.csv: ")
+    for command in (("report", *page), ("ingest", *store)):
+        assert gpureport(flag, *command, "absent.csv").err.startswith("gpureport: absent.csv: ")
 
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose"])

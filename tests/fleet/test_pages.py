@@ -183,6 +183,9 @@ def test_what_was_not_recorded_is_null(gpureport: Program, tmp_path: Path) -> No
     row = parquet.read_table(tmp_path / ".gpureport" / "fleet" / "summaries.parquet").to_pylist()[0]
     nulls = ("energy_joules", "utilisation", "ecc_corrected", "heat_slowed_seconds", "work_amount", "uuid")
     assert [name for name in nulls if row[name] is not None] == []
+    assert gpureport("fleet", "memory.csv", *OUTPUTS).code == 0
+    assert all((tmp_path / f"fleet.{form}").stat().st_size for form in FORMS)
+    assert re.findall(r"\b0%", (tmp_path / "fleet.txt").read_text()) == []
 
 
 def test_a_finding_on_a_job_is_shared_by_its_gpus(gpureport: Program, tmp_path: Path) -> None:
@@ -261,14 +264,6 @@ def test_text_is_one_screen_and_files_are_bounded(gpureport: Program, month: Pat
     assert len(full) > 2 * len(short)
     assert ("€" in (month / "fleet.txt").read_text(), "€" in full) == (True, False)
     assert (month / "fleet.md").stat().st_size <= 20_000
-
-
-def test_a_fleet_without_gpu_time_makes_a_page(gpureport: Program, tmp_path: Path) -> None:
-    rows = "".join(f"2026/03/14 09:00:{second:02}.000, 0, 1024 MiB\n" for second in range(60))
-    (tmp_path / "memory.csv").write_text(f"timestamp, index, memory.used [MiB]\n{rows}")
-    assert gpureport("fleet", "memory.csv", *OUTPUTS).code == 0
-    assert all((tmp_path / f"fleet.{form}").stat().st_size for form in FORMS)
-    assert re.findall(r"\b0%", (tmp_path / "fleet.txt").read_text()) == []
 
 
 def test_hostile_names_stay_text(gpureport: Program, tmp_path: Path) -> None:

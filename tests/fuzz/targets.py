@@ -1,13 +1,13 @@
 """Every reader that is given damaged texts: the texts to begin with, and how a text reaches it."""
 
 import gzip
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zlib import crc32
 
 import gpureport
@@ -107,6 +107,11 @@ OPTIONS = {
 """Options that take a text of a form, with some."""
 
 
+KINDS = ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "prometheus", "monitors")
+_CONFIG = ("check", "gpu.csv", "--fail-on", "problem", "--config")
+_STORE = "mlflow:{}/store"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A reader: it is given a file of any content in a folder of its own, with what it needs beside it."""
@@ -154,6 +159,7 @@ def _list_captures(kind: str) -> list[bytes]:
     return [_head(path) for path in sorted((PAIRS / kind).glob("captured_*")) if path.suffix != ".json"]
 
 
+@cache
 def _make_logs() -> dict[str, list[bytes]]:
     recorded = (
         path for path in (SAMPLES / "recorded/phases").glob("*.gz") if not path.name.startswith(("host", "vmstat"))
@@ -250,6 +256,10 @@ def _typed(words: str, texts: str) -> Target:
     return Target(seeds=[text.encode() for text in texts.split("; ")], read=type_text, prepare=write_store)
 
 
+def _logged(kind: str) -> Target:
+    return Target(seeds=_make_logs()[kind], read=read_log)
+
+
 def _label_beside(path: Path) -> None:
     (path.parent / "gpu.csv.json").write_bytes(path.read_bytes())
     read(path.parent / "gpu.csv")
@@ -260,82 +270,75 @@ def _read_recording(path: Path) -> None:
     read(path.parent / "gpu.csv")
 
 
-@cache
-def make_targets() -> dict[str, Target]:
-    recorded = {
-        "schema": "gpureport.record/1",
-        "command": ["a"],
-        "host": "n",
-        "timezone": "Europe/Berlin",
-        "started": 1,
-    }
-    recorded |= {
-        "ended": None,
-        "exit_code": 0,
-        "interval": 1.0,
-        "params": {"a": "64"},
-        "tags": {"user": "a"},
-        "notes": [],
-    }
-    mapped = logs.wrapper_csv(20).encode()
-    targets = {f"log of {kind}": Target(seeds=seeds, read=read_log) for kind, seeds in _make_logs().items()}
-    targets |= {f"option {words}": _typed(words, texts) for words, texts in OPTIONS.items()}
-    return targets | {
-        "host log": Target(
-            seeds=[*_list_captures("host"), logs.timechart()],
-            read=lambda path: read(path.parent / "gpu.csv", host=path, tz="UTC"),
-            prepare=_write_log_of_captures,
-        ),
-        "training log": _beside("training", _head(SAMPLES / "no_progress/training.csv"), *_TRAINERS, tz="UTC"),
-        "log with a map": Target(
-            seeds=[mapped],
-            read=lambda path: read(path, column_map=path.parent / "map.toml"),
-            prepare=lambda place: (place / "map.toml").write_text(logs.MAP),
-        ),
-        "map": Target(
-            seeds=[logs.MAP.encode(), (SAMPLES / "mapped/map.toml").read_bytes()],
-            read=lambda path: read(path.parent / "wrapper.csv", column_map=path),
-            prepare=lambda place: (place / "wrapper.csv").write_bytes(mapped),
-        ),
-        "file of labels": Target(seeds=[_LABELS], read=_label_beside, prepare=write_logs),
-        "table of labels": Target(
-            seeds=[_SACCT, b"run,user,gpu hours\na.csv,ada,5\n"],
-            read=lambda path: read(path.parent / "gpu.csv", labels={"table": path}),
-            prepare=write_logs,
-        ),
-        "run.json of a recording": Target(
-            seeds=[json.dumps(recorded).encode()], read=_read_recording, prepare=write_logs
-        ),
-        "settings": _given("check", "gpu.csv", "--fail-on", "problem", "--config", seeds=[_SETTINGS, _POLICY, _NAMES]),
-        "policy": _given("check", "gpu.csv", "--policy", seeds=[_POLICY]),
-        "steps": _given("compare", "--steps", seeds=[_STEPS]),
-        "run.json of a store": _stored("run.json", "runs list", "analyze old", "runs step old b"),
-        "store.json": _stored("store.json", "runs list"),
-        "series of a store": _stored("hardware.parquet", "analyze old", "runs export old -o x.parquet"),
-        "night of a history": _stored("history/*.parquet", "nightly --site site"),
-        "comparison": Target(
-            seeds=[_make_files()["comparison.json"]],
-            read=lambda path: run(path.parent, "publish", path.name, "--to", "mlflow:mlruns"),
-            prepare=lambda place: folder(place / "mlruns", [_RUN]),
-        ),
-        "meta.yaml of MLflow": _tracked(f"{_RUN.id}/meta.yaml", "mlflow:{}/store", partial(_write_mlflow, folder)),
-        "metric of MLflow": _tracked("gpu_0_utilization_percentage", "mlflow:{}/store", partial(_write_mlflow, folder)),
-        "database of MLflow": _tracked("store", "mlflow:{}/store", partial(_write_mlflow, database)),
-        "database of Trackio": _tracked(
-            "store", "trackio:{}/store", lambda place: test_tables_of_runs.database(place / "store")
-        ),
-        "operations of Neptune": _tracked("data-1.log", "neptune:{}/.neptune", _write_neptune),
-        "description of Neptune": _tracked("metadata.json", "neptune:{}/.neptune", _write_neptune),
-        "database of Neptune Scale": _tracked(
-            databases.NAME, "neptune:{}", lambda place: databases.write(place, databases.recipe([0.0, 50.0, 90.0]))
-        ),
-        "export of Neptune": _tracked("*.parquet", "neptune:{}", lambda place: dumps.write(place, dumps.run(_PLAN))),
-    }
-
-
 def _write_mlflow(write: Callable[[Path, Sequence[Made]], object], place: Path) -> None:
     write(place / "store", [_RUN])
 
 
 def _write_neptune(place: Path) -> None:
     folders.write(place / ".neptune", folders.operations(_PLAN))
+
+
+def _make_recording() -> bytes:
+    said: dict[str, Any] = {"command": ["a"], "host": "n", "exit_code": 0, "params": {"a": "64"}, "tags": {"user": "a"}}
+    with TemporaryDirectory() as name:
+        return (logs.write_recording(Path(name), "", zone="Europe/Berlin", **said) / "run.json").read_bytes()
+
+
+def _mapped() -> bytes:
+    return logs.wrapper_csv(20).encode()
+
+
+TARGETS: dict[str, Callable[[], Target]] = {
+    **{f"log of {kind}": partial(_logged, kind) for kind in KINDS},
+    **{f"option {words}": partial(_typed, words, texts) for words, texts in OPTIONS.items()},
+    "host log": lambda: Target(
+        seeds=[*_list_captures("host"), logs.timechart()],
+        read=lambda path: read(path.parent / "gpu.csv", host=path, tz="UTC"),
+        prepare=_write_log_of_captures,
+    ),
+    "training log": lambda: _beside("training", _head(SAMPLES / "no_progress/training.csv"), *_TRAINERS, tz="UTC"),
+    "log with a map": lambda: Target(
+        seeds=[_mapped()],
+        read=lambda path: read(path, column_map=path.parent / "map.toml"),
+        prepare=lambda place: (place / "map.toml").write_text(logs.MAP),
+    ),
+    "map": lambda: Target(
+        seeds=[logs.MAP.encode(), (SAMPLES / "mapped/map.toml").read_bytes()],
+        read=lambda path: read(path.parent / "wrapper.csv", column_map=path),
+        prepare=lambda place: (place / "wrapper.csv").write_bytes(_mapped()),
+    ),
+    "file of labels": lambda: Target(seeds=[_LABELS], read=_label_beside, prepare=write_logs),
+    "table of labels": lambda: Target(
+        seeds=[_SACCT, b"run,user,gpu hours\na.csv,ada,5\n"],
+        read=lambda path: read(path.parent / "gpu.csv", labels={"table": path}),
+        prepare=write_logs,
+    ),
+    "run.json of a recording": lambda: Target(seeds=[_make_recording()], read=_read_recording, prepare=write_logs),
+    "settings": lambda: _given(*_CONFIG, seeds=[_SETTINGS, _POLICY, _NAMES]),
+    "policy": lambda: _given("check", "gpu.csv", "--policy", seeds=[_POLICY]),
+    "steps": lambda: _given("compare", "--steps", seeds=[_STEPS]),
+    "run.json of a store": lambda: _stored("run.json", "runs list", "analyze old", "runs step old b"),
+    "store.json": lambda: _stored("store.json", "runs list"),
+    "series of a store": lambda: _stored("hardware.parquet", "analyze old", "runs export old -o x.parquet"),
+    "night of a history": lambda: _stored("history/*.parquet", "nightly --site site"),
+    "comparison": lambda: Target(
+        seeds=[_make_files()["comparison.json"]],
+        read=lambda path: run(path.parent, "publish", path.name, "--to", "mlflow:mlruns"),
+        prepare=lambda place: folder(place / "mlruns", [_RUN]),
+    ),
+    "meta.yaml of MLflow": lambda: _tracked(f"{_RUN.id}/meta.yaml", _STORE, partial(_write_mlflow, folder)),
+    "metric of MLflow": lambda: _tracked("gpu_0_utilization_percentage", _STORE, partial(_write_mlflow, folder)),
+    "database of MLflow": lambda: _tracked("store", _STORE, partial(_write_mlflow, database)),
+    "database of Trackio": lambda: _tracked(
+        "store", "trackio:{}/store", lambda place: test_tables_of_runs.database(place / "store")
+    ),
+    "operations of Neptune": lambda: _tracked("data-1.log", "neptune:{}/.neptune", _write_neptune),
+    "description of Neptune": lambda: _tracked("metadata.json", "neptune:{}/.neptune", _write_neptune),
+    "database of Neptune Scale": lambda: _tracked(
+        databases.NAME, "neptune:{}", lambda place: databases.write(place, databases.recipe([0.0, 50.0, 90.0]))
+    ),
+    "export of Neptune": lambda: _tracked(
+        "*.parquet", "neptune:{}", lambda place: dumps.write(place, dumps.run(_PLAN))
+    ),
+}
+"""What makes each target, by its name."""

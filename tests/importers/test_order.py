@@ -159,12 +159,12 @@ def list_orders() -> Iterator[tuple[str, Case]]:
 def list_copies() -> Iterator[tuple[str, Case]]:
     """Yield two logs of one time, of which rows stand in both, or contradict each other."""
     for name, shared in (("", 3), ("", 60), (UUID, 10), (SERIAL, 60)):
-        made = (rows(span, name=name) for span in (range(100), range(100 - shared, 200)))
-        yield f"{shared}_rows_in_both{name and f'_by_{name}'}", two(*made)
+        later = rows(range(100 - shared, 200), name=name)
+        yield f"{shared}_rows_in_both{name and f'_by_{name}'}", two(rows(range(100), name=name), later)
     yield "a_recorder_that_starts_before_the_end", two(rows(range(30)), rows((27.4 + t for t in range(30)), seed=2))
     for offset in (0, 0.3):
-        made = (rows(range(120)), rows((tick + offset for tick in range(60, 200)), seed=2))
-        yield f"logs_that_contradict_each_other_after_{offset}_s", two(*made)
+        later = rows((tick + offset for tick in range(60, 200)), seed=2)
+        yield f"logs_that_contradict_each_other_after_{offset}_s", two(rows(range(120)), later)
     yield "logs_of_idle_gpus_that_contradict_each_other_late", two(idle_then(1), idle_then(2))
     whole = rows(range(200))
     yield "a_cut_copy", two(whole[: len(rows(range(50))) - 4], whole)
@@ -173,10 +173,7 @@ def list_copies() -> Iterator[tuple[str, Case]]:
     yield "two_rows_that_differ_of_known_gpus", two(rows(range(100), name=UUID), changed)
     yield "two_rows_that_differ", two(rows(range(30)), rows(range(27, 60)).replace("%, 2", "%, 1", 2))
     for seed in (1, 2):
-        yield (
-            f"long_logs_of_{seed}_machines",
-            two(rows(FINE[:25_000]), rows(FINE[500:], seed=seed)),
-        )
+        yield f"long_logs_of_{seed}_machines", two(rows(FINE[:25_000]), rows(FINE[500:], seed=seed))
     torn = rows([*range(30), *range(90, 100), *range(130, 140)], name=UUID)
     yield "a_gap_that_the_other_fills", two(torn, rows(range(20, 100), name=UUID))
 

@@ -168,6 +168,19 @@ def check_account(recording: Recording) -> None:
         assert (np.diff(_micros(rows)) >= 0).all()
 
 
+def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:
+    return {(row["device"], row["timestamp"]): row for row in recording.series.to_pylist()}
+
+
+def assert_part(part: Recording, whole: Recording, what: str = "") -> None:
+    """Assert that each row is one of the whole log, with no value that it does not have."""
+    check_account(part)
+    expected = rows_of(whole)
+    for key, own in rows_of(part).items():
+        assert key in expected, what
+        assert all(value is None or value == expected[key].get(name) for name, value in own.items()), what
+
+
 def _account(quality: Quality) -> str:
     counts = {name: getattr(quality, name) for name in _LINES[1:]}
     counts = {"kept": quality.rows_kept, "rejected": sum(each.rows for each in quality.rejected), **counts}

@@ -14,7 +14,7 @@ import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Recording, Rejected, Run, analyze
 from tests.readers import pairs
-from tests.readers.pairs import PAIRS, check_account
+from tests.readers.pairs import PAIRS, assert_part, check_account
 from tests.support.logs import HEADER, read_text, row, stamp
 
 JUNK = (
@@ -52,18 +52,6 @@ def read(path: Path, options: dict[str, Any]) -> Recording | None:
     for recording in recordings:
         check_account(recording)
     return recordings[0]
-
-
-def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:
-    return {(row["device"], row["timestamp"]): row for row in recording.series.to_pylist()}
-
-
-def assert_part(part: Recording, whole: Recording, what: str) -> None:
-    """Assert that each row is one of the whole log, with no value that it does not have."""
-    expected = rows_of(whole)
-    for key, own in rows_of(part).items():
-        assert key in expected, what
-        assert all(value is None or value == expected[key].get(name) for name, value in own.items()), what
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE))

@@ -15,12 +15,10 @@ from tests.readers.pairs import PAIRS, check_account
 from tests.support.logs import (
     MAP,
     gpustat_document,
-    iso_stamp,
     log,
     prometheus_answer,
     read,
     read_text,
-    row,
     wrapper_csv,
 )
 
@@ -133,19 +131,6 @@ def test_long_lines_and_odd_strings_of_json(tmp_path: Path) -> None:
         assert len(recording.series) == 6, command[:9]
 
 
-def test_a_mask_of_clock_events_loses_no_bit(tmp_path: Path) -> None:
-    masks = [0, 1, 0x44, 0x804, 0x8000000000000000]
-    rows = [f"{iso_stamp(second)}, 0x{mask:016X}" for second, mask in enumerate(masks)]
-    series = read_text(tmp_path, "\n".join(["timestamp, clocks_event_reasons.active", *rows, ""])).series
-    assert series.column("clock_event_unknown_bits").to_pylist() == [0, 0, 0, 0x800, 0x8000000000000000]
-    names = ("gpu_idle", "sw_power_cap", "hw_thermal_slowdown")
-    assert [series.column(f"clock_event_{name}").to_pylist() for name in names] == [
-        [False, True, False, False, False],
-        [False, False, True, True, False],
-        [False, False, True, False, False],
-    ]
-
-
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.one_of(st.text().map(str.encode), st.sampled_from(TRAINING).map(Path.read_bytes), st.binary()))
 def test_any_training_log_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
@@ -173,11 +158,3 @@ def test_utc_beside_local_time_is_read_with_its_zone(tmp_path: Path) -> None:
         assert (run.timezone, run.started) == ("Asia/Kolkata", first * 1_000_000)
     with pytest.raises(SourceError):
         gpureport.read(tmp_path / "gpu.csv", host=host, tz="Europe/Berlin")
-
-
-def test_rows_of_selected_gpus(tmp_path: Path) -> None:
-    text = "\n".join([log(1).partition("\n")[0], *(row(second, gpu) for second in range(3) for gpu in range(3)), ""])
-    for selected, kept in ((0, 3), ([0, 2], 6), ([1, 2, 7], 6)):
-        assert len(read_text(tmp_path, text, gpus=selected).series) == kept
-    with pytest.raises(SourceError):
-        read_text(tmp_path, text, gpus=[7])

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import gpureport
 from gpureport import testing
-from gpureport.cli.main import main
 from gpureport.testing import Confidence, Evidence, Finding, NotJudged, Severity, analyze, build_page, finding, steps
 from tests.support import runs
 from tests.support.runs import divided, page_of, plain, run, step, strings, with_findings
@@ -186,33 +184,6 @@ def test_one_command_stands_in_every_format_and_the_raw_query_once() -> None:
             for query in queries:
                 assert query.startswith("timestamp,index,name,uuid"), (name, form)
                 assert text.index("gpureport record") < text.index(query), (name, form)
-
-
-def test_what_a_log_holds_without_a_value_is_not_asked_for_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["explain", "recording"])
-    (query, *_) = re.findall(r"--query-gpu=(\S+)", capsys.readouterr().out.replace("\\\n", "").replace("\n", " "))
-    fields = query.split(",")
-    known = {"index": "0", "name": "Tesla T4", "uuid": "GPU-11111111-2222-3333-4444-555555555555"}
-    known |= {"memory.total": "15360 MiB", "memory.used": "9000 MiB", "utilization.gpu": "90 %"}
-    units = {"memory.total": " [MiB]", "memory.used": " [MiB]", "utilization.gpu": " [%]"}
-    rows = [", ".join(f"{field}{units.get(field, '')}" for field in fields)]
-    for second in range(120):
-        cells = known | {"timestamp": f"2026/03/14 09:{second // 60:02d}:{second % 60:02d}.000"}
-        rows.append(", ".join(cells.get(field, "[N/A]") for field in fields))
-    (tmp_path / "gpu.csv").write_text("\n".join([*rows, ""]))
-    (made,) = gpureport.read(tmp_path)
-    analysis = gpureport.analyze(made)
-    held = set(made.series.column_names)
-    absent = {entry.kind: entry for entry in analysis.not_judged}
-    again = [one for one in absent.values() if one.recording and one.metrics and held >= {*one.metrics}]
-    assert again == []
-    assert absent["ecc_error"].recording == ""
-    assert absent["cpu_bound"].recording
-    (never,) = testing.unjudged(gpureport.analyze(testing.recording(util=np.full(100, 90.0))), "ecc_error")
-    assert never.recording
 
 
 def test_a_finding_of_any_kind_and_cause_is_told_without_its_figures() -> None:

@@ -3,8 +3,6 @@
 import gzip
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import gpureport
-from gpureport.testing import Analysis, Comparison, Floats, Recording, Verdict, Work, findings_of
+from gpureport.testing import Analysis, Comparison, Floats, Recording, Verdict, findings_of
 from tests.samples.archives import unpack
 from tests.support.logs import SAMPLES
 
@@ -116,11 +114,6 @@ def series(recording: Recording, name: str) -> tuple[Floats, Floats]:
     return times[~np.isnan(values)], values[~np.isnan(values)]
 
 
-def means(recording: Recording) -> dict[str, float]:
-    summaries = (each for gpu in gpureport.analyze(recording).statistics for each in gpu.metrics)
-    return {each.metric: each.sample_mean for each in summaries}
-
-
 def figures(tracker: str, metric: str) -> dict[str, float | None]:
     return {step.label: step.value(metric) for step in compared(tracker).steps}
 
@@ -139,24 +132,6 @@ def test_gaps_and_a_full_machine_are_found() -> None:
         assert blamed == {"cpu_bound", "idle_gap", "tail_idle"}, log
 
 
-def test_dmons_and_recorders_agree() -> None:
-    ways = ("pucvmet-DT.txt", *(f"csv{way}-DT.csv" for way in ("", "-nounit", "-noheader", "-nounit-noheader")))
-    one, *others = (means(read(f"forms/dmon-{name}")) for name in ways)
-    for way, other in zip(ways[1:], others, strict=True):
-        assert other.keys() == one.keys(), way
-        assert other[UTILISATION] == pytest.approx(one[UTILISATION], abs=0.01), way
-        assert other[POWER] == pytest.approx(one[POWER], rel=0.02), way
-        assert other[MEMORY] == one[MEMORY], way
-    # pmon gives what processes used of the GPU, which is not the driver's utilisation
-    left_out = {"truth.json", "host.csv.gz", "vmstat.txt.gz", "pmon.txt.gz"}
-    logs = [path.name for path in (RECORDED / "phases").iterdir() if path.name not in left_out]
-    values = {name: means(read(f"phases/{name}")) for name in logs}
-    for metric, allowed in {UTILISATION: 0.03, MEMORY: 5e8, POWER: 12.0}.items():
-        told = {log: known[metric] for log, known in values.items() if metric in known}
-        assert len(told) >= 6, metric
-        assert max(told.values()) - min(told.values()) < allowed, told
-
-
 @pytest.mark.parametrize("run", RUNS)
 def test_a_training_run_against_what_it_measured(run: str) -> None:
     folder = f"training_steps/{run}"
@@ -172,31 +147,6 @@ def test_a_training_run_against_what_it_measured(run: str) -> None:
     # two workers cannot keep up: what was lost is what the loop waited, and nowhere else
     lost = [finding.lost_gpu_seconds for finding in findings_of(analysis, "cpu_bound_single")]
     assert lost == ([pytest.approx(known["data_wait_seconds"], rel=0.2)] if run.startswith("1-") else [])
-
-
-def chain(runs: Sequence[str]) -> Comparison:
-    """Return the comparison of some training runs, each with its step and the work it did."""
-    labelled = []
-    for name in runs:
-        run = read(f"training_steps/{name}").run
-        work = Work(amount=truth(f"training_steps/{name}")["images"], unit="images")
-        step = name.partition("/")[0]
-        labelled.append(replace(read(f"training_steps/{name}"), run=replace(run, step=step, work=work)))
-    return gpureport.compare(labelled)
-
-
-def test_what_three_short_runs_a_step_show() -> None:
-    made = chain(RUNS)
-    whole = [made.judged(one, other) for one, other in pairwise(STEPS)]
-    alone = [made.judged_training(one, other) for one, other in pairwise(STEPS)]
-    better, unclear = Verdict.BETTER, Verdict.NO_CLEAR_CHANGE
-    assert [delta.verdict for delta in whole if delta] == [better, unclear, unclear, unclear]
-    assert [delta.verdict for delta in alone if delta] == [better, unclear, unclear, better]
-    assert [step.value(RATE) for step in made.steps] == pytest.approx([367, 819, 947, 1061, 1372], abs=1)
-    in_all = made.judged(STEPS[0], STEPS[-1])
-    assert in_all is not None
-    ends = (in_all.difference, *(in_all.interval or ()))
-    assert [round(100 * (end or 0) / (in_all.before or 1)) for end in ends] == [-52, -58, -45]
 
 
 def test_counters_settle_what_utilisation_cannot_and_a_second_tells_what_a_tenth_does() -> None:

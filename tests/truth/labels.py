@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tests.truth.physics import POWER_CAP, STEP, SW_THERMAL, Course
-from tests.truth.readings import BEGUN, COLUMN_SETS, holes_of, parts_of
+from tests.truth.physics import STEP, SW_THERMAL, Course
+from tests.truth.readings import BEGUN, holes_of, parts_of
 from tests.truth.script import TICK, Part, Script
 
-HOST_KINDS = ("cpu_bound", "cpu_bound_single", "io_bound", "underutilised")
+HOST_KINDS = ("cpu_bound", "io_bound")
 """Kinds of the whole job, which only a host log tells."""
 _STRAY_SECONDS = 0.15
 _QUIET_SECONDS = 1.5
@@ -21,8 +21,6 @@ _EPISODE_SECONDS = 10.0
 _LEAST: dict[str, tuple[float, float]] = {
     "cpu_bound": (60, 14),
     "io_bound": (60, 32),
-    "cpu_bound_single": (90, 32),
-    "underutilised": (180, 32),
     "hollow_util": (60, 16),
     "imbalance": (150, 30),
     "slow_gpu": (120, 16),
@@ -55,7 +53,7 @@ def truth(script: Script, courses: list[Course]) -> dict[str, Any]:
     return {
         "run": "",
         "interval": script.interval,
-        "host_interval": max(script.interval, 1.0) if script.host else None,
+        "host_interval": max(script.interval, 1.0),
         "gpus": script.gpus,
         "duration": script.seconds,
         "t0": zero,
@@ -74,8 +72,6 @@ def _whole(script: Script) -> list[dict[str, Any]]:
     kinds: list[dict[str, Any]] = [{"kind": kind} for kind in script.whole if not kind.startswith("mem_")]
     if script.period is not None:
         kinds.append({"kind": "periodic_stall", "period_s": script.period})
-    if not script.host and any(part.label in HOST_KINDS for part in script.parts):
-        kinds.append({"kind": "low_util_cause_unknown"})
     return kinds
 
 
@@ -84,7 +80,7 @@ def _scripted(script: Script) -> list[Event]:
     for gpu in range(script.gpus):
         for part, (start, end) in zip(script.of(gpu), parts_of(script, gpu), strict=True):
             whole_job = part.label in HOST_KINDS
-            if not part.label or (whole_job and (gpu or not script.host)):
+            if not part.label or (whole_job and gpu):
                 continue
             seconds, samples = _LEAST[part.label]
             seen = part.seconds >= max(seconds, samples * script.interval) and script.absent < _NOTHING
@@ -147,19 +143,14 @@ def _faint(gpu: int, played: Course, begin: float, end: float) -> list[Event]:
 
 
 def _clocked(script: Script, gpu: int, played: Course) -> list[Event]:
-    """Return the episodes in which heat or the power limit held the clock down."""
-    columns = COLUMN_SETS[script.columns].split()
-    found = []
-    for kind, bit, between, least in (
-        ("thermal_throttle", SW_THERMAL, max(_EPISODE_SECONDS, 2.5 * script.interval), 2.5),
-        ("power_cap", POWER_CAP, 20.0, 20.0),
-    ):
-        told = "events" in columns or (kind == "thermal_throttle" and {"clock", "celsius", "watts"} <= set(columns))
-        for start, end in _joined(played.events & bit > 0, STEP, between):
-            if end - start >= least:
-                seen = told and end - start >= max(2 * least, 3 * script.interval)
-                found.append(Event(kind=kind, gpu=gpu, start=start, end=end, resolvable=seen))
-    return found
+    """Return the episodes in which heat held the clock down."""
+    spans = _joined(played.events & SW_THERMAL > 0, STEP, max(_EPISODE_SECONDS, 2.5 * script.interval))
+    least = max(5, 3 * script.interval)
+    return [
+        Event(kind="thermal_throttle", gpu=gpu, start=start, end=end, resolvable=end - start >= least)
+        for start, end in spans
+        if end - start >= 2.5
+    ]
 
 
 def _joined(

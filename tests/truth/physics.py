@@ -49,7 +49,7 @@ def course(script: Script, parts: Parts, busy: Floats, rng: np.random.Generator)
     held = np.maximum.accumulate(held) & np.maximum.accumulate(held[::-1])[::-1]
     base = np.where(held, card.ready_watts, card.idle_watts)
     span = _HEAVY * card.limit_watts - card.ready_watts
-    allowed, limit = np.minimum(slow, script.clock) * quiet, script.limit * card.limit_watts
+    allowed, limit = np.minimum(slow, script.clock) * quiet, card.limit_watts
     asked = base + span * _smooth(heat, 1.0) * allowed**2
     room = np.maximum(limit - base, 1.0) / np.maximum(asked - base, 1e-9)
     capped = asked > limit

@@ -51,8 +51,6 @@ def moments(script: Script, rng: np.random.Generator) -> Floats:
 def gpu(  # noqa: PLR0913 - whose rows, and what they read
     script: Script, index: int, *, played: Course, used: Floats, times: Floats, rng: np.random.Generator
 ) -> Readings:
-    if script.lost is not None and script.lost[0] == index:
-        times = times[times < script.lost[1] * script.seconds]
     card = script.card
     done = np.concatenate([[0.0], np.cumsum(played.busy)]) * TICK
     phase = rng.uniform(0, card.window_seconds)
@@ -131,9 +129,6 @@ COLUMN_SETS = {
     "full": "timestamp index name uuid util controller memory total reserved watts limit default celsius clock "
     "clock_max events generation generation_max lanes lanes_max ecc_corrected ecc_uncorrected",
     "shuffled": "watts events index total util clock timestamp celsius memory name limit",
-    "no_reasons": "timestamp name index celsius watts limit util memory total clock clock_max",
-    "bare": "timestamp index util memory total",
-    "no_power": "timestamp index name memory total util clock events celsius",
 }
 _NAMES = {
     "timestamp": "timestamp",
@@ -159,7 +154,6 @@ _NAMES = {
     "ecc_corrected": "ecc.errors.corrected.volatile.total",
     "ecc_uncorrected": "ecc.errors.uncorrected.volatile.total",
 }
-_LOST = "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU"
 _HOST_MIB = 515_000
 
 
@@ -167,7 +161,7 @@ def moment(seconds: float) -> datetime:
     return BEGUN + timedelta(seconds=seconds)
 
 
-def write(folder: Path, script: Script, gpus: list[Readings], host: dict[str, Floats] | None) -> None:
+def write(folder: Path, script: Script, gpus: list[Readings], host: dict[str, Floats]) -> None:
     folder.mkdir(parents=True)
     names = COLUMN_SETS[script.columns].split()
     lines = [(-1.0, ", ".join(_NAMES[name] for name in names))]
@@ -176,12 +170,9 @@ def write(folder: Path, script: Script, gpus: list[Readings], host: dict[str, Fl
         # a query takes a few milliseconds for each GPU
         places = (rows.seconds + 0.004 * index).tolist()
         lines.extend((place, ", ".join(row)) for place, row in zip(places, zip(*cells, strict=True), strict=True))
-    if script.lost is not None:
-        lines.append((script.lost[1] * script.seconds, _LOST))
     lines.sort(key=lambda line: line[0])
     (folder / "nvidia-smi.csv").write_text("\n".join(text for _, text in lines) + "\n")
-    if host is not None:
-        (folder / "host.csv").write_text(_host(host))
+    (folder / "host.csv").write_text(_host(host))
 
 
 def _cells(name: str, script: Script, index: int, rows: Readings) -> list[str]:
@@ -196,7 +187,7 @@ def _cells(name: str, script: Script, index: int, rows: Readings) -> list[str]:
         "uuid": f"GPU-5c0f1e{index:02d}-7a31-4b5e-9d62-0a4be1c97f{index:02d}",
         "total": f"{card.memory_mib} MiB",
         "reserved": f"{card.reserved_mib} MiB",
-        "limit": f"{script.limit * card.limit_watts:.2f} W",
+        "limit": f"{card.limit_watts:.2f} W",
         "default": f"{card.limit_watts:.2f} W",
         "clock_max": f"{card.clock_mhz} MHz",
         "generation_max": f"{card.generation}",

@@ -92,35 +92,9 @@ def starved_by_cpu(given: Setting) -> Script:
     return Script(parts=given.job(given.work(400), late, given.work(300)))
 
 
-def starved_in_bursts(given: Setting) -> Script:
-    """Batches that come in bursts, with seconds of waiting between them."""
-    late = given.work(700, label="cpu_bound", step=0.9, duty=0.4, spread=1.1, cpu=88.0, core=99.0)
-    return Script(parts=given.job(given.work(350), late), gpus=2, columns="shuffled")
-
-
 def starved_by_storage(given: Setting) -> Script:
     late = given.work(520, label="io_bound", duty=0.38, spread=0.9, cpu=22.0, iowait=34.0)
     return Script(parts=given.job(given.work(400), late, given.work(250)))
-
-
-def one_core(given: Setting) -> Script:
-    late = given.work(600, label="cpu_bound_single", duty=0.42, spread=0.3, cpu=9.0, core=99.5)
-    return Script(parts=given.job(given.work(350), late))
-
-
-def both_low(given: Setting) -> Script:
-    late = given.work(900, label="underutilised", step=0.1, duty=0.36, spread=0.3, cpu=14.0, core=52.0)
-    return Script(parts=given.job(late), columns="no_power")
-
-
-def both_low_in_steps(given: Setting) -> Script:
-    late = given.work(1100, label="underutilised", step=1.4, duty=0.42, spread=0.25, cpu=14.0, core=52.0)
-    return Script(parts=given.job(late))
-
-
-def unexplained(given: Setting) -> Script:
-    late = given.work(900, label="underutilised", step=0.15, duty=0.4, spread=0.4)
-    return Script(parts=given.job(late), host=False)
 
 
 def checkpoints(given: Setting) -> Script:
@@ -141,14 +115,6 @@ def irregular_pauses(given: Setting) -> Script:
     return Script(parts=given.job(*parts, given.work(90)), columns="shuffled")
 
 
-def epoch_ends(given: Setting) -> Script:
-    epoch = given.work(240)
-    rests = [given.pause(11, 13, cpu=55.0) for _ in range(5)]
-    parts = [part for rest in rests for part in (epoch, rest)]
-    period = epoch.seconds + sum(rest.seconds for rest in rests[:-1]) / (len(rests) - 1)
-    return Script(parts=given.job(*parts, epoch), columns="full", period=period)
-
-
 def hanging_collective(given: Setting) -> Script:
     """Three ranks that spin in a collective while the fourth has died; then all are started anew."""
     before, after = given.work(350), given.work(300)
@@ -159,23 +125,11 @@ def hanging_collective(given: Setting) -> Script:
     return Script(parts=parts, own={2: own}, gpus=4)
 
 
-def launch_bound(given: Setting) -> Script:
-    late = given.work(600, label="hollow_util", heat=0.1, core=99.0)
-    return Script(parts=given.job(given.work(350), late), columns="full")
-
-
 def one_rank_waits(given: Setting) -> Script:
     late = given.work(700)
     odd = replace(late, label="imbalance", duty=0.55, spread=0.3)
     parts = given.job(given.work(300), late)
     return Script(parts=parts, own={3: tuple(odd if part is late else part for part in parts)}, gpus=4)
-
-
-def straggler(given: Setting) -> Script:
-    wait = given.work(700, heat=0.4)
-    odd = replace(wait, label="imbalance", heat=0.9)
-    parts = given.job(given.work(300, heat=0.8), wait)
-    return Script(parts=parts, own={1: tuple(odd if part is wait else part for part in parts)}, gpus=4)
 
 
 def unused(given: Setting) -> Script:
@@ -204,18 +158,10 @@ def failing_fan(given: Setting) -> Script:
     return Script(parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4)
 
 
-def failing_fan_unsaid(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(1200)), kelvin=58.0, fails=0.45, columns="no_reasons")
-
-
 def power_brake(given: Setting) -> Script:
     brake = [given.work(70, label="hw_throttle", slow=0.32) for _ in range(2)]
     parts = given.job(given.work(350), brake[0], given.work(250), brake[1], given.work(200))
     return Script(parts=parts)
-
-
-def low_limit(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(900)), limit=0.66, columns="full", whole=("power_limited",))
 
 
 def narrow_link(given: Setting) -> Script:
@@ -227,20 +173,11 @@ def memory_errors(given: Setting) -> Script:
     return Script(parts=given.job(given.work(700)), ecc=(1, 2), columns="full", whole=("ecc_error",))
 
 
-def fallen_off(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(800)), gpus=3, lost=(2, 0.55), columns="full", whole=("gpu_lost",))
-
-
 def torn_log(given: Setting) -> Script:
     """Stretches without samples and cells without values, pauses between them."""
     parts = [part for _ in range(4) for part in (given.work(220), given.pause(9, 25))]
     holes = ((0.23, 0.07), (0.61, 0.1))
     return Script(parts=given.job(*parts, given.work(150)), holes=holes, absent=0.02, gpus=2)
-
-
-def bare_log(given: Setting) -> Script:
-    parts = [part for _ in range(5) for part in (given.work(180), given.pause(7, 30))]
-    return Script(parts=given.job(*parts, given.work(120)), columns="bare", host=False)
 
 
 def slow_card(given: Setting) -> Script:

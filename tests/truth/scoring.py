@@ -58,9 +58,7 @@ SPANS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "hw_throttle": (("hw_throttle",), ("thermal_throttle",)),
     "throttle_any": (("thermal_throttle", "hw_throttle"), ()),
     "cpu_bound": (("cpu_bound",), ()),
-    "cpu_bound_single": (("cpu_bound_single",), ()),
     "io_bound": (("io_bound",), ()),
-    "underutilised": (("underutilised",), ()),
     "hollow_util": (("hollow_util",), ()),
     "imbalance": (("imbalance",), ("unused_gpu", "slow_gpu")),
     "slow_gpu": (("slow_gpu",), ("thermal_throttle",)),
@@ -75,10 +73,7 @@ WHOLE = (
     "pcie_degraded",
     "ecc_error",
     "zombie_memory",
-    "power_limited",
-    "low_util_cause_unknown",
     "unused_gpu",
-    "gpu_lost",
     "unexplained_change",
 )
 """What is scored by run."""
@@ -132,7 +127,6 @@ class Scores:
     whole: dict[str, Runs] = field(default_factory=lambda: {kind: Runs() for kind in WHOLE})
     traps: int = 0  # runs in which nobody has to act
     alarms: list[str] = field(default_factory=list)  # findings of severity problem in those, with the run
-    # warnings in the runs of which nothing but information may be said, with the run
 
     def add(self, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
         for name in SPANS:
@@ -164,7 +158,7 @@ def _compare(tally: Tally, name: str, gpu: int | None, truth: Mapping[str, Any],
     kinds, neither = SPANS[name]
     slack = max(1.5 * truth["interval"], 1.0)
     if gpu is None and name != "log_gap":
-        slack = max(slack, 1.5 * (truth["host_interval"] or 0.0))
+        slack = max(slack, 1.5 * truth["host_interval"])
     about = [each for each in truth["events"] if gpu is None or each["gpu"] in {None, gpu}]
     labelled = [each for each in about if each["kind"] in kinds]
     wanted = _union((each["start"], each["end"]) for each in labelled if each["resolvable"])

@@ -75,17 +75,14 @@ class Script:
     card: Card = A100  # the kind of GPU
     gpus: int = 1  # how many
     interval: float = 1.0  # seconds between samples
-    host: bool = True  # whether a host log lies beside
     columns: str = "common"  # name of the column set
     memory: Memory = field(default_factory=Memory)  # what the job takes
     kelvin: float = 42.0  # degrees a watt makes the card warmer, times the power limit
     fails: float | None = None  # share of the run from which the air no longer flows; None when it always does
-    limit: float = 1.0  # power limit as a share of the default
     clock: float = 1.0  # highest clock the operator allows, as a share
     ram: float = 45.0  # use of the host's memory in per cent
     lanes: int = 16  # PCIe lanes in use under load of the 16 there are
     ecc: tuple[int, int] = (0, 0)  # errors counted before the run and in it
-    lost: tuple[int, float] | None = None  # GPU that falls off the bus at a share of the run
     holes: tuple[tuple[float, float], ...] = ()  # (begin, length) of stretches without samples, in shares of the run
     absent: float = 0.0  # share of cells that say N/A
     whole: tuple[str, ...] = ()  # kinds that hold for the whole run

@@ -20,7 +20,7 @@ SCENARIOS: dict[str, Scenario] = {
     for name, each in vars(scenarios).items()
     if isinstance(each, FunctionType) and each.__module__ == scenarios.__name__
 }
-_DATA_CENTRE = ("launch_bound", "hanging_collective", "straggler", "full_memory")
+_DATA_CENTRE = ("hanging_collective", "full_memory")
 
 
 def small() -> list[tuple[str, float]]:
@@ -61,5 +61,5 @@ def log(folder: Path, script: Script, rng: np.random.Generator) -> dict[str, Any
         readings.gpu(script, gpu, played=courses[gpu], used=held[gpu], times=times, rng=rng)
         for gpu in range(script.gpus)
     ]
-    readings.write(folder, script, rows, readings.host(script, rng) if script.host else None)
+    readings.write(folder, script, rows, readings.host(script, rng))
     return labels.truth(script, courses)

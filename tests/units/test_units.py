@@ -5,12 +5,13 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gpureport
-from gpureport import number_format
+from gpureport import columns, number_format
 from gpureport.metrics import find_gpu
 from gpureport.parsing import parse_quantity, split_numbers
 from gpureport.rates import (
@@ -22,6 +23,20 @@ from gpureport.rates import (
     distances_inside,
     measure_sampling_rate,
 )
+
+
+def test_a_column_of_one_value_is_told_from_one_with_another() -> None:
+    for kind in (pa.float32(), pa.float64(), pa.int64(), pa.uint64(), pa.bool_()):
+        same = columns.floats(pa.array([1] * 9, pa.int8()).cast(kind).slice(2))
+        assert (columns.is_constant(same), same.tolist()) == (True, [1.0] * 7), kind
+        for place in range(7):
+            for other, read in ((0, 0.0), (None, np.nan)):
+                values: list[int | None] = [1] * 7
+                values[place] = other
+                expected = [1.0] * place + [read] + [1.0] * (6 - place)
+                got = columns.floats(pa.array(values, pa.int8()).cast(kind))
+                assert np.array_equal(got, expected, equal_nan=True), (kind, place, other)
+
 
 TABLE = tomllib.loads((Path(gpureport.__file__).parent / "gpus.toml").read_text(encoding="utf-8"))
 NAMES = {

@@ -1,1 +1,1 @@
-"""What makes pages of the docs from the code: one module per page or kind of page."""
+"""Generates pages of the docs from the code, with one module per page or kind of page."""

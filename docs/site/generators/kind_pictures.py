@@ -92,12 +92,12 @@ class _Sample:
     length: float
 
     def place(self, seconds: float) -> float:
-        """Return where a time lies in the picture."""
+        """Return the position of a time in the picture."""
         return _LEFT + (_WIDTH - 2 * _LEFT) * min(max(seconds / self.length, 0), 1)
 
 
 def draw_kind(kind: str) -> str:
-    """Return the picture of a kind: series of its sample, with the time of the finding marked."""
+    """Return the picture of a kind: series from its sample, with the time of the finding marked."""
     sample = _read_sample(kind)
     recorded = [name for name in SERIES[kind] if name in sample.series and sample.series[name].notna().any()]
     height = len(recorded) * (_PANEL + _GAP)
@@ -129,7 +129,7 @@ def _read_sample(kind: str) -> _Sample:
 
 
 def _draw_metric(sample: _Sample, metric: str, row: int) -> Iterator[str]:
-    """Yield one metric: the GPU of the finding in colour, the others in grey."""
+    """Yield one metric, with the finding's GPU in colour and the others in grey."""
     top = row * (_PANEL + _GAP) + _GAP
     known = sample.series[sample.series[metric].notna()]
     unit = next((each.unit for each in METRICS if each.name == metric), "")
@@ -149,7 +149,7 @@ def _draw_metric(sample: _Sample, metric: str, row: int) -> Iterator[str]:
 
 
 def _line(sample: _Sample, rows: pd.DataFrame, shares: "pd.Series[float]") -> Iterator[tuple[str, float, float]]:
-    """Yield the points of a series, means where rows are closer than points; time without samples stays empty."""
+    """Yield the points of a series, as means if rows are denser than points; time without samples stays empty."""
     step = max(sample.length / _POINTS, 1e-9)
     means = shares[rows.index].astype(float).groupby((rows["timestamp"] // step).astype(int)).mean()
     pause = max(rows["timestamp"].diff().median() * 4 / step, 2)

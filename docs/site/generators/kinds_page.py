@@ -1,4 +1,4 @@
-"""docs/reference/kinds.md: the checks, the limits that can be set, and the steps against findings, from the TOML."""
+"""Writes docs/reference/kinds.md from the TOML: the checks, the limits that can be set, and the advised steps."""
 
 import re
 from collections.abc import Iterator
@@ -7,8 +7,7 @@ from itertools import groupby
 from generators.pages import MADE, table
 from gpureport.analysis import RULES
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.kinds import KindDescription
-from gpureport.analysis.rulebook import Rule
+from gpureport.analysis.rulebook import KindDescription, Rule
 from gpureport.findings import Threshold
 from gpureport.report.explanation import list_steps_by_cause
 
@@ -53,13 +52,13 @@ def kinds_page() -> str:
 
 
 def _choose_steps(kind: KindDescription) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the causes of a kind with the first steps against each."""
+    """Yield the causes of a kind, each with the first advised steps."""
     most = _STEPS_OF_A_CAUSE if len(kind.steps) > 1 else _MOST_STEPS
     yield from ((list(causes), list(names)) for causes, names in list_steps_by_cause(kind.name, most))
 
 
 def _describe_kind(rule: Rule, kind: KindDescription, chosen: list[tuple[list[str], list[str]]]) -> str:
-    """Return what a kind means, its picture, when it is found, what it needs, and the first steps against it."""
+    """Return the section on a kind: its meaning, picture, condition and needs, and the first advised steps."""
     links = [(causes, ", ".join(map(_link_step, names)) or "nothing") for causes, names in chosen]
     steps = "; ".join(f"*{', '.join(causes)}:* {text}" for causes, text in links)
     needs = "; ".join(" or ".join(f"`{metric}`" for metric in group) for group in rule.requires)
@@ -74,13 +73,13 @@ def _describe_kind(rule: Rule, kind: KindDescription, chosen: list[tuple[list[st
 
 
 def _link_step(name: str) -> str:
-    """Return a link to a step, whose anchor the site and GitHub make of its title."""
+    """Return a link to a step; the site and GitHub derive its anchor from the title."""
     title = STEPS[name].title
     return f"[{title}](#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')})"
 
 
 def _name_rule(rule: Rule) -> str:
-    """Return the name of a rule, and the kinds it finds where they have other names."""
+    """Return the name of a rule, and those of the kinds it finds if they differ."""
     others = [f"`{kind}`" for kind in rule.kinds if kind != rule.name]
     return f"`{rule.name}`" + (f": {', '.join(others)}" if others else "")
 

@@ -1,4 +1,4 @@
-"""The rows of `docs/reference/limits.md`: what is limited, how much is read, and what happens beyond it."""
+"""The rows of `docs/reference/limits.md`: what is limited, to how much, and what happens beyond it."""
 
 from gpureport.parsing import (
     DEEPEST_FOLDER,
@@ -32,18 +32,18 @@ LIMITS = (
         "",
     ),
     (
-        "Names, and patterns, of `[secrets]`",
-        f"{MOST_SECRET_PATTERNS}, each up to {LONGEST_SECRET_PATTERN} letters",
-        "let one with `*` stand for several",
+        "Names, and patterns, in `[secrets]`",
+        f"{MOST_SECRET_PATTERNS}, each up to {LONGEST_SECRET_PATTERN} characters",
+        "use one with `*` for several",
     ),
-    ("Files of points or operations of a tracker's run", _bytes(MOST_RECORD_BYTES), _LEFT_OUT),
-    ("Params, and tags, of a run in a local store of MLflow", f"{MOST_LABELS:,}", _LEFT_OUT),
+    ("Files with a tracker run's points or operations", _bytes(MOST_RECORD_BYTES), _LEFT_OUT),
+    ("Params, and tags, of a run in a local MLflow store", f"{MOST_LABELS:,}", _LEFT_OUT),
     ("The series of a stored run, and its training metrics", _bytes(MOST_SERIES_BYTES), "`fleet` leaves the run out"),
     ("A value in a database", _bytes(MOST_VALUE_BYTES), _LEFT_OUT),
     ("Folders of a tracker or of logs", f"{DEEPEST_FOLDER} deep", "give the folder that holds the runs"),
     ("Links, pipes, sockets and devices in a tracker's folder", "links that stay in it", _LEFT_OUT),
     (
-        "An answer of a tracking server, and the pages of a list",
+        "A response from a tracking server, and the pages of a list",
         f"{_bytes(MOST_ANSWER_BYTES)}, {MOST_PAGES:,} pages",
         "read fewer runs, by `--run` or `--filter`",
     ),
@@ -58,10 +58,10 @@ LIMITS = (
         f"{_bytes(MOST_PIPE_BYTES)}; the writer must connect within {PIPE_PATIENCE:g} s",
         "write a file and give that",
     ),
-    ("A line of a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
-    ("GPUs of a run", f"{MOST_GPUS:,}", "give a part of them with `--gpus`, or a log per node"),
-    ("Machines of a table of labels", "100,000 in a cell, 2,000,000 in a table", "give fewer days"),
+    ("A line in a log", _bytes(LONGEST_LINE), "shortened, and counted in the data quality"),
+    ("GPUs in a run", f"{MOST_GPUS:,}", "select some with `--gpus`, or give a log per node"),
+    ("Machines in a table of labels", "100,000 in a cell, 2,000,000 in a table", "give fewer days"),
     ("Times", "years 1970 to 9998", "the row or point is rejected"),
-    ("Nesting", "TOML 50 levels, JSON some hundreds", "rejected in a log, refused elsewhere"),
+    ("Nesting", "TOML 50 levels, JSON a few hundred", "rejected in a log, refused elsewhere"),
 )
-"""All limits, in the order of the page: what, how much, and what to do or what happens beyond it."""
+"""All limits, in the order of the page: the subject, the amount, and what to do or what happens beyond it."""

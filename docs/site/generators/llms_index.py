@@ -1,4 +1,4 @@
-"""llms.txt of the site: one line per page, in the order of the site's navigation, for readers that are programs."""
+"""Writes the site's llms.txt for programs: one line per page, in the order of the navigation."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def llms_index() -> str:
 
 
 def list_pages(entries: Sequence[Any]) -> Iterator[str]:
-    """Yield the pages of a part of the navigation."""
+    """Yield the pages in a part of the navigation."""
     for entry in entries:
         if isinstance(entry, str):
             yield entry
@@ -34,14 +34,14 @@ def list_pages(entries: Sequence[Any]) -> Iterator[str]:
 
 
 def _read_sections() -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the sections of the navigation; the first page is the README, which the head stands for."""
+    """Yield the sections of the navigation, without the first page, the README, which the head replaces."""
     # what stands above names Python functions, which a safe loader refuses
     navigation = yaml.safe_load(_SITE.read_text(encoding="utf-8").partition("\nnav:\n")[2].partition("\nnot_in_nav")[0])
     yield from (section for entry in navigation[1:] for section in entry.items())
 
 
 def _page_line(page: str) -> str:
-    """Return the line of a page: its title and its first sentence, that on how it is made left out."""
+    """Return the line of a page: its title and its first sentence, except the one on how it is generated."""
     title, *paragraphs = (DOCS / page).read_text(encoding="utf-8").split("\n\n")
     text = next(each for each in paragraphs if not each.startswith(("This page is made", "#", "```")))
     sentence = re.split(r"(?<=[.:])\s(?=[A-Z`])", " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).split()))[0]

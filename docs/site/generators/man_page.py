@@ -1,4 +1,4 @@
-"""The manual page, from the words of the command line; `make_pages.py --manual FILE` writes it."""
+"""Writes the manual page from the help texts of the command line (`make_pages.py --manual FILE`)."""
 
 import inspect
 import textwrap
@@ -61,14 +61,14 @@ def man_page() -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text in which no letter is a command of roff, in lines of a screen's width."""
+    """Return a text with roff commands escaped, in lines of screen width."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     text = f"\\&{text}" if text.startswith(".") else text
     return textwrap.fill(text, 79, break_long_words=False, break_on_hyphens=False)
 
 
 def _heading(title: str) -> tuple[str, ...]:
-    """Return a heading with the usual space above it and none between the entries below."""
+    """Return a heading with the usual space above it and no space between the entries below."""
     return ".PD", f".SH {title}", ".PD 0"
 
 

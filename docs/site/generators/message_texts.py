@@ -15,7 +15,7 @@ import gpureport
 
 PACKAGE = Path(gpureport.__file__).parent
 UNKNOWN = "…"
-"""Stands for what is only known when the program runs."""
+"""Stands for a part that is known only when the program runs."""
 _HEAD = """# What gpureport says of each code; … stands for what is only known when the program runs.
 # Tests and programs use the codes. Made by docs/site/make_pages.py; the diff is reviewed.
 """
@@ -38,18 +38,18 @@ _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
     "denied": (2,),
     "_report_unjudged": (1,),
 }
-"""Which arguments of a call say what is wrong and what to do; click's errors have one text for both."""
+"""The arguments of a call that say what is wrong and what to do; click's errors have one text for both."""
 _PROBLEM = "Problem"
-"""The type of what a function returns, or a constant holds, for an error that another function raises."""
+"""The type of a function's result, or of a constant, from which another function makes an error."""
 
 Branches = frozenset[tuple[int, str]]
-"""The branches of conditions that a line is in: the place of the condition, and which of its branches."""
+"""The branches that contain a line: the place of each condition, and which of its branches."""
 _Assigned = dict[str, list[list[ast.expr]]]
-"""What is assigned to each name, one entry per assignment: one value, or those of a column of constants."""
+"""The assignments to each name: one value each, or the values in a column of constants."""
 
 
 def list_wordings() -> str:
-    """Return the listing, a line per wording, in the order of rooms and codes."""
+    """Return the listing, one line per wording, ordered by room and code."""
     lines: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
         code = path.read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def list_wordings() -> str:
 
 
 class _Module:
-    """The syntax of a module, with the texts its names stand for."""
+    """The syntax tree of a module, with the texts that its names stand for."""
 
     def __init__(self, code: str) -> None:
         """Parse the module."""
@@ -72,7 +72,7 @@ class _Module:
         self._imports = dict(_import_texts(self._tree))
 
     def list_texts(self) -> Iterator[tuple[str, str]]:
-        """Yield each code, empty if there is none, with what is said."""
+        """Yield each code, or an empty text, with its wording."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.AnnAssign) and node.value and _PROBLEM in ast.unparse(node.annotation):
                 yield from self._read_pairs(node.value)
@@ -81,7 +81,7 @@ class _Module:
                 yield from self._read_function(node)
 
     def _read_block(self, parent: ast.AST, branches: Branches, *, functions: bool = True) -> _Assigned:
-        """Note the branches of everything below a node, and return what is assigned to each name there."""
+        """Note the branches of everything below a node, and return the assignments to each name there."""
         assigned: _Assigned = {}
         for field, content in ast.iter_fields(parent):
             inside = branches | {(id(parent), field)} if isinstance(parent, ast.If) and field != "test" else branches
@@ -95,7 +95,7 @@ class _Module:
         return assigned
 
     def _assignments(self, node: ast.AST) -> Iterator[tuple[str, list[list[ast.expr]]]]:
-        """Yield what a line assigns to a name; going through rows of constants assigns a column of them."""
+        """Yield what a line assigns to a name; a loop over rows of constants assigns a column of them."""
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 yield name, [[value]]
@@ -128,7 +128,7 @@ class _Module:
                     yield from self._pair(text, code=code)
 
     def _read_pairs(self, value: ast.expr) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of what is wrong and what to do in an expression, with the code where there is one."""
+        """Yield each problem and hint in an expression, with the code if there is one."""
         for node in ast.walk(value):
             if isinstance(node, ast.Tuple) and len(node.elts) in {2, 3}:
                 yield from self._pair(*node.elts)
@@ -144,7 +144,7 @@ class _Module:
     def _resolve(  # noqa: PLR0911 - a case for each form of an expression
         self, value: ast.expr, above: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the texts that an expression can be; `above` are the names that led to it."""
+        """Return the possible texts of an expression; `above` are the names that led to it."""
         match value:
             case ast.Constant(value=str(text)):
                 return [text]
@@ -165,19 +165,19 @@ class _Module:
                 return [self._imports.get(ast.unparse(value), UNKNOWN)]
 
     def _list_values(self, name: ast.Name) -> list[ast.expr]:
-        """Return what a name can stand for: what was assigned last on the way to it, or in a branch after that."""
+        """Return the possible values of a name: the last assignment before it, and any in a branch after that."""
         constants = self._constants.get(name.id, [])
         assigned = [each for each in self._names[name.id] if each in constants or each[0].lineno < name.lineno]
         certain = [n for n, values in enumerate(assigned) if self._branches[values[0]] <= self._branches[name]]
         return [value for values in assigned[certain[-1] if certain else 0 :] for value in values]
 
     def _join(self, parts: list[ast.expr], above: tuple[str, ...]) -> list[str]:
-        """Return the texts that parts one after the other can be."""
+        """Return the possible texts of consecutive parts."""
         return ["".join(each) for each in product(*(self._resolve(part, above) for part in parts))]
 
 
 def _import_texts(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a module takes from others, by the names it has for them."""
+    """Yield the texts that a module imports, by their names in it."""
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpureport"):
             source = import_module(node.module or "")

@@ -1,4 +1,4 @@
-"""Runs the cells of a notebook without Jupyter: one name space, the last expression of a cell is shown.
+"""Runs the cells of a notebook without Jupyter, in one namespace; the last expression of a cell is shown.
 
 `python docs/site/make_pages.py --notebook` writes what they show into docs/tutorial/python.ipynb.
 """
@@ -19,7 +19,7 @@ Notebook = dict[str, Any]
 
 
 def show_notebook(path: Path) -> str:
-    """Return a notebook with what its cells show now, in the form that Jupyter writes.
+    """Return a notebook with the current outputs of its cells, in the form that Jupyter writes.
 
     Pictures are kept while the text beside them is the same: their bytes differ between versions of matplotlib.
     """
@@ -32,7 +32,7 @@ def show_notebook(path: Path) -> str:
 
 
 def run_notebook(notebook: Notebook) -> Notebook:
-    """Run each code cell in order and put what it shows in place of its outputs; any error is raised."""
+    """Run each code cell in order and replace its outputs; any error is raised."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(cells, 1):
@@ -48,7 +48,7 @@ def show_text(notebook: Notebook) -> list[str]:
 
 
 def _run_cell(source: str, names: dict[str, Any], number: int) -> list[Notebook]:
-    """Run one cell and return its outputs: what it printed, and its last expression."""
+    """Run one cell and return its outputs: the printed text, and the last expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -69,7 +69,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _picture(value: object) -> Notebook | None:
-    """Return a figure of matplotlib as PNG."""
+    """Return a matplotlib figure as PNG."""
     if not hasattr(value, "savefig"):
         return None
     image = io.BytesIO()

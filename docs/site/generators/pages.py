@@ -1,4 +1,4 @@
-"""The reference pages, made from the code."""
+"""Writes the reference pages from the code."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ from gpureport.cli.main import gpureport
 from gpureport.metrics import METRICS, Metric, MetricKind, Scope
 
 Option = tuple[str, str, str]
-MADE = "This page is made from the code by `python docs/site/make_pages.py`.\n"
+MADE = "This page is generated from the code by `python docs/site/make_pages.py`.\n"
 
 
 def row(*cells: str) -> str:
@@ -33,7 +33,7 @@ A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.
 
 
 def metrics_page() -> str:
-    """Return docs/reference/metrics.md: the metrics by what they measure, and by the time that a value covers."""
+    """Return docs/reference/metrics.md, with the metrics grouped by scope and by the time that a value covers."""
     parts = ["# Metrics\n", MADE, _METRICS]
     for scope, title in ((Scope.GPU, "GPU"), (Scope.HOST, "Host")):
         groups: dict[str, dict[str, list[str]]] = {}
@@ -50,7 +50,7 @@ def metrics_page() -> str:
 
 
 def _describe_metric(metric: Metric) -> tuple[str, str]:
-    """Return the line of a metric, for clock events the same for all reasons, and the reason."""
+    """Return a metric's line, which is the same for all clock event reasons, and the reason."""
     unit = "" if metric.unit in ("", "1") else f" {metric.unit}"
     counted = "" if metric.kind is MetricKind.GAUGE else f" ({metric.kind.value})"
     otel = f" (`{metric.otel}`)" if metric.otel else ""
@@ -59,21 +59,21 @@ def _describe_metric(metric: Metric) -> tuple[str, str]:
     words = f"by {reason.replace('_', ' ')}"
     if words not in metric.brief:
         return line, ""
-    return re.sub(r" \(bit \w+\)", "", line.replace(words, "for the REASON").replace(reason, "REASON")), reason
+    return re.sub(r" \(bit \w+\)", "", line.replace(words, "for REASON").replace(reason, "REASON")), reason
 
 
 _LIMITS = f"""# Limits
 
 {MADE}
-What is read is limited, so that a broken or hostile file costs little. Beyond a limit the input is refused, unless the
-last column says otherwise, and one line says what to do. A run that is left out is named, and the others are read.
+Input is limited, so that a broken or hostile file costs little. Beyond a limit the input is refused, unless the last
+column says otherwise, and one line says what to do. A run that is left out is named, and the others are read.
 """
 
 _MEMORY = """## How little memory is enough
 
-With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` of a log of 1,000 rows need 600 MB, other commands
-800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort; nothing half stored
-is listed then.
+With a limit on mapped memory (`ulimit -v`), `ingest` and `analyze` need 600 MB for a log with 1,000 rows, and other
+commands 800 MB on two cores. With less, a command ends with a line that says so, or OpenBLAS or Arrow abort; a partly
+stored run is never listed.
 """
 
 
@@ -83,7 +83,7 @@ def limits_page() -> str:
 
 
 def commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all below it, with the words that call each."""
+    """Yield a command and all its subcommands, each with the words that call it."""
     yield name, group
     if isinstance(group, click.Group):
         context = click.Context(group, info_name=name)
@@ -129,11 +129,11 @@ gpureport completion fish > ~/.config/fish/completions/gpureport.fish           
 
 _STORE = ["`--store`"]
 _COMMON = 2
-"""Commands from which on an option that reads the same in each is described once, for all."""
+"""Number of commands from which an option that reads the same in each is described only once."""
 
 
 def cli_page() -> str:
-    """Return docs/reference/cli.md; options that several commands share stand once, at the end, by section."""
+    """Return docs/reference/cli.md; options that several commands share come once, at the end, by section."""
     taking = dict(_list_options())
     uses = Counter(option for options in taking.values() for option in options)
     shared: dict[str, list[Option]] = {}
@@ -152,7 +152,7 @@ def cli_page() -> str:
 
 
 def _help(command: click.Command) -> str:
-    """Return what a command is for and its example; how-to pages say the rest, and of the program all is said here."""
+    """Return a command's purpose and example, which how-to pages complete; for the program itself, its whole help."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     if command is not gpureport:
         example = [text.replace("Example: ", "Example: `") + "`" for text in paragraphs if text.startswith("Example: ")]
@@ -161,14 +161,14 @@ def _help(command: click.Command) -> str:
 
 
 def _list_options() -> Iterator[tuple[str, list[Option]]]:
-    """Yield each command with its options: the section of the help, what is typed, and the meaning."""
+    """Yield each command with its options: the section of the help, the words to type, and the meaning."""
     for name, command in commands(gpureport, "gpureport"):
         options = [each for each in command.params if isinstance(each, click.Option)]
         yield name, [(getattr(each, "section", "Options"), *_option_row(each)) for each in options]
 
 
 def _name_shared(options: list[Option], shared: dict[str, list[Option]]) -> Iterator[str]:
-    """Yield the options of a command that others take too, then the sections of which it takes all."""
+    """Yield a command's options that others share, then the sections that it takes as a whole."""
     whole = [section for section, every in shared.items() if set(every) <= set(options)]
     yield from (re.findall("`[^`]+`", typed)[-1] for section, typed, _ in options if section not in whole)
     if whole:
@@ -183,7 +183,7 @@ _PYTHON = f"""# Python
 
 {MADE}
 Read logs, analyse and compare runs, and write reports. `import gpureport` loads no other library; the first call loads
-NumPy and pyarrow, a frame pandas.
+NumPy and pyarrow, and a frame also pandas.
 
 ```python
 import gpureport
@@ -211,7 +211,7 @@ gpureport.report(comparison, "steps.html")
 comparison.plot("gpu_time").figure.savefig("steps.png")
 ```
 
-Every sample is a row of `Recording.to_pandas()`; the same without pandas is `recording.series`, an Arrow table:
+Every sample is a row of `Recording.to_pandas()`; without pandas, use `recording.series`, an Arrow table:
 
 ```python
 import gpureport
@@ -275,7 +275,7 @@ def _described(text: str) -> str:
 
 
 def _attributes(kind: type) -> dict[str, str]:
-    """Return what the docstrings of a class and its bases say of attributes."""
+    """Return the descriptions of attributes in the docstrings of a class and its bases."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         block = (inspect.cleandoc(each.__doc__ or "")).partition("Attributes:\n")[2]

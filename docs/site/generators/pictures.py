@@ -25,7 +25,7 @@ IMAGES = ROOT / "docs" / "images"
 _STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
 _WIDTH = 1280
 _BELOW = 24
-"""Pixels of ground below the last section."""
+"""Pixels of background below the last section."""
 _COLOURS = 128
 _TEXT = "Description"
 
@@ -48,7 +48,7 @@ class Picture:
 
     @property
     def file(self) -> Path:
-        """Where the picture lies."""
+        """Path of the picture."""
         return IMAGES / f"{self.name}{'-dark' if self.dark else ''}.png"
 
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a report, made from the dataclasses of its content."""
+"""Generates the JSON Schema of a report from the dataclasses of its content."""
 
 import inspect
 import json
@@ -23,7 +23,7 @@ _ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8,}.+)*)", re.MULTILINE)
 
 
 def schema() -> Schema:
-    """Return the schema; readers must allow for further fields, since fields are added."""
+    """Return the schema; readers must accept further fields, since later versions add some."""
     definitions: dict[str, Schema] = {}
     reference = _of(Report, definitions)
     root = definitions.pop(Report.__name__)
@@ -44,7 +44,7 @@ def schema_page() -> str:
 
 
 def _write(part: Any, indent: str = "") -> str:
-    """Return JSON in which an object that fits on a line stands on one."""
+    """Return JSON with each object on one line if it fits."""
     line = json.dumps(part, ensure_ascii=False)
     if len(line) <= _LONGEST_LINE or not isinstance(part, dict):
         return line
@@ -57,7 +57,7 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
     """Return the schema of an annotation; dataclasses are added to `definitions`."""
     is_code = isinstance(kind, type) and issubclass(kind, StrEnum)
     if kind in _PLAIN or is_code:
-        # values of a code are added, so readers must allow for others
+        # later versions add values to a code, so readers must accept others
         return {"type": "string" if is_code else _PLAIN[kind]}
     if is_dataclass(kind) and isinstance(kind, type):
         if kind.__name__ not in definitions:
@@ -65,7 +65,7 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
             definitions[kind.__name__] = _object(kind, definitions)
         return {"$ref": f"#/$defs/{kind.__name__}"}
     origin, inner = get_origin(kind), get_args(kind)
-    # NumPy before 2.5 has NDArray stand for the array, newer ones for a type of its own
+    # NDArray is an alias of the array before NumPy 2.5, and a separate type since
     if origin in {np.ndarray, NDArray}:
         return {"type": "array", "items": {"type": ["number", "null"]}}
     if origin in {Union, UnionType}:
@@ -94,7 +94,7 @@ def _either(options: list[Schema]) -> Schema:
 def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
     hints = get_type_hints(kind)
     is_block = kind is Block
-    # a block of the content has what stands on paper and page; a head and pictures are fields of the report
+    # a block has the content on paper and page; heads and pictures are fields of the report
     named = [entry.name for entry in fields(kind) if entry.repr and not (is_block and entry.name in _DRAWN)]
     said = inspect.getdoc(kind) or ""
     meanings = {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(said)}
@@ -102,12 +102,12 @@ def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
         name: _of(hints[name], definitions) | ({"description": meanings[name]} if name in meanings else {})
         for name in named
     }
-    # the text that a dataclass makes up where none stands repeats its fields
+    # a dataclass without a docstring gets one that repeats its fields
     about = "" if said.startswith(f"{kind.__name__}(") else " ".join(said.split("\n\n")[0].split())
     return {
         "type": "object",
         **({"description": about} if about else {}),
         "properties": properties,
-        # what is empty in a block is left out
+        # empty parts of a block are left out
         "required": [] if is_block else named,
     }

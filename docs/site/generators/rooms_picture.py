@@ -1,4 +1,4 @@
-"""The picture of the rooms: the layers of the code as `lint-imports` holds them, from pyproject.toml."""
+"""Draws the layers of the code that `lint-imports` enforces, from pyproject.toml."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ _PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 _PACKAGE = _PYPROJECT.with_name("gpureport")
 _WIDTH, _MARGIN, _GAP, _LINE = 760, 12, 8, 15
 _LETTER = 6.3
-"""Width of a letter at 11 px, roughly; a line that is a little short does no harm."""
+"""Approximate width of a letter at 11 px; a slightly short line does no harm."""
 _SHARED = "values that all layers share"
 _STYLE = """
 text { font: 11px system-ui, sans-serif; fill: #4a5460 }
@@ -23,7 +23,7 @@ text { font: 11px system-ui, sans-serif; fill: #4a5460 }
 
 
 def draw_rooms() -> str:
-    """Return the SVG: a row a layer, each of which imports the rows below it alone."""
+    """Return the SVG, with one row per layer; each layer imports only those below it."""
     contracts = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     inner = {room.name: sorted(_list_parts(room)) for room in _PACKAGE.iterdir() if room.is_dir()}
     (layers,) = (contract["layers"] for contract in contracts if contract.get("containers") == ["gpureport"])
@@ -41,7 +41,7 @@ def draw_rooms() -> str:
 
 
 def _list_rooms(layers: Sequence[str]) -> Iterator[str]:
-    """Yield the rooms of some layers, as a contract writes them: `(nightly) | (fleet)`."""
+    """Yield the rooms in layers that are written as in a contract: `(nightly) | (fleet)`."""
     for layer in layers:
         yield from (room.strip(" ()") for room in layer.split("|"))
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
-from gpureport.analysis.kinds import KINDS, RootCause
 from gpureport.analysis.names import POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Rule
+from gpureport.analysis.rulebook import KINDS, Context, RootCause, Rule
 from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import intersection, to_spans, total_seconds
@@ -19,18 +18,18 @@ _GROWS = "memory keeps growing, so its peak does not say what the job needs"
 _SPLIT = "the GPU is in MIG mode, and the memory of an instance was not recorded"
 _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 _RANK = list(Severity)
-_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
+_COVERED_SHARE = 0.9  # a root must cover this share of the time of what follows from it
 _RESOLVED = 1.8
-"""Intervals that a period must span where rows repeat readings: two, with room for jitter."""
+"""Rows repeat a reading where the driver's period is longer than this many intervals: two, less some jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capability whose power sensor sees part of the time, and from which it averages (NVML)."""
+"""Compute capabilities whose power sensor sees part of the time; the first whose power is an average (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
-    """Return the findings, in the order of preferred roots, with their consequences or their root.
+    """Return the findings in the same order, each with its root or its consequences.
 
-    Findings of one kind and cause are one root, each for its own devices. A root that follows from another passes its
-    consequences on, and is as severe as what it led to.
+    A kind names its possible roots, the preferred first. Findings that share a kind and a cause act as one root. If a
+    root itself has a root, its consequences move to that one. A root is as severe as its worst consequence.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):
@@ -113,8 +112,12 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     devices: dict[NotJudged, set[str | None]] = {}
     for said in entries:
         lacking, entry = [name for name in said.metrics if not context.recorded(name)], said
-        if lacking and columns.issuperset(lacking):
-            # nobody is told to record again what the log holds a column of, and no value
+        series = [one for name, one in context.series.items() if said.device in {None, name}]
+        doubted = [name for name in said.metrics if any(one.explain_implausibility(name) for one in series)]
+        if doubted:
+            entry = doubts.implausible(said.kind, said.device, doubted[0])
+        elif lacking and columns.issuperset(lacking):
+            # the log has the column but no value in it, so recording it again would not help
             reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
             entry = doubts.denied(said.kind, "logged_without_values", reason, "", said.device)
         pairs.append((entry, whole := replace(entry, device=None)))
@@ -126,7 +129,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield each kind once for the GPUs of each node and model, and what stands beside them."""
+    """Yield the answer for each kind, once per node and GPU model; hosts of the node count as well."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)

@@ -1,4 +1,4 @@
-"""What a run cost, by stated prices and a stated carbon intensity: nothing is built in."""
+"""The cost of a run from prices and a carbon intensity that the user states; none is built in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from gpureport.settings import Section, Settings
 
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
-_MOST_OF_IT = 0.95  # share of the run that a counter must cover to stand for its energy
+_MOST_OF_IT = 0.95  # share of the run that a driver's energy counter must cover to be used
 _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """The price of a GPU-hour, and the words of the GPU's name and labels of a run that it holds for."""
+    """The price of a GPU-hour, with the GPU model and the labels of a run for which it holds."""
 
     amount: float
     source: str
@@ -143,7 +143,7 @@ def _sum_energy(analysis: Analysis) -> tuple[float | None, bool]:
     for one in gpus:
         own = one.energy_counter
         is_sure = own and not own.restarts and not own.impossible and own.total > 0 and own.seconds >= least
-        # the driver counts on where no job holds a GPU
+        # the counter also counts energy while no job holds the GPU
         is_own = bool(is_sure and not analysis.no_job)
         is_counted = is_counted and is_own
         joules += [own.total] if own and is_own else [] if one.energy_joules is None else [one.energy_joules]

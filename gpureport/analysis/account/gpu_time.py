@@ -1,8 +1,8 @@
 """Where every second of every GPU went. Runs after all rules.
 
-Each moment falls into the first class of `_list_claims` that applies. Of waiting, low use and any other moment, then
-short pauses, the share in which no kernel ran counts, whatever single samples show: coarse ones hide a short pause. The
-rest is computing, less what throttled clocks cost, so that computing means the same in every step that is compared.
+Each moment falls into the first class of `_list_claims` that applies. Waiting, low use and short pauses count only the
+share of a moment in which no kernel ran, because coarse samples hide short pauses. The rest is computing, less the cost
+of throttled clocks. So computing means the same in every step of a comparison.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,15 +24,15 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
-"""Causes of idle time: of a gap without one, and of still samples outside sustained work."""
+"""Causes of idle time: a gap whose cause is not known, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
-"""Interval above which samples show no short pauses (pragmatic: two of them are ten minutes)."""
+"""Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
 _BELOW_PEERS = "imbalance"  # the kind that names a GPU below its peers
 _ROUNDING = 1e-6
-_BY_USE = float("nan")  # share of a class that has of each moment what no kernel ran in
+_BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, when it applies unless one before it does, and the share of that time that counts."""
+"""A class, its cause, when it applies if no earlier claim does, and the share of that time that counts."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -58,7 +58,7 @@ def divide_gpu_times(
 ) -> Iterator[tuple[str, Divided]]:
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
-    # episodes as their rule sees them, findings or not
+    # low use as its rule sees it, whether or not it became a finding
     episodes = {} if low is None else low_use.find_low_use(context, low).spans
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for device in context.gpus():
@@ -81,7 +81,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - what time falls to, and what slowing co
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Cut the run where a row, a claim or a part begins or ends; a piece falls to its first claim."""
+    """Return the seconds per class and cause in each bucket of `edges`; of several claims the first counts."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
@@ -102,7 +102,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - what time falls to, and what slowing co
             divided[name] = divided.get(name, np.zeros(len(sums))) + sums[:, place]
 
     count([claim[:2] for claim in claims], first, np.where(by_use, free, share))
-    # the rest of what is hollow
+    # what a hollow stretch does not count
     count([("short_pauses", "")], np.zeros_like(first), np.where(by_use, 0.0, (1 - share) * free))
     if lost is not None:
         weight = np.where(by_use, np.nan_to_num(np.minimum(lost[row], used)), 0.0)
@@ -135,13 +135,13 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         for part in found.intervals or (window,)
     )
     if not series.is_recorded(UTILISATION):
-        # memory that no process held shows it as well
+        # where utilisation was not recorded, empty memory also shows that a GPU was unused
         seen = intersection(union(np.column_stack([start, end])), never_used)
     unseen = difference(whole, seen)
     no_job = context.time_without_job.get(device, NO_SPANS)
-    # the first sample without a job speaks of the time before it, its memory of the moment
+    # utilisation describes the time before a sample, memory the moment itself
     yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
-    # an Xid error alone loses no GPU
+    # an Xid error alone does not mean that the GPU was lost
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
     yield "gpu_lost", "", intersection(unseen, collect("gpu_lost", among=lost)), 1.0
     yield "no_samples", "", unseen, 1.0
@@ -166,13 +166,13 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
             is_below = means["mean"] < means[phrases.PEERS_MEAN]
             below += found.intervals if (device in found.devices) == is_below else ()
     yield "low_use", _BELOW_PEERS, to_spans(below), _BY_USE
-    # without sustained work, or with samples too far apart, whatever is not idle is low use
+    # without sustained work, or with coarse samples, all time that is not idle is low use
     if context.window is None or series.interval > FAR_SECONDS:
         low = difference(whole, still)
     else:
         low = union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
     yield "low_use", UNKNOWN, low, _BY_USE
-    # a log may hold a part of a job alone, and what lies at its ends is idle
+    # only if the job began or ended within the log is idle time at that end start-up or tail
     if context.window is not None and context.observed_job.started is not None:
         before = to_spans([Interval(window.start, context.window.start)])
         yield "startup", "", intersection(still, before), 1.0

@@ -1,38 +1,18 @@
-"""Which kinds a person wants to hear of, and with which thresholds."""
+"""The kinds that a user selects, and the limits that a user sets."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.rulebook import Limits, Rule
+from gpureport.analysis.rulebook import FORMER, Limits, Rule
 from gpureport.errors import SettingsError
 from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Settings
 
-_FORMER_SETTINGS = {
-    "idle_gap": "bridge bridge_busy bridge_ratio null chance neighbours coarse hang peers rise coincide mostly starts "
-    "strict loose many few many_bursts resting spinning collective iowait disk freed agree agree_few",
-    "startup_idle": "bursts late lone along blurred",
-    "underutilised": "rows fewest watched",
-    "low_util_cause_unknown": "rows fewest watched",
-    "imbalance": "busy over rows stretches",
-    "io_bound": "over rows bins bridge covered fed apart problem",
-    "transfer_bound": "pause over rows bridge covered fed apart problem",
-    "cpu_bound": "job over bins bridge covered fed apart",
-    "cpu_bound_single": "process over rows bins bridge covered fed apart fed_share problem",
-    "throttling": "cool power_free power_capped clock_back settled hw_clock_max hw_power hw_clock_drop hotter lasting",
-    "clocks_locked": "steady step",
-    "hollow_util": "still dram clock at_idle over rows shortest_rows moved pegged dead hard together",
-    "zombie_memory": "before",
-    "memory": "trim",
-    "mem_leak": "fewest",
-}
-"""By rule, names that once were settings: a `gpureport.toml` with them is read, with a note."""
-
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds each name stands for: a kind itself, a rule all that it makes."""
+    """Return kinds by name: the name of a kind stands for itself, that of a rule for all its kinds."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 
@@ -70,7 +50,7 @@ def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...
     for rule in rules:
         section, limits = settings.section(f"rules.{rule.name}"), Limits(rule.limits)
         if section.values:
-            section.only({*rule.limits, *_FORMER_SETTINGS.get(rule.name, "").split()})
+            section.only({*rule.limits, *(FORMER if rule.settings else ())})
         for key in (key for key in rule.settings if key in section.values):
             value = float(section.number(key) or 0)
             limits[key] = replace(limits[key], value=value, provenance=Provenance.SETTINGS, source=section.file)

@@ -1,19 +1,17 @@
-"""The checklist of the practice, answered for one run."""
+"""The checklist of good practice, answered for one run."""
 
 import tomllib
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
 
 from gpureport.analysis import phrases
 from gpureport.analysis.advice.choose import RunFacts
 from gpureport.analysis.job.events import find_steps, list_names
-from gpureport.analysis.names import CPU, UTILISATION
+from gpureport.analysis.names import CPU, MEMORY, UTILISATION
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, WAIT_KINDS
-from gpureport.findings import ChecklistEntry, NotJudged, Practice
+from gpureport.findings import ChecklistEntry, Practice
 from gpureport.names import Role, recognise_metric
 from gpureport.recording import Recording
 from gpureport.recording_advice import RECORD, choose_recording
@@ -21,158 +19,108 @@ from gpureport.recording_advice import RECORD, choose_recording
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
 
-_WAITS = sorted(WAIT_KINDS)
+_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # both have the same reasons not to be judged
+_WAITS = {*WAIT_KINDS}
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
+_LITTLE_WORK = ("hollow_util", "low_util_cause_unknown", "underutilised")
 _ROOMY, _BARE = 0.70, 0.1
-_SHORTEST = 60.0  # seconds from which memory shows whether it keeps one level
-_UNCLEAR = ("low_util_cause_unknown", BESIDE_OTHERS)
-
-
-class _Run(NamedTuple):
-    recording: Recording
-    facts: RunFacts
-    metrics: frozenset[str]
-    causes: frozenset[tuple[str, str | None]]
-    found: frozenset[str]
-    unjudged: Sequence[NotJudged]
-    judged: frozenset[str]
-    pauses: float
+_SHORTEST = 60.0  # s; a shorter log does not show whether memory was reserved
 
 
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
-) -> tuple[ChecklistEntry, ...]:
-    metrics = frozenset(summary.metric for one in analysis.statistics for summary in one.metrics)
-    causes, unjudged = frozenset((one.kind, one.cause) for one in analysis.findings), analysis.not_judged
-    found, judged = frozenset(kind for kind, _ in causes), frozenset(kinds) - {entry.kind for entry in unjudged}
+) -> Iterator[ChecklistEntry]:
+    """Yield the answer to each item: its first code in `checklist.toml` that holds, otherwise its last."""
+    run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
+    found, judged = {kind for kind, _ in causes}, {*kinds} - {one.kind for one in analysis.not_judged}
+    missing = [one for one in analysis.not_judged if one.kind in _WAITS]
+    codes = {(one.kind, one.code) for one in analysis.not_judged}
+    seen = {summary.metric for one in analysis.statistics for summary in one.metrics}
+    absent = {name: what for name, what in ((UTILISATION, "GPU"), (CPU, "CPU")) if name not in seen}
+    thin = next((one for one in missing if one.kind == "cpu_bound"), None)
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
-    run = _Run(recording, facts, metrics, causes, found, unjudged, judged, pauses)
-    together = _read_together(run)
-    return (
-        _judge_memory(run, "memory"),
-        _judge_precision(run),
-        together,
-        _judge_input(run),
-        replace(together, item="cpu_cores") if together.state is Practice.CANNOT_JUDGE else _judge_cores(run),
-        _judge_memory(run, "batch"),
-        _judge_framework(run),
-        _judge_throughput(run),
-    )
-
-
-def _say(item: str, code: str, metrics: Sequence[str] = (), **words: str) -> ChecklistEntry:
-    state, reason, *asked = _SAID[item][code]
-    others = tuple(text for each in asked if (text := each.format(**words)))
-    return ChecklistEntry(
-        item=item,
-        state=Practice(state),
-        reason=reason.format(**words),
-        reason_code=words.get("own_code", code),
-        recording="; ".join(filter(None, [choose_recording(metrics), *others])),
-        metrics=tuple(metrics),
-        other_recordings=others,
-    )
-
-
-def _judge_memory(run: _Run, item: str) -> ChecklistEntry:
-    used, preallocated = run.facts.gpu_memory, run.facts.preallocated
-    if used is None:
-        doubt = _say("memory", "not_recorded", ("gpu_memory_used_bytes", "gpu_memory_total_bytes"))
-        return replace(doubt, item=item)
-    if preallocated is not False:
-        is_short = (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST
-        unsure = "too_short" if is_short else "memory_perhaps_reserved"
-        return replace(_say("memory", "memory_reserved_at_once" if preallocated else unsure), item=item)
-    low = ", ".join(sorted(run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}))
-    # the rule on memory says nothing of GPUs that hold next to none
-    has_room = "mem_headroom" in run.found or used < (_BARE if "mem_headroom" in run.judged else _ROOMY)
-    code = "memory_keeps_growing" if "mem_leak" in run.found else "memory_left" if has_room else "memory_filled"
-    low = f", and GPUs did little of what they could ({low})" if low else ""
-    return _say(item, code, used=phrases.percent(used), free=phrases.percent(1 - used), low=low)
-
-
-def _judge_precision(run: _Run) -> ChecklistEntry:
-    stated, capability = run.facts.reduced_precision, run.facts.compute_capability
-    codes = {
-        "reduced_precision": stated,
+    used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.reduced_precision
+    is_unsure, waited, capability = facts.preallocated is None, "cpu_bound" in found, facts.compute_capability
+    # the rule on memory does not judge GPUs with almost no memory in use
+    has_room = "mem_headroom" in found or (used or 0.0) < (_BARE if "mem_headroom" in judged else _ROOMY)
+    means = [one for one in (facts.setup.compiled, facts.setup.cuda_graphs, facts.setup.cudnn_benchmark) if one]
+    taken, idle = [one for one in means if one.value], [kind for kind in _LITTLE_WORK if kind in found]
+    metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
+    lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
+    # several kinds may need the same recording: name it once
+    others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
+    holds: dict[str, object] = {
+        "memory_reserved_at_once": facts.preallocated,
+        "too_short": is_unsure and (run.ended - run.started) / 1e6 < _SHORTEST,
+        "coarse_samples": is_unsure and ("mem_prealloc", "coarse_samples") in codes,
+        "memory_perhaps_reserved": is_unsure,
+        "memory_keeps_growing": "mem_leak" in found,
+        "memory_left": has_room,
+        "reduced_precision": precise,
         "no_tensor_cores": capability and capability < (7, 0),
-        "full_precision": "full_precision" in run.found,
+        "full_precision": "full_precision" in found,
         "unknown_gpu_model": capability is None,
-        "full_precision_stated": stated is False,
-        "unknown_precision": "full_precision" in run.judged,
-        "precision_not_recorded": True,
-    }
-    code = next(code for code, holds in codes.items() if holds)
-    return _say("precision", code, capability=".".join(map(str, capability or ())))
-
-
-def _read_together(run: _Run) -> ChecklistEntry:
-    absent = {name: what for name, what in ((UTILISATION, "GPU"), (CPU, "CPU")) if name not in run.metrics}
-    if absent:
-        return _say("cpu_beside_gpu", "not_recorded", tuple(absent), unknown=" and ".join(absent.values()))
-    for thin in run.unjudged:
-        if thin.kind == "cpu_bound":
-            words = {"own_code": thin.code, "reason": thin.reason, "recording": "" if thin.metrics else thin.recording}
-            return _say("cpu_beside_gpu", "not_judged", thin.metrics, **words)
-    return _say("cpu_beside_gpu", "recorded_together")
-
-
-def _judge_input(run: _Run) -> ChecklistEntry:
-    if waits := [kind for kind in _WAITS if kind in run.found]:
-        return _say("input_pipeline", "waits_found", waits=", ".join(waits))
-    if _UNCLEAR in run.causes:
-        return _say("input_pipeline", "beside_other_programs")
-    missing = [entry for entry in run.unjudged if entry.kind in _WAITS]
-    if missing or not run.judged & set(_WAITS):
-        kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "the causes of waits"
-        # kinds share what they lack: each thing to record is named once
-        metrics = list(dict.fromkeys(name for entry in missing for name in entry.metrics))
-        others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
-        other = others or ("" if metrics else RECORD)
-        return _say("input_pipeline", "waits_not_assessed", metrics, kinds=kinds, recording=other)
-    code = "short_pauses" if run.pauses >= NOTABLE else "no_waits"
-    kinds = ", ".join(sorted(run.judged & set(_WAITS)))
-    return _say("input_pipeline", code, pauses=phrases.percent(run.pauses), kinds=kinds)
-
-
-def _judge_cores(run: _Run) -> ChecklistEntry:
-    count, workers, waited = run.facts.cores, run.facts.setup.workers, "cpu_bound" in run.found
-    if count is None:
-        waits = "the CPU was busy while GPUs waited (cpu_bound); " if waited else ""
-        return _say("cpu_cores", "cores_not_recorded", waits=waits)
-    has_workers = workers is not None and isfinite(workers.value)
-    own = f" and {phrases.count_of(round(workers.value), 'loader worker')} a process" if workers and has_workers else ""
-    left = "too few for what the loader does"
-    if ("cpu_bound", "other programs") in run.causes:
-        left = "other programs held most of them"
-    elif "workers_headroom" in run.found:
-        left = "some are left for more loader workers"
-    codes = {
+        "full_precision_stated": precise is False,
+        "unknown_precision": "full_precision" in judged,
+        "not_judged": thin,
+        "waits_found": found & _WAITS,
+        "waits_not_assessed": missing or not judged & _WAITS,
+        "cores_not_recorded": cores is None,
         "cpu_busy_while_waiting": waited,
-        "one_core_busy_while_waiting": "cpu_bound_single" in run.found,
-        "beside_other_programs": _UNCLEAR in run.causes,
-        "short_pauses": run.pauses >= NOTABLE,
-        "no_waits": True,
+        "one_core_busy_while_waiting": "cpu_bound_single" in found,
+        "beside_other_programs": ("low_util_cause_unknown", BESIDE_OTHERS) in causes,
+        "short_pauses": pauses >= NOTABLE,
+        "means_used": taken,
+        "means_not_used": means,
+        "work_known": run.work,
+        "speed_logged": metrics,
+        "steps_logged": run.work is None and not metrics and find_steps(recording),
     }
-    code = next(code for code, holds in codes.items() if holds)
-    other = ": GPUs worked little for another reason (underutilised)" if "underutilised" in run.found else ""
-    words = {"used": phrases.percent(run.facts.cpu_used or 0.0), "pauses": phrases.percent(run.pauses)}
-    return _say("cpu_cores", code, cores=f"{count.words}{own}", left=left, other=other, **words)
-
-
-def _judge_framework(run: _Run) -> ChecklistEntry:
-    setup, whose = run.facts.setup, run.facts.framework
-    known = [one for one in (setup.compiled, setup.cuda_graphs, setup.cudnn_benchmark) if one is not None]
-    used = [one for one in known if one.value]
-    code = "means_used" if used else "means_not_used" if known else "means_not_recorded"
-    params = ", ".join(dict.fromkeys(one.text for one in used or known))
-    return _say("framework", code, job=f"the job runs {whose}; " if whose else "", params=params)
-
-
-def _judge_throughput(run: _Run) -> ChecklistEntry:
-    metrics = map(recognise_metric, list_names(run.recording))
-    if work := run.recording.run.work:
-        return _say("throughput", "work_known", work=f"{work.amount:,.12g} {work.unit}")
-    if speeds := [metric.name for metric in metrics if metric and metric.role in _SPEEDS]:
-        return _say("throughput", "speed_logged", speeds=", ".join(speeds))
-    return _say("throughput", "steps_logged" if find_steps(run.recording) else "unknown_work")
+    left = "other programs held most of them" if ("cpu_bound", "other programs") in causes else ""
+    headroom = "some are left for more loader workers" if "workers_headroom" in found else ""
+    loaders = (
+        workers is not None and isfinite(workers.value) and phrases.count_of(round(workers.value), "loader worker")
+    )
+    words = {
+        "used": phrases.percent(used or 0.0),
+        "free": phrases.percent(1 - (used or 0.0)),
+        "low": f", and GPUs did little of what they could ({', '.join(idle)})" if idle else "",
+        "capability": ".".join(map(str, capability or ())),
+        "unknown": " and ".join(absent.values()),
+        "reason": thin.reason if thin else "",
+        "recording": thin.recording if thin and not thin.metrics else "",
+        "found": ", ".join(sorted(found & _WAITS)),
+        "unassessed": ", ".join(dict.fromkeys(one.kind for one in missing)) or "the causes of waits",
+        "recordings": others or ("" if lacking else RECORD),
+        "assessed": ", ".join(sorted(judged & _WAITS)),
+        "pauses": phrases.percent(pauses),
+        "waits": "the CPU was busy while GPUs waited (cpu_bound); " if waited else "",
+        "cores": (cores.words if cores else "") + (f" and {loaders} a process" if loaders else ""),
+        "left": left or headroom or "too few for what the loader does",
+        "cpu": phrases.percent(facts.cpu_used or 0.0),
+        "other": ": GPUs worked little for another reason (underutilised)" if "underutilised" in found else "",
+        "job": f"the job runs {facts.framework}; " if facts.framework else "",
+        "params": ", ".join(dict.fromkeys(one.text for one in taken or means)),
+        "work": f"{run.work.amount:,.12g} {run.work.unit}" if run.work else "",
+        "speeds": ", ".join(metrics),
+    }
+    for item in ITEMS:
+        is_cpu, said = item.startswith("cpu"), _SAID.get(_LIKE.get(item, ""), {}) | _SAID[item]
+        holds["not_recorded"] = absent if is_cpu else used is None
+        code = next((code for code in said if holds.get(code)), list(said)[-1])
+        state, reason, *asked = said[code]
+        asks = {
+            "not_recorded": tuple(absent) if is_cpu else (MEMORY, "gpu_memory_total_bytes"),
+            "not_judged": thin.metrics if thin else (),
+            "waits_not_assessed": lacking,
+        }.get(code, ())
+        further = tuple(text for each in asked if (text := each.format(**words)))
+        yield ChecklistEntry(
+            item=item,
+            state=Practice(state),
+            reason=reason.format(**words),
+            reason_code=thin.code if thin and code == "not_judged" else code,
+            recording="; ".join(filter(None, [choose_recording(asks), *further])),
+            metrics=asks,
+            other_recordings=further,
+        )

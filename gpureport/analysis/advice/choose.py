@@ -1,4 +1,4 @@
-"""Which steps of `steps.toml` a finding gets: those that nothing known of the run rules out."""
+"""Chooses the steps of `steps.toml` for a finding: all that no fact about the run rules out."""
 
 import tomllib
 from collections import Counter
@@ -12,35 +12,35 @@ from gpureport.analysis import phrases
 from gpureport.analysis.job import params
 from gpureport.analysis.job.events import DATA, REQUESTS
 from gpureport.analysis.job.params import CoreCount, Framework, JobParams, find_framework
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, POWER, UTILISATION
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
+from gpureport.analysis.rulebook import KINDS
 from gpureport.analysis.rules.waits import BESIDE_OTHERS, CORES, HARDLY, WAIT_KINDS
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
-_MOST_NAMED = 3  # steps that a recommendation names; the others stand below the finding
+_MOST_NAMED = 3  # most steps that a recommendation names
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which tensor cores stay unused: tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
 _DERIVED = 1.05
-"""Ratio up to which totals and limits derived from an amount and its share differ."""
+"""Ratio up to which two values may differ by rounding alone, if each was derived from an amount and a share."""
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Settings that no param names: None where that is unknown, off for any other."""
+"""Values of settings that no param names: None means unknown. Settings that are not listed are off."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
-_FEWEST = 2  # workers that are suggested where the main process loads
+_FEWEST = 2  # workers to suggest if the main process loads the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Facts for the conditions of advice, of the run or as one finding measured them.
+    """Facts that the conditions of advice need, from the run or from one finding.
 
-    Use is a share: of GPUs the mean, of the CPU and its busiest core the median, of host memory the p95, of the memory
-    of the fullest GPU. `whole_host`: a tracker logged every GPU of a host.
+    Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians, `host_memory` is the
+    p95, and `gpu_memory` is the peak of the fullest GPU. With `whole_host`, a tracker logged every GPU of a host.
     """
 
     gpus: int
@@ -93,9 +93,10 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing to do about lost GPU time, in the words of `steps.toml`; `needs` has its conditions by their words.
+    """One way to save GPU time, as `steps.toml` describes it; `needs` maps the words of a condition to its check.
 
-    None as a framework is a run that names none. `taken`, or one of its changes between two runs, tells that it was.
+    `frameworks` has None if the step fits runs that name no framework. `taken` names the check of whether one run took
+    the step; `changes` show whether the second of two runs did.
     """
 
     name: str
@@ -145,7 +146,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
-        # whose load that is does not matter: a resting machine may have the job alone
+        # no matter whose load that is: a machine at rest may run only the job
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
@@ -160,7 +161,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     devices = set(finding.devices)
     is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
-    # whoever waits for the CPU wants more of it, whatever the mean use
+    # a job that waits for the CPU needs more of it, whatever its mean use
     waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
     adapted = replace(
         known,
@@ -169,7 +170,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         power_limit_reached=next((one.relation == ">=" for one in power), None),
         job_hardly_uses_cpu=finding.cause == BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
     )
-    # only findings that compare the CPU with the GPU measure both
+    # only findings about the CPU measure both CPU and GPU
     if not any(one.metric in {CPU, IOWAIT} for one in finding.evidence):
         return adapted
     measured = {(one.metric, one.statistic): one.observed for one in finding.evidence if one.unit == "1"}
@@ -209,7 +210,7 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
-    """Whether a job leaves most of the memory; what may be reserved counts as needed."""
+    """Return whether the GPU has room for more; memory that may only be reserved counts as needed if nearly full."""
     if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
         return facts.gpu_memory is not None or None
     is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
@@ -243,7 +244,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Whether each process has a worker per core; with an idle CPU they wait for something else."""
+    """Return whether each process has a loader worker per core; None if the CPU is not what limits them."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -264,13 +265,13 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "workers_match_cores": (_has_worker_per_core, ("workers", "cores_per_process", "cores")),
     "fewest_workers": (lambda facts: _not(_exceeds(facts, "workers", 1)) or None, ("workers",)),
     "prefetch": (_prefetches_far_ahead, ("prefetch_factor", "prefetch")),
-    # scratch may be meant
+    # training from scratch may be intended
     "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""How a run tells that a step was taken, by which params; others are settings that are on."""
+"""Checks of whether a run took a step, with the params they read; any other name is a setting that is on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -309,7 +310,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that nothing rules out; surely untaken ones first, doubtful ones last."""
+    """Return the steps that nothing rules out: first those surely not taken, last those with an unknown condition."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
@@ -341,7 +342,7 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many workers to try: twice as many, one per core at most unless they wait for storage."""
+    """Return how many loader workers to try: twice as many, but no more than cores if those are in use."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one a core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than cores, which the job hardly uses"

@@ -1,4 +1,4 @@
-"""What a run recorded of its job beside the hardware: checkpoints, epochs, stages, signs of training."""
+"""What a run recorded about its job besides the hardware: checkpoints, epochs, stages, training metrics."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,11 +19,11 @@ from gpureport.rates import select_step_points
 from gpureport.recording import Recording
 
 REQUESTS = "requests or input"
-"""Cause of gaps between bursts of work in a job without signs of training."""
+"""Cause of gaps between bursts of work in a job that does not seem to train."""
 WAITING, DATA = "data_wait_ratio", "data"
 """The share of an iteration spent on loading data, and the cause of low use it shows."""
-LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: hidden loading has none)
-_HALF = 0.5  # of moments
+LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: a loader that keeps up shows none)
+_HALF = 0.5  # of the events
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -34,7 +34,7 @@ _TRAINING_WORDS = _EPOCHS | {"lr", "learning", "optimizer", "optimiser", "loss",
 
 
 class JobEvents(NamedTuple):
-    """Rising times of one cause, `checkpoint` or `epoch`, and the stage or metric behind them."""
+    """Ordered times of events with one cause, `checkpoint` or `epoch`, and the stage or metric that shows them."""
 
     cause: str
     source: str
@@ -48,7 +48,7 @@ class Evaluations(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many evaluations gave a number; values of one moment are one."""
+        """Number of evaluations that gave a value; values at one time count once."""
         return len(np.unique(self.times[~np.isnan(self.values)]))
 
     @property
@@ -57,7 +57,7 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return where a column holds a text; pyarrow's own comparison loads pandas."""
+    """Return which rows of a column equal a text. The comparison of pyarrow would load pandas."""
     found = [np.zeros(0, dtype=np.bool_)]
     chunks: list[Any] = column.chunks
     for chunk in chunks:
@@ -71,7 +71,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the ordered times of a training metric, of any if None, and the values of a column."""
+    """Return the ordered times of a training metric (of all if None) and the values of a column at these times."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -92,7 +92,7 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    """Return what saves, then what ends a round, then what is written at evaluations."""
+    """Return events of checkpoints, then of epochs, from stages and from metrics."""
     found, evaluated = list[JobEvents](), list[JobEvents]()
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         if (words := split_words(name)) & (_SAVING | _ROUND):
@@ -103,7 +103,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
         times, values = read_points(recording, name)
         words, metric = split_words(name), recognise_metric(name)
         if "epoch" in words and words <= _EPOCH_COUNT:
-            # a metric of every step: only steps that complete an epoch count
+            # logged at every step: only a step that completes an epoch counts
             found.append(JobEvents("epoch", name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
         elif words & _SAVING or (metric and metric.role is Role.EPOCH_TIME):
             found.append(JobEvents("checkpoint" if words & _SAVING else "epoch", name, times))
@@ -114,7 +114,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
-    """Yield events of which most lie in or `near` some stretches, and which of these have one."""
+    """Yield events that mostly lie within `near` seconds of some stretches, with which stretches have one."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
         if contains(union(wide), event.times).mean() >= _HALF:
@@ -149,13 +149,13 @@ def find_steps(recording: Recording, within: Interval | None = None) -> tuple[In
 
 
 def count_steps(recording: Recording, within: Interval) -> int:
-    """Return the steps logged in a stretch, 0 if they fill less than half of it."""
+    """Return how many steps were logged in an interval; 0 if they cover less than half of it."""
     moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
     return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
-    """Yield the figures of each stage; what is implausible in the run is so in its stages."""
+    """Yield the statistics of each stage; a metric that is implausible in the run is left out in its stages."""
     if "stage" not in recording.rows.schema.names:
         return
     whole = series_by_device(recording)

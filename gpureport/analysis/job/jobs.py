@@ -1,4 +1,4 @@
-"""When a job holds each GPU and when it works, by utilisation, power and memory; restarts."""
+"""When a job holds each GPU and when it works, from utilisation, power and memory; and restarts of a job."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -12,22 +12,21 @@ from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO, memory_total
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
 
-POINT_SAMPLE_SECONDS = 2.0  # interval above which a utilisation value is a point sample
-UTILISATION_WINDOW = 1.0  # longest time in seconds that one utilisation value is a mean over (NVML)
+POINT_SAMPLE_SECONDS = 2.0  # s; with a longer interval a utilisation value is a point sample
+UTILISATION_WINDOW = 1.0  # s; the longest time over which one utilisation value is a mean (NVML)
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
 SHORTEST_GAP = 5.0  # s; the shortest rest within a job that is an idle gap
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
-"""Causes of start-up and tail: no lasting work; very little; GPUs released; training."""
+"""Causes of start-up and tail: no lasting work, very little work, no job on the GPUs, training without them."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of a start-up finding about the whole run, not its start."""
-EMPTY_MEMORY = 2.0**27  # By up to which no process holds a GPU; the context of a process takes more
+EMPTY_MEMORY = 2.0**27  # By; with no more in use, no process holds the GPU: the context of a process takes more
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -35,51 +34,49 @@ PROCESS_MEMORY = Threshold(
     source="a driver or a display holds less; a process with a context more",
 )
 """Memory in use above which a process holds a GPU, unless it was in use before the job."""
-FREE_BETWEEN_JOBS = 60.0  # s for which a GPU must be empty between two jobs: an epoch or a restart begins sooner
-RESTART_SECONDS = 1800.0  # s up to which a like job is the same, started again: schedulers bring it back within
+FREE_BETWEEN_JOBS = 60.0  # s; an epoch or a restart begins sooner, so that a longer pause parts two jobs
+RESTART_SECONDS = 1800.0  # s; a similar job that begins sooner is a restart, as by a scheduler
 
 _SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
-_SHARE = 0.6  # of that time active: lets a stalling input pipeline count as work
-_LEAST_SPAN = 1.0  # W; less between rest and work is the noise of the sensor
-_FULL_POWER = 0.9  # quantile at work; single peaks are not full work
-_AT_WORK = 0.5  # utilisation; a kernel runs most of the time, so that power is that of work
-_COARSE_SHARE = 0.5  # where samples are too far apart for kernels to fool them
+_SHARE = 0.6  # of that time active, so that a job with a slow input pipeline counts as work
+_LEAST_SPAN = 1.0  # W between rest and work; less is noise of the sensor
+_FULL_POWER = 0.9  # quantile of power at work, so that single peaks do not count
+_AT_WORK = 0.5  # utilisation; from here on power is that of work
+_COARSE_SHARE = 0.5  # instead of that, for samples too far apart to be misled by single kernels
 _PART_ROWS = 1_000
-_FEW_BURSTS = 3  # active samples before sustained activity; fewer are autotuning
+_FEW_BURSTS = 3  # active samples before sustained activity; fewer may be autotuning
 _LIGHT_USE = 0.005
-_NEARLY_ALL = 0.9  # of the samples with light use; a display or stray kernels show less
-_MOSTLY = 0.5  # share of the samples of the machine at a limit, and of those with light use where no work follows
+_NEARLY_ALL = 0.9  # of the samples show light use; with a display or stray kernels, fewer do
+_MOSTLY = 0.5  # of the samples of the host at a limit; of those with light use, where no work follows
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model takes less
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
-"""From where on GPUs may wait for a machine or one core of it, as in the rules on waits."""
+"""Limits from which GPUs may wait for a host or for one core, as in the rules on waits."""
 
 _FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
-_DISPLAY_MEMORY = 2.0**26  # By; what windows of a display come and go with
-_BASE_SHARE = 1 / 3  # of the memory at work; a job that loads its weights before its first work holds more
-_BASE_DRIFT = 0.2  # of what a display held before; a process that stays holds more beside it
-_DRAWN = 0.5  # share of the samples with some use; a process that waits shows none
-_WORK_WITH_MEMORY = 0.9  # of the busy samples with memory in use: utilisation lags, the last one can be empty
-_DISPLAY_POWER = 0.4  # of the span from the floor to the power of work; drawing windows takes less
-_DISPLAY_USE = 0.5  # of the utilisation at work, of all of it where there is none; drawing windows takes less
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
+_DISPLAY_MEMORY = 2.0**26  # By; windows of a display change memory by no more
+_BASE_SHARE = 1 / 3  # of the memory at work; a job that has loaded its weights holds more
+_BASE_DRIFT = 0.2  # by which the memory of a display may change; a process that stays adds more
+_DRAWN = 0.5  # of the samples show some use; a process that waits shows none
+_WORK_WITH_MEMORY = 0.9  # of the busy samples have memory in use; utilisation lags, so that the last may have none
+_DISPLAY_USE = 0.5  # of the utilisation at work; drawing windows takes less
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
-_ALIKE = 0.1  # of the memory at work; another job takes another amount
+_ALIKE = 0.1  # of the memory at work; another job differs by more
 _TAKEN = 0.1  # of the memory above the least; with less, no job holds the GPU
 _OTHER, _OF_PROCESS = 0.1, 0.05  # displays and monitors use less; those that hold less than a process use more
 _OTHER_SECONDS, _OTHER_ROWS = 30.0, 8  # of steady use before the job and after it; in less a median says little
-_SERIES = 3  # like jobs in a row; a job that stops twice is rarer
+_SERIES = 3  # similar jobs in a row are a series; a job that restarts twice is rarer
 
-Occupancy = tuple[tuple[Job, ...], dict[str, Spans], dict[str, DeviceSeries], dict[str, Interval]]
+Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
 
 
 @memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None if it never worked.
 
-    Activity is sustained from an active sample on if 60% of the samples in the 3 s (3 intervals) after it are active;
-    the end is found likewise backwards. Later bursts belong to the job if they come half as often as within it, and so
-    do three or more earlier ones of a job in bursts. Where samples are far apart, power also shows activity.
+    Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active. The end is found the
+    same way, backwards. Later bursts count if they come half as often as within the job. If the job works in bursts,
+    three or more earlier bursts count as well. With coarse samples, high power also counts as activity.
     """
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
@@ -87,7 +84,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     used, times = series.values(UTILISATION), series.times[rows]
     active, share = used > ACTIVE.value, _SHARE
     if series.interval > POINT_SAMPLE_SECONDS:
-        # a low sample at the power of work was taken in a short pause
+        # low utilisation at the power of work is a short pause
         power = series.values(POWER)
         active, share = active | (power > _estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
     active = active[rows]
@@ -101,7 +98,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
         first -= _measure_dense_reach(active[:first][::-1], usual / 2)
     last += _measure_dense_reach(active[last + 1 :], usual / 2)
-    # where power alone shows work, it began or ended within a second of low utilisation
+    # if only power shows work, it began or ended at the sample itself
     begin, end = rows[first], rows[last]
     start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
     stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
@@ -109,7 +106,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the watts above which a GPU works: half-way from the lowest to those at work."""
+    """Return the power above which a GPU works: half-way between its lowest power and that at work."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -119,7 +116,7 @@ def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
 
 def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
     rows = np.flatnonzero(active)
-    # most jobs show it early, and a log may hold days
+    # read in parts: most jobs show activity early, and a log may hold days
     for first in range(0, len(rows), _PART_ROWS):
         part = rows[first : first + _PART_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
@@ -155,7 +152,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU did a little all the time, `until` its work, beside a machine at a limit."""
+    """Return when a GPU was lightly used up to `until` (or to its last light use) while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -166,7 +163,7 @@ def _find_light_work(
     if not len(dense):
         return None
     start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
-    # one thread that is busy before the work loads for it
+    # before the work, one busy thread only loads data
     shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
     for host in hosts if end - start >= shortest * 1e6 else ():
         part = host.rows_between(start + host.shift, end + host.shift)
@@ -195,7 +192,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when processes of a job were first and last seen, with time around it, if all hosts watched."""
+    """Return when the processes of a job were first and last seen; None for an end that some host did not see."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -235,12 +232,13 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 
 
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
-    """Return which time of a recording belongs to jobs.
+    """Return the jobs, the time without a job per GPU, the series within jobs, and the activity per GPU.
 
-    A job lasts while any working GPU has memory in use. Time before is start-up, since the job may already run on the
-    CPU, but not half an hour in which the host does less than later. Later, a GPU has no job while its memory is empty
-    and it rests. Where memory does not tell, all time belongs to one job, but for that between two sessions in a file.
-    A tracker (`is_tracked`) logs all GPUs of its host: those that never hold memory or work are not of its run.
+    A job lasts while any of its GPUs has memory in use. The time before is start-up, because the job may already use
+    the CPU, unless it is half an hour in which the host does less than later. After that, a GPU has no job while it
+    rests with empty memory. If memory cannot show this, all time belongs to one job, except for long breaks between
+    two sessions. A tracker (`is_tracked`) logs all GPUs of its host. GPUs that neither work nor hold memory are then
+    not part of the run.
     """
     gpus = pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
@@ -252,7 +250,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         loads = ([one.find_values(CPU, part) for part in parts] for one in series.values())
         is_at_work = any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
         first_use = first_use if is_at_work else whole.start
-    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else NO_SPANS
+    pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     for name, spans in free.items():
         other = find_other_use(gpus[name])
@@ -260,7 +258,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
-        # a GPU that never works is without a job as the others are, unless a process holds it
+        # a GPU that never works has no job when the others have none, unless a process holds it
         others = (name for name in gpus if name not in active)
         free |= {name: all_free for name in others if not (gpus[name].values(MEMORY) > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
@@ -277,10 +275,10 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     return tuple(found), free, held, _find_activities(working)
 
 
-def _find_session_breaks(series: DeviceSeries) -> Spans:
-    """Return gaps that part sessions: half an hour, 60 intervals, and all the time recorded."""
+def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
+    """Return log gaps between sessions: at least half an hour, 60 intervals, and the length of all samples."""
     rows = series.gap_rows
-    breaks: Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
+    breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
 
 
@@ -294,7 +292,7 @@ def _serves(series: DeviceSeries) -> bool:
 
 
 def draws_only_display(series: DeviceSeries) -> bool:
-    """Return whether a GPU never does more than a display asks."""
+    """Return whether a GPU is only used for a display."""
     held, used = series.values(MEMORY), series.values(UTILISATION)
     least = float(np.min(series.known_values(MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
@@ -304,21 +302,17 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return where a GPU rests with nothing in use; nowhere if memory does not follow work."""
+    """Return the rows in which a GPU rests with empty memory; none if busy rows have empty memory as well."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
-    if not series.is_recorded(metric):
-        return none
     held, known = series.values(metric), series.known_rows(metric).copy()
-    # of a GPU that answers no more nothing shows that it rests
+    # nothing shows that a GPU which no longer answers is at rest
     known[np.max(np.flatnonzero(~np.isnan(used)), initial=-1) + 1 :] = False
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
     working, windows = _estimate_working_watts(power, in_use & busy), none
-    if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
-        windows = power < working - (1 - _DISPLAY_POWER) * rise
-    elif (in_use & busy).any():
+    if (in_use & busy).any():
         windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy]))
     busy &= ~windows
     if not busy.any() or in_use[busy].mean() < _WORK_WITH_MEMORY:
@@ -327,7 +321,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
-    """Return the highest memory in use without a job: next to none, or what a display holds around it."""
+    """Return the most memory that is in use without a job: almost none, or that of a display."""
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = find_activity(series)
     if window is None:
@@ -340,14 +334,14 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if not len(work) or not levels or not (is_drawn or (len(before) and len(after) >= _FEWEST)):
         return least
     low, high = min(levels), max(levels)
-    # windows open beside the job, too, but what doubles is a process that stays
+    # windows may open during the job, but a process that stays doubles the memory
     is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
     base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
 
 
 @memoized
-def find_other_use(series: DeviceSeries) -> tuple[Spans, float, float] | None:
+def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
     """Return when something else uses a GPU, before the job takes its memory and after, its use, and the job's."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
@@ -368,17 +362,17 @@ def find_other_use(series: DeviceSeries) -> tuple[Spans, float, float] | None:
     return ends, (before + after) / 2, usual
 
 
-def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
+def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> intervals.Spans:
     first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end, last = series.start[first], series.end[stop - 1], stop == len(series)
     long = end - start >= np.where(last, _FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
-    spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
+    spans: intervals.Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
     return spans
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the one before it; three in a row are a series."""
+    """Return the pause before a job that restarts the one before; None in a series of similar jobs."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

@@ -1,4 +1,4 @@
-"""What params and tags say of the set-up: only the last part of a name counts, as in `params.toml`."""
+"""Reads the set-up of a job from params and tags, whose last part of the name `params.toml` lists."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class CoreCount(NamedTuple):
-    """Logical cores and the GPUs that share them: of a machine, or of one process for one GPU."""
+    """A number of logical cores and of GPUs that share them: those of a host, or of one process with one GPU."""
 
     cores: float
     gpus: int
@@ -51,9 +51,9 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """What params and tags say, by setting; None as an attribute for what they leave out or contradict.
+    """Settings by name; as an attribute, a setting is None if no param states it or if two params disagree.
 
-    `workers` are of one process, `cores` of the machine or the job's share of it; `precision` is 1 for 16 bits or less.
+    `workers` counts those of one process, `cores` those of host or job; `precision` is 1 for 16 bits or less.
     """
 
     def __getattr__(self, name: str) -> Setting | None:
@@ -68,7 +68,7 @@ class JobParams(dict[str, Setting]):
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return what params and tags say, contradictions left out; logged cores stand for unnamed ones."""
+    """Return the settings that params and tags state; `cores` is used if they do not state the number of cores."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         words, text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), value.strip().lower()
@@ -88,9 +88,9 @@ def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -
 
 
 def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one for each form
-    if field == "pretrained":  # a path, or the name of a model
+    if field == "pretrained":  # its value may be a path or a model
         return float(value not in _OFF)
-    if field == "cudnn_benchmark" and value not in _ON | _OFF:  # it may name a set of data
+    if field == "cudnn_benchmark" and value not in _ON | _OFF:  # its value may name a dataset
         return None
     if field in _SETS["switches"]:
         is_on = value in _ON or re.fullmatch(r"[a-z][a-z_-]+", value)

@@ -1,6 +1,6 @@
-"""The rules, one module a family of ways to lose GPU time: a rule is a function, and its section of `rules.toml`.
+"""The rules, one module per family. A rule is a function and a section of `rules.toml`.
 
-A new detector: the function, its sections of `rules.toml` and `kinds.toml`, one sample folder, one row of a test table.
+A new rule needs the function, sections of `rules.toml` and `kinds.toml`, a sample folder, and rows of a test table.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Low clocks: slowed by heat or hardware, at the power limit, or set by somebody."""
+"""Low clocks: lowered by heat or by hardware, at the power limit, or locked by a user."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,6 @@ from gpureport.analysis.series import clock_and_power as signals
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import ClockSignals, HeldClock, find_event_rows, gather_signals, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.analysis.series.statistics import rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenance, Severity, Threshold
@@ -20,7 +19,7 @@ from gpureport.metrics import find_gpu
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 LIMIT = signals.LIMIT
-UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit that covers heat, power brake and others
+UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit for any hardware slowdown was set
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
 _NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
@@ -30,7 +29,7 @@ _RULED_OUT = {
     "unknown power": _NO_CAP[1:],
     "hw_throttle": ("heat: the core was cool", *_NO_CAP),
 }
-Slowdowns = dict[str, tuple[HeldClock | None, Spans]]
+Slowdowns = dict[str, tuple[HeldClock | None, intervals.Spans]]
 
 
 def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
@@ -40,10 +39,11 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 
 
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
-    """Return when heat lowered the clock: by event bits and counters, else clock, temperature and power.
+    """Return when heat lowered the clock, None if that is not known.
 
-    A power cap keeps power at its limit; heat leaves power unused. The load varies by more, so means around each sample
-    decide. A GPU is hot at its limit, or where it is hottest in its run, if clock and power fall much further.
+    Event bits and counters show it, otherwise clock, temperature and power do. A power cap keeps power at its limit,
+    while heat leaves power unused. Single samples vary with the load, so means over several decide. A GPU is hot near
+    its temperature limit. If clock and power fall much further, the highest temperatures of the run count as hot too.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)
@@ -56,7 +56,7 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
     ):
         is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
         full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
-        if np.isnan(most):  # more load lowers the clock at once, heat only in a warm GPU
+        if np.isnan(most):  # without power: more load lowers the clock at once, heat only in a warm GPU
             full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
         suspect = is_hot & (s.clock < fallen * full)
         if suspect.any():
@@ -81,7 +81,7 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         brake = series.values(f"clock_event_{BRAKE}") > 0
-        # a change of performance state sets the same bit
+        # a change of the performance state sets the same bit
         is_unclear = bare.any() and (np.isnan(s.clock).all() or np.isnan(s.clock_max))
         if is_unclear and not find_event_rows(series, BRAKE).any():
             return None
@@ -107,10 +107,10 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
     found: Slowdowns = {}
     slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
     for kind, detect in _DETECTORS.items():
-        held, spans = detect(series, gather_signals(series), limits), NO_SPANS
+        held, spans = detect(series, gather_signals(series), limits), intervals.NO_SPANS
         if held and (held.rows.any() or held.counted):
             spans = _find_episodes(series, held, limits, whole)
-            # a row at its end belongs to it, as the last sample of a log does
+            # a row at the end of an episode belongs to it, as the last sample of a log
             inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
             held = held._replace(share=held.share * inside, rows=held.rows & inside)
             share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
@@ -119,25 +119,15 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
     return found, slowed
 
 
-def _join(series: DeviceSeries, spans: Spans, limits: Limits, whole: Interval) -> Spans:
+def _join(series: DeviceSeries, spans: intervals.Spans, limits: Limits, whole: Interval) -> intervals.Spans:
     near = round((max(limits.merge, 2.5 * series.interval) - series.interval) * 1e6)
     spans = intervals.difference(intervals.union(spans, within=near), intervals.to_spans(series.gaps))
     spans = intervals.drop_shorter(spans, max(limits.shortest, 1.5 * series.interval))
     return intervals.drop_shorter(intervals.intersection(spans, intervals.to_spans([whole])), limits.shortest)
 
 
-def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> Spans:
-    s, rows = gather_signals(series), held.rows
-    spans = series.find_owned(rows)
-    if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
-        # the controller let go for a moment
-        cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
-        so_far = np.concatenate([[0], np.cumsum(cooled)])
-        first, stop = np.searchsorted(series.times, spans[:-1, 1]), np.searchsorted(series.times, spans[1:, 0])
-        is_near = spans[1:, 0] - spans[:-1, 1] <= limits.release * series.interval * 1e6
-        holes = np.column_stack([spans[:-1, 1], spans[1:, 0]])[is_near & (so_far[stop] == so_far[first])]
-        spans = np.concatenate([spans, holes])
-    spans = _join(series, spans, limits, whole)
+def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole: Interval) -> intervals.Spans:
+    spans = _join(series, series.find_owned(held.rows), limits, whole)
     if held.counted < limits.counted:
         return spans
     steps = intervals.union(held.steps, within=round(limits.merge * 1e6))
@@ -162,7 +152,7 @@ def find_throttling(context: Context, limits: Limits) -> Found:
 
 
 def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
-    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: Spans, limits: Limits
+    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: intervals.Spans, limits: Limits
 ) -> Finding:
     s, is_heat, rows, is_counted = gather_signals(series), kind == "thermal_throttle", held.share > 0, held.counted > 0
     alone = float(series.seconds[held.rows].sum())
@@ -191,7 +181,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     return context.finding(
         kind,
         Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
-        # what the driver counts is sure, however few the samples
+        # what the driver counts is sure even with few samples
         doubts.lowest(
             Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
             Confidence.HIGH if is_counted else doubts.confidence_of(samples, series.interval),
@@ -231,7 +221,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
     s, (default, source), usual = gather_signals(series), signals.find_default_limit(series), "default"
     if np.isnan(default):
         default, source, usual = float(np.fmax.reduce(s.power_limit, initial=np.nan)), "as logged", "highest"
-    lowered, spans = s.power_limit < limits.lowered * default, NO_SPANS
+    lowered, spans = s.power_limit < limits.lowered * default, intervals.NO_SPANS
     if not (lowered | np.isnan(s.power_limit)).all():
         spans = _join(series, series.find_owned(lowered), limits, context.whole)
         lowered &= intervals.contains(spans, series.times)
@@ -245,7 +235,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
         yield context.finding(
             "power_limited",
             Severity.INFO if case else Severity.WARNING,
-            # how long the limit held does not matter, so a coarse log is as sure
+            # the duration does not matter, so coarse samples are as good
             doubts.confidence_of(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
             [
@@ -384,7 +374,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
 
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
-    """Whether the clock at work stands still below the highest, set by neither power nor heat."""
+    """Return whether the clock at work is constant and below the highest, but not because of power or heat."""
     if not ratio < limits.below:
         return False
     rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)

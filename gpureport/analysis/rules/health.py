@@ -1,4 +1,4 @@
-"""What fails: lost GPUs, memory errors, slow links; and recorders that miss samples or end too early."""
+"""Failures: lost GPUs, memory errors, slow links, and recorders that miss samples or end too early."""
 
 import re
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 from gpureport.recording_advice import RECORD
 
-LOST_CAUSES = ("lost", "no answer")  # that end what a GPU can do; an Xid need not
+LOST_CAUSES = ("lost", "no answer")  # causes after which a GPU is gone; an Xid error need not mean that
 _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
-_ERRORS = ("Unknown Error", "ERR!")  # in the place of a reading
+_ERRORS = ("Unknown Error", "ERR!")  # printed instead of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
-"""Xids of a lost GPU, None without a number; and those of a cleaned or remapped part."""
+"""Xid codes of a lost GPU (None: a message without a code), and of memory that the driver repaired."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
 _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 
@@ -46,7 +46,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
     for device in [*context.gpus(), None]:
         said = [loss for loss in losses if loss.device == device and loss.code in _FALLEN]
         errors = [loss for loss in losses if loss.device == device and loss.code not in _FALLEN]
-        # a message that names no GPU is of a silent one
+        # a message that names no GPU is about one that stopped answering
         lost = None if device is None and (found or not said) else _judge_loss(context, limits, device, said)
         if lost is not None:
             found = True
@@ -96,7 +96,7 @@ def _list_losses(context: Context) -> Iterator[_Loss]:
         yield _Loss(device, event.at, int(code[1]) if code else None, event.text.strip("[]") if event.device else "")
     for name, series in gpus.items():
         codes, times = series.known_values(_XID), series.times[series.find_known_rows(_XID)]
-        # the first code belongs to an earlier job
+        # the first code may come from an earlier job
         for place in (np.flatnonzero((codes[1:] != codes[:-1]) & (codes[1:] != 0)) + 1).tolist():
             yield _Loss(name, int(times[place]), int(codes[place]), "")
 
@@ -114,14 +114,14 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
     silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
     if device is not None:
         series = context.series[device]
-        # tables list the memory of an erring GPU in all the rest
+        # tables of nvidia-smi still list the memory of a GPU with errors
         answered = find_answers(series, by_memory=not said or series.column_names.isdisjoint(_MEASURED))
         times, answers = series.times, series.times[answered]
         if not said and (not len(answers) or answers[-1] == times[-1]):
             return None
         since = said[0].at if said else int(answers[-1])
         gone = times[~answered & (times >= since)]
-        # a GPU is silent until its next answer
+        # a lost GPU is silent until its next answer
         begins, ends = np.append(since, gone), np.append(answers, max(context.whole.end, since))
         silent = intervals.union(np.column_stack([begins, ends[np.searchsorted(answers, begins, side="right")]]))
         back = "back" if len(answers) and answers[-1] > since else "end" if len(silent) else "last"
@@ -181,12 +181,12 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
             rises, spans, is_grave = dict[str, float](), [intervals.NO_SPANS], cause == "uncorrected"
             for name in nouns:
                 rows = series.find_known_rows(name)
-                # a fall is a reset
+                # a counter that falls was reset
                 steps, times = np.diff(series.values(name)[rows]).clip(0), series.times[rows]
                 if steps.sum() >= limits.rise:
                     rises[name] = float(steps.sum())
                     spans.append(np.column_stack([times[:-1], times[1:]])[steps > 0])
-            # a remapping that fails has no counter
+            # a failed remapping has no counter
             if rises or (is_grave and len(failed) and failed[0] == 0 and failed.any()):
                 yield context.finding(
                     "ecc_error",
@@ -222,7 +222,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         rows = {name: series.values(name)[busy & series.known_rows(name)] for name in known}
         best = {name: float(values.max()) for name, values in rows.items() if len(values)}
         most = {name: float(series.known_values(f"{name}_max").max()) for name in best}
-        # a link doubles its rate per generation
+        # each generation doubles the data rate
         ratio = prod(
             min(2.0 ** (best[name] - most[name]) if "generation" in name else best[name] / max(most[name], 1.0), 1.0)
             for name in best
@@ -251,7 +251,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             )
 
 
-_JITTER = 1.0  # s that one GPU lacks more than the others, below which it is only late
+_JITTER = 1.0  # s; a GPU whose gap is longer than that of the others by less is only late
 _WHY = (
     "3.5 intervals, 5 s at least below 2 s: collectors are late by 2.6 intervals or some seconds without losing samples"
 )
@@ -281,7 +281,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         yield context.finding(
             "log_gap",
             Severity.INFO,
-            # the other distances show what is far
+            # the usual distance between samples shows what a gap is
             doubts.confidence_of(min(map(len, gpus.values()))),
             (name,) if name else (),
             [
@@ -322,7 +322,7 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
         limit = int(times[-1]) + round(max(limits.early, limits.steps * context.series[name].interval) * 1e6)
         for what, seen in others if not context.findings("gpu_lost", name) else ():
             after, readings = int(seen[-1] - times[-1]), len(seen) - int(np.searchsorted(seen, limit, side="right"))
-            # a series that also begins later has another clock
+            # a series that also begins later by as much has a different clock
             is_shifted = seen[0] > times[-1] or abs(int(seen[0] - times[0]) - after) <= limits.shifted * after
             if name not in later and readings >= doubts.FEW_READINGS and not is_shifted:
                 later[name] = what, seen

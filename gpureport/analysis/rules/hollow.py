@@ -1,4 +1,4 @@
-"""GPUs that are busy in name only: they hang, wait for copies, or run kernels too small."""
+"""GPUs that report high utilisation but do little work: they hang, wait for copies, or run tiny kernels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -6,15 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
-from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import build_grid, memory_reserved, memory_total, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
@@ -41,12 +39,10 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         yield doubts.too_short("hollow_util", context.whole.seconds, needed)
     spans = {} if is_short else {name: _find_spans(context, one, limits) for name, one in gpus.items()}
     for device, series in gpus.items():
-        # the highest power clears no GPU
+        # without a known limit, high power does not show that a GPU works
         if len(spans.get(device, ())) or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
-        if series.explain_implausibility(POWER):
-            yield doubts.implausible("hollow_util", device, POWER)
-        elif not series.is_recorded(POWER):
+        if not series.is_recorded(POWER):
             yield doubts.not_recorded("hollow_util", device, POWER)
         else:
             reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
@@ -57,18 +53,15 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))
 
 
-def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans:
+def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> intervals.Spans:
     grid = build_grid(context.window or context.whole, [series])
     used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
     of_limit, is_logged = scale_power(series, True)
     explained = find_event_rows(series, "sw_power_cap")
     explained = explained | ((clock < limits.low_clock * highest) & (of_limit >= limits.at_idle))
-    if explained.any():
-        used = np.where(grid.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
+    used = np.where(grid.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / grid.width), round(limits.rows))
     is_busy = rolling_mean(np.where(np.isnan(used), np.nan, used >= limits.busy), length) >= limits.busy_share
-    if not is_busy.any():
-        return intervals.NO_SPANS
     share = grid.average_values(series, of_limit)
     active, dram = grid.average_metric(series, _SM), grid.average_metric(series, _DRAM)
     bounds = (_bound_mean(share, length), _bound_mean(active, length), rolling_mean(dram, length))
@@ -89,7 +82,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> Spans
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means with twice their error added: a sensor may see moments alone."""
+    """Return rolling means plus twice their standard error, because a sensor may see only moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -97,12 +90,12 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 
 
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
-    """Return where little is done: multiprocessors that spin are active and draw next to nothing."""
+    """Return where a GPU does little: few multiprocessors are active, or they only spin and draw little power."""
     idling = share < np.where(np.isnan(active), power, limits.still)
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
 
 
-def _measure_episodes(context: Context, spans_of: Mapping[str, Spans], limits: Limits) -> Iterator[_Episode]:
+def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans], limits: Limits) -> Iterator[_Episode]:
     for name, own in spans_of.items():
         peers = [other for other in spans_of if other != name and other in context.active]
         evaluations = find_evaluations(context.recording, own)
@@ -159,7 +152,7 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    """Yield what happened to several GPUs at once, or recurs on them for one reason, as one."""
+    """Yield groups of episodes with one cause: those on several GPUs at once, and their recurrences."""
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:

@@ -1,4 +1,4 @@
-"""GPUs that rest: within their job, why and whether it recurs; before and after; logs without work."""
+"""Idle GPUs: gaps within a job with their cause and period, start-up, tail, and logs without work."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,9 @@ from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents
 from gpureport.analysis.job.jobs import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CPU, MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
 from gpureport.analysis.series import intervals
@@ -28,17 +27,17 @@ _GAP, _STALL, _START, _TAIL = "idle_gap", "periodic_stall", "startup_idle", "tai
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
 _NO_LOSS = {"unknown", "periodic", REQUESTS}
-_HALF = 0.5  # of the job, of moments
-_NEAR = 2.0  # s; a metric is written when its work is done
-_LONG = 60.0  # s; ranks of one job do not wait this long for each other
-_RISE = 3.0  # times the median rate of the host
-_WORKED = 0.9  # share of the gap in which another GPU worked, with room for its own pauses
-# gaps, or bursts; fewer do not show how work comes; one spell of work in ten may be long
+_HALF = 0.5  # of the job, and of full use
+_NEAR = 2.0  # s; a metric is logged just after its work
+_LONG = 60.0  # s; in normal work, ranks of one job do not wait this long for each other
+_RISE = 3.0  # times the median write rate of the host
+_WORKED = 0.9  # another GPU worked for this share of the gap; the rest may be its own pauses
+# fewer gaps or bursts show no pattern; a tenth of the bursts may be long
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9
-_CLOSER = "a log with samples 5 s apart or less"
-_BURSTS = 0.05  # share of the stretch above 12%: more work than a few autotuning kernels
-_LONE_SECONDS = 2.0  # a utilisation value covers at most 1 s (NVML); one alone proves no longer rest
-_ALONG = 0.25  # share of time at 5% and less: pauses of a job that works a little all along
+
+_BURSTS = 0.05  # share of the time above 12%; more is not just autotuning
+_LONE_SECONDS = 2.0  # s; a utilisation value covers at most 1 s (NVML), so that one alone shows no longer rest
+_ALONG = 0.25  # most time at 5% and less in a job that always works a little
 
 Cause = tuple[str, Sequence[Evidence]] | None
 
@@ -99,7 +98,7 @@ def _name_causes(
 
 
 def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap, event: JobEvents | None) -> Cause:
-    """Return why a GPU rested, by peers, moments of the run, memory or host."""
+    """Return the cause of a gap and its evidence: from other GPUs, logged events, memory or disk writes."""
     if peers := _judge_peers(context, limits, series.device.id, gap):
         return peers
     if event:
@@ -111,19 +110,19 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     if freed.meets_limit:
         return "no process", [freed]
     active = context.active.get(series.device.id)
-    # the host explains none that the GPU never came back from
+    # disk writes do not explain a gap that never ended
     is_last = gap.interval.end > (active.end if active else int(series.times[-1]))
     for host in [] if is_last else context.hosts_of(series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
         usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
-        # far more than elsewhere, and than it read
+        # far more than usual, and more than it read
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
             return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
     return None
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
-    """Return how others went on in a gap of a minute: as ranks that wait in a collective, or not."""
+    """Return what other GPUs did in a long gap: they waited in a collective (`hang`) or worked (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
     span = intervals.to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
@@ -145,7 +144,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, all of requests if no cause is known and little work lies between."""
+    """Return the gaps, with requests as their cause if none is known and only short bursts of work lie between."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -168,7 +167,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # a job with little work is no problem, and a GPU that never worked has its own finding
+        # little work is not a problem, and a GPU that never worked has its own finding
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -207,7 +206,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return where gaps of one cause lie, and if it is open whether a job was running."""
+    """Return the case for the sentence: where the gaps lie, and whether a job was running then."""
     longest = max(gap.interval.seconds for gap in gaps)
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = longest >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
@@ -215,7 +214,7 @@ def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
         return cause
     if len(gaps) > 1:
         return "several, open" if is_open else "several"
-    # of several GPUs one may begin to work later, or never again
+    # one of several GPUs may begin later or stop earlier
     if gaps[0].interval.start <= series.times[0]:
         return "first"
     if gaps[0].interval.end + series.shift >= series.times[-1]:
@@ -291,7 +290,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     rest = intervals.to_spans([Interval(held.end, context.whole.end)])
     after = [context.all_series[name].find_values(MEMORY, rest) for name in context.time_without_job]
     is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
-    # what a display does after the job is no concern of the log
+    # a display may use the GPU after the job
     is_noted = not is_start and job is context.jobs[-1] and not is_taken
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
     gpus, step, spans = list(context.gpus()), context.recording.run.interval or 0.0, intervals.to_spans([stretch])
@@ -307,7 +306,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
         reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
-        yield doubts.denied(kind, "single_reading", reason, _CLOSER)
+        yield doubts.denied(kind, "single_reading", reason, doubts.CLOSER)
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
@@ -319,7 +318,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     case = "restart" if pause else NO_JOB if free and length < limits.shortest else None
     trained = 0 if case else events.count_steps(context.recording, held)
     whole = "the jobs' time" if context.time_without_job and not case else "the run"
-    if case:  # time without a job is none of the jobs'
+    if case:  # the time is outside jobs, so its share is that of the run
         length, share = stretch.seconds, stretch.seconds / context.whole.seconds
     what = "length, at most (the log may end an interval late)" if late else "length"
     cpu = _measure_cpu(context, limits, held) if is_start and not pause else []

@@ -1,4 +1,4 @@
-"""GPUs that work only part of the time, unexplained, and GPUs that never work."""
+"""GPUs that work only part of the time for no known cause, and GPUs that never work."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,29 +17,28 @@ from gpureport.analysis.rules.waits import ROWS, Parts
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.columns import BoolArray
 from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
-_FEWEST = 10  # samples of a short job; with fewer not even the error of their mean is known
-_HALF = 0.5  # of the time with low use, with less of which the CPU was not watched; of phases
-_SEEN = 0.95  # share of the job that samples speak of, below which it is said how much
+_FEWEST = 10  # samples of a short job; fewer do not show the error of their mean
+_HALF = 0.5  # share of low use that CPU samples must cover; share of phases that must be evaluations
+_SEEN = 0.95  # if samples cover less of the job, the sentence says how much
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
-_AGREE = 0.9  # of the distances; other low use may lie between
-_SMOOTH = 10.0  # s; batches of an evaluation vary
-_SHORTEST = 30.0  # s; the loader starts anew in less
-_MUCH = 0.7  # median use between phases; less of it is low use itself
-_LOW = 0.5  # of the median use; an evaluation loads, copies and prints more than it computes
-_ALIKE = 0.25  # of the median length; the same data are evaluated each time
-_NEAR = 5.0  # s; a metric is written when its work is done
+_AGREE = 0.9  # of the distances between phases agree
+_SMOOTH = 10.0  # s; smooths over the batches of an evaluation
+_SHORTEST = 30.0  # s; a restart of the loader is shorter
+_MUCH = 0.7  # median use between phases; less is low use as well
+_LOW = 0.5  # of the median use; an evaluation uses the GPU less
+_ALIKE = 0.25  # of the median length; each evaluation uses the same data
+_NEAR = 5.0  # s; a metric is logged just after its work
 
 
 class Phases(NamedTuple):
-    """Phases of low use that are alike, their period in seconds, and whether the log names them."""
+    """Similar phases of low use that recur, their period in seconds, and whether logged evaluations match them."""
 
-    spans: Spans
+    spans: intervals.Spans
     period: float
     is_named: bool
 
@@ -66,7 +65,7 @@ def find_phases(context: Context, device: str) -> Phases | None:
     return Phases(spans, period.seconds, is_named) if is_much else None
 
 
-def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
+def find_evaluations(recording: Recording, spans: intervals.Spans) -> BoolArray:
     named = np.zeros(len(spans), dtype=np.bool_)
     for event, has in events.place_events(events.find_job_events(recording) if len(spans) else (), spans, _NEAR):
         if event.cause == "epoch":
@@ -75,7 +74,7 @@ def find_evaluations(recording: Recording, spans: Spans) -> BoolArray:
 
 
 class LowUse(NamedTuple):
-    spans: Mapping[str, Spans]
+    spans: Mapping[str, intervals.Spans]
     lowest: float = 1.0
     over: float = 0.0
     is_short_job: bool = False
@@ -100,7 +99,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
         used.append(np.where(is_claimed, np.nan, grid.average_metric(one, UTILISATION)))
     median, seconds = median_over_devices(used), max(map(intervals.total_seconds, left.values()))
     over = max(round(limits.over / grid.width), ROWS) * grid.width
-    # a job too short for such a mean is judged by its own, if other kinds do not explain most of it
+    # a job too short for that is judged by its overall mean, unless other kinds explain most of it
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
     mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
     mean[mean < limits.idle] = 1.0
@@ -151,7 +150,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
     hosts = {host.device.id: host for name in spans for host in context.hosts_of(context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
-    # for a shorter time, one full core is no finding, so it is not ruled out
+    # a brief job gets no finding on a full core, so that this cause is not ruled out
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
@@ -166,7 +165,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use beside a CPU not watched, and per node beside one full of other programs."""
+    """Yield low use while the CPU was not recorded, and low use while other programs filled it."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
@@ -191,7 +190,7 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
         yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, **parts)
 
 
-def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -> DeviceSeries | None:
+def _find_watching(context: Context, device: str, spans: intervals.Spans, *metrics: str) -> DeviceSeries | None:
     for host in context.hosts_of(context.series[device]):
         known = np.all([host.known_rows(metric) for metric in metrics], axis=0)
         seconds = intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[known].sum()
@@ -200,7 +199,7 @@ def _find_watching(context: Context, device: str, spans: Spans, *metrics: str) -
     return None
 
 
-def _find_other_load(context: Context, device: str, spans: Spans) -> tuple[float, float] | None:
+def _find_other_load(context: Context, device: str, spans: intervals.Spans) -> tuple[float, float] | None:
     host = _find_watching(context, device, spans, CPU, JOB)
     values = [host.find_values(metric, spans) for metric in (CPU, JOB)] if host else []
     if host is None or not all(map(len, values)):
@@ -244,7 +243,7 @@ def unused_gpu(context: Context, limits: Limits) -> Found:
     groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
     for name, series in context.gpus().items():
         is_recorded = series.is_recorded(UTILISATION)
-        # of one that never answered nothing is known
+        # nothing is known about a GPU that never answered
         is_lost = bool(context.findings("gpu_lost", name))
         if not is_recorded and (job is None or name in working or is_lost or not _is_empty(series, limits)):
             yield doubts.not_recorded("unused_gpu", name, UTILISATION)
@@ -258,7 +257,7 @@ def unused_gpu(context: Context, limits: Limits) -> Found:
         yield _build_unused(context, limits, group, job or context.whole, tuple(working))
 
 
-def _span(series: DeviceSeries, job: Interval) -> Spans:
+def _span(series: DeviceSeries, job: Interval) -> intervals.Spans:
     return intervals.to_spans([Interval(job.start, job.end + 1)]) - series.shift
 
 
@@ -303,7 +302,7 @@ def _build_unused(
     memory = [float(known.max()) for one in group if len(known := one.find_values(MEMORY, _span(one, job)))]
     most = max(memory, default=0.0)
     is_taken = most >= limits.context
-    # what GPUs did in log gaps is not known
+    # log gaps do not show what a GPU did
     gaps = (Interval(one.end[row - 1], one.start[row]) for one in group for row in one.gap_rows)
     parts = intervals.difference(window, intervals.to_spans(gaps))
     parts = parts if len(parts) else window
@@ -338,4 +337,4 @@ def _build_unused(
 
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
-BELOW = underutilised.limits["gpu"]  # mean utilisation that calls for no change
+BELOW = underutilised.limits["gpu"]  # from this mean utilisation on nothing needs to change

@@ -1,6 +1,7 @@
-"""Memory of GPUs and hosts: full, taken at once, growing or kept; and how GPU and job fit."""
+"""Memory of GPUs and hosts, and whether a GPU suits its job in size and precision."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from gpureport.recording_advice import RECORD
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _TENSOR = "gpu_tensor_active_ratio"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
+_COARSE = "samples are {} apart: a framework that fills memory on demand looks like one that takes it in one step"
 _AMPERE = (8, 0)
 _PRECISION = """\
 the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or \
@@ -29,9 +31,11 @@ DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
 class _Use(NamedTuple):
-    """Memory of one GPU: peak, of what a job can get; largest step and range after it, of all installed.
+    """How one GPU's memory was used.
 
-    It is `reserved` if an allocator took it at once, `constant`, or the log too `short` or `coarse` to see one step.
+    `ratio` is the peak as a share of what a job can get. `step` is the largest rise and `spread` the range after it, as
+    shares of the installed memory. `state` is `reserved` if one step took the memory, `constant` if it never changed,
+    `short` or `coarse` if the log cannot show the step, and otherwise empty.
     """
 
     device: str
@@ -59,12 +63,13 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
                 yield doubts.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
             if uses[-1].state == "coarse":
                 apart = series.interval, phrases.duration(series.interval)
-                reason = "samples are {} apart: whether memory was taken in one step cannot be seen"
-                yield doubts.unjudged("mem_prealloc", device, reason, [MEMORY], apart, code="coarse_samples")
+                for kind in kinds[1:] if uses[-1].ratio >= limits.full else kinds[2:]:
+                    doubt = doubts.unjudged(kind, device, _COARSE, (), apart, code="coarse_samples")
+                    yield replace(doubt, recording=doubts.CLOSER)
     reserved = [use for use in uses if use.state == "reserved"]
     others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
     others = [use for use in others if use not in reserved]
-    full = [use for use in others if use.ratio >= limits.full]
+    full = [use for use in others if use.ratio >= limits.full and use.state != "coarse"]
     has_room = not reserved and all(use.ratio < limits.roomy for use in others)
     for kind, chosen in zip(kinds, (others if has_room else (), full, reserved), strict=True):
         if chosen:
@@ -88,7 +93,8 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        state = "coarse" if series.interval >= doubts.COARSE_SECONDS else "reserved"
+        # the interval of a logger may be a little short
+        state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
     samples, capacity = series.count_readings(MEMORY, series.find_known_rows(MEMORY)), total - memory_reserved(series)
     return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
 
@@ -116,7 +122,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
-    part, unit = phrases.size(left).split(maxsplit=1)  # a shared unit stands once
+    part, unit = phrases.size(left).split(maxsplit=1)  # a unit that both share is written once
     step = limits.compare(MEMORY, "largest step, of the memory", worst.step, ">=", "step")
     after = limits.compare(MEMORY, "range after it, of the memory", worst.spread, "<", "steady")
     peak = limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit)
@@ -136,7 +142,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
         left=f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}",
         least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
         share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
-        changed="changed" if "constant" in states else "",
+        how="never changed" if "constant" in states else "rose between two samples" if "coarse" in states else "",
     )
 
 
@@ -148,7 +154,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        # the longest stretch of the job with memory held, its start left out
+        # the longest time in which memory was held, without its beginning
         rows = series.rows_between(job.start, job.end + 1)
         known = series.known_rows(MEMORY)[rows]
         times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
@@ -171,7 +177,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak where the median slope of block medians is high, and no quarter grows far less."""
+    """Yield a leak if the median slope between block medians is high and every quarter grows."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]
@@ -231,7 +237,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
         used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
         peak, last = float(used.max()), float(used[-1])
         is_late = times[-1] - rest.start >= limits.idle * 1e6
-        # a model that stays resident serves: its work has no end
+        # a model that stays loaded may serve requests
         is_early = context.window.start - times[0] >= limits.before * 1e6 or np.ptp(used) < limits.resident * peak
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:

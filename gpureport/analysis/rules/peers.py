@@ -1,4 +1,4 @@
-"""Equal GPUs of one job that differ: one works more or less than its peers, or is slower."""
+"""GPUs of one model in one job that differ: one works more or less than the others, or is slower."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,10 +18,10 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Severity
 
 _PAIR, _FEWEST = 2, 4
-_MOST_BLOCKS = 100_000  # in a log whose clock leaps by years they are wider
+_MOST_BLOCKS = 100_000  # a clock that leaps by years must not make more
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
-"""What GPUs are compared by: utilisation in points, power as a share of the peers'."""
+"""Metrics to compare: utilisation by its difference in points, power by its ratio."""
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
 
@@ -53,7 +53,7 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Found:
                 spans = intersection(spans, context.work)
                 sizes = np.array([_measure_difference(peers, name, signal, span, limits) for span in spans])
                 far, seconds = np.abs(sizes) >= _list_limits(signal, limits)[0], spans[:, 1] - spans[:, 0]
-                # a GPU that is ahead for as long as it is behind does as much work
+                # only the direction that lasts longer counts
                 is_ahead = 2 * seconds[far & (sizes > 0)].sum() >= seconds[far].sum()
                 spans = spans[far & ((sizes > 0) == is_ahead)]
                 if len(spans) and (is_ahead or signal != "power" or name not in is_held):
@@ -66,11 +66,8 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return in which bins (columns) a GPU (row) is far from the others, which agree; of two the lower."""
+    """Return per GPU (row) and bin (column) whether it is far from the others, which agree; of two, the lower one."""
     differs, agree = _list_limits(signal, limits)
-    lowest = np.fmin.reduce(means)
-    if not (np.fmax.reduce(means) - lowest > differs * (lowest if signal == "power" else 1.0)).any():
-        return np.zeros(means.shape, dtype=np.bool_)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
 
@@ -145,7 +142,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
 
 
 class Change(NamedTuple):
-    """A usual level and the lowest that held, when each did, and readings below."""
+    """The usual level and the lowest lasting level of a metric, the times of both, and the readings at the lowest."""
 
     usual: float
     level: float
@@ -166,7 +163,7 @@ def show(value: float, unit: str) -> str:
 
 
 class Peers(NamedTuple):
-    """GPUs of one model that worked, blocks of time, and means by GPU (row) and block, else NaN."""
+    """GPUs of one model that worked, and tables of means per GPU (row) and block of time (column)."""
 
     names: list[str]
     blocks: Spans
@@ -206,10 +203,10 @@ def _find_usual(table: FloatArray) -> FloatArray:
 
 
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
-    """Return the GPUs with less than usual of a metric for most of the work, while as busy as usual.
+    """Return the GPUs with a lower value than their peers for most of the work, though they are as busy.
 
-    The difference is clear of that of most GPUs, of the clock of most faster ones, so that half may be slow. A slow
-    clock may keep a GPU busier. Of utilisation a difference is in points, else a share.
+    The difference must exceed the spread among most GPUs. For clocks it is the spread among the faster ones, so that
+    half of the GPUs may be slow. A GPU with a slow clock may be busier. Differences are ratios, for utilisation points.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:

@@ -1,4 +1,4 @@
-"""Whether a job goes on as it began: its rate falls, levels change unexplained, nothing is gained."""
+"""Changes during a job: its rate falls, levels change without a known cause, or the metric stops improving."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,8 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.events import WAITING, find_evaluations, read_points
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
-from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.peers import Change, compare_peers, find_lower, show
 from gpureport.analysis.series import intervals
@@ -23,7 +22,7 @@ from gpureport.names import Role, choose_throughput, recognise_metric
 from gpureport.rates import count_gains
 
 _STEP = "step"
-_SPACING = 10.0  # s between two points of a step counter: a rate over less is mostly the rounding of both
+_SPACING = 10.0  # s between two points of a step counter; over less time the rate is mostly rounding
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -35,23 +34,24 @@ _SIGNS = (
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
 )
-"""What may change with the rate: cause, metric, unit, direction, noun; what tells most first."""
+"""What may change with the rate, the most telling first: cause, metric, unit, direction, noun."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
-"""Kinds that explain a change though they claim no GPU time."""
-_AFTER = 60.0  # s after an evaluation in which its figures are logged
-_PAUSE = 5.0  # usual distances of readings or steps above which there was none
-_ENOUGH = 8_192  # readings, evenly over the time, that show every level
-_BLOCKS = 4.0  # of dense readings, for which a level must hold; otherwise for two longer ones
+"""Kinds that explain a change although they have no class of GPU time."""
+_AFTER = 60.0  # s; the results of an evaluation are logged within
+_PAUSE = 5.0  # usual distances; with a longer one there were no readings or steps
+_ENOUGH = 8_192  # readings, evenly over the time; more are not needed to show each level
+_BLOCKS = 4.0  # blocks for which a level must last; with sparse readings two longer ones
 
 
 def find_fall(
     times: IntArray, values: FloatArray, limits: Limits, *, least: float | None = None, later: bool = False
 ) -> Change | None:
-    """Return where values above 0 stay below the highest level that held; None where they do not.
+    """Return a lasting fall of positive values below their usual level, None if there is none.
 
-    Both levels hold for a part of the time, and as long as a level must. The middle halves of the readings lie apart by
-    `least`: bursts, single moments and recurring phases are no level. With `later`, the usual level has to come first.
+    Both levels must last for a share of the time and for the shortest time of a level. The fall is at least `least`,
+    and the middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not
+    count. With `later`, the usual level must come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -95,7 +95,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return metric, unit, times and values of the speed: a rate, else time per step, else counted steps."""
+    """Return metric, unit, times and values of the training rate: as logged, from step times, or from step counts."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]
@@ -177,7 +177,7 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the mean of a metric at both levels, NaN if unknown; "" is the training."""
+    """Return the means of a metric at both levels, NaN if unknown; device "" stands for training metrics."""
     levels = change.usual_spans, change.spans
     if device:
         both = [context.series[device].find_values(metric, spans) for spans in levels]
@@ -235,7 +235,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change; the first of each GPU, else of the job's rate."""
+    """Yield case, metric, unit, GPU and change: the first of each GPU, or that of the training rate if none has one."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):
@@ -280,7 +280,7 @@ def _list_changes(
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 is_spill = metric == POWER and _is_filled(context, device, change, limits)
                 yield "spill" if is_spill else "change", metric, unit, change
-    # how far below its highest clock a GPU works, if hot all along
+    # a GPU that is hot and slow for the whole time
     rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
     degrees, count = signals.temperature[rows], int(np.count_nonzero(rows))
     if count >= 4 * limits.readings and np.quantile(degrees, limits.part) >= limits.hot:
@@ -291,7 +291,7 @@ def _list_changes(
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings, or phases that the log names, lie in most of a level's time."""
+    """Return whether findings, stages or evaluations cover most of the time of a level."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]
@@ -303,7 +303,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     is_staged = any(covers(one, change.spans) and not covers(one, change.usual_spans) for one in stages)
     if is_staged or covers(spans, change.spans) or covers(spans, later):
         return True
-    # an evaluation is logged after each stretch, and no steps in most of it
+    # an evaluation: its results are logged after each span, and almost no steps during it
     told, rate = [each.times for each in find_evaluations(context.recording)], _read_rate(context)
     if not told or rate is None:
         return False
@@ -328,7 +328,7 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
     metric = max(known, key=lambda each: int(each.times[each.best_row]))
     job, last = context.window or context.whole, int(metric.times[-1])
     best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
-    # until the last evaluation it is known that none was better, and until the next one nothing could be
+    # known up to the last evaluation; up to the next one no better value can appear
     stood = Interval(best, max(min(last, job.end), best))
     after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
     share = stood.seconds / job.seconds if job.seconds else 0.0

@@ -1,4 +1,4 @@
-"""Stretches in which a GPU rests within its jobs, longer than by chance, and their period."""
+"""Finds the gaps in which a GPU rests within a job, unless chance explains them, and their period."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,29 +14,29 @@ from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_HALF = 0.5  # of full use: what a low reading at the power of work stands for; also of samples
-_SEVERAL_A_WINDOW = 0.5  # s; only with several samples in what one covers, one between shows when work ended
-_BRIDGE = 1.6  # s; one sample at 1 s, with jitter
+_HALF = 0.5  # use that a low reading at the power of work stands for; also a share of samples
+_SEVERAL_A_WINDOW = 0.5  # s; with shorter intervals, samples show the slope at the end of work
+_BRIDGE = 1.6  # s; one sample at a 1-s interval, with jitter
 _STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
-_STRAY = 0.35  # a stray kernel of 0.17 s in a window of 0.5 s
-_SETTLED = 3  # rows on both sides of a stray reading; fewer are a burst themselves
-_NULL = 10.0  # s; a driver that answers N/A for a moment
-_NOISE = 0.2  # of the way from rest to the watts of work; a power sensor at rest stays below it
+_STRAY = 0.35  # utilisation; a stray kernel of 0.17 s in a window of 0.5 s
+_SETTLED = 3  # low rows needed on both sides of a stray reading
+_NULL = 10.0  # s; a driver may answer N/A for that long
+_NOISE = 0.2  # of the way from rest to work; a power sensor at rest stays below
 _LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
-_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # of the job's own rest power at the same clock; twice of it is work
-_CLOCK_STEPS = 10  # of the highest clock: rest draws what its clock asks for
-_CHANCE = 0.05  # the usual level of significance, over all places a run could be
-_AROUND = 30  # rows; enough to know how the GPU works around a run
-_DENSE = 0.2  # share of low samples from which a run could have come up anywhere in the job
+_REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # quantile of the power at rest at the same clock; twice that power is work
+_CLOCK_STEPS = 10  # steps up to the highest clock; power at rest depends on the clock
+_CHANCE = 0.05  # significance level over all places where a run could be
+_AROUND = 30  # rows on each side that show how the GPU works around a run
+_DENSE = 0.2  # share of low samples from which all places in the job count
 _STARTS = 4  # of a period
-_LOOSE, _MANY = 0.10, 7  # of the period, with so many events
-_TRIED = 200  # distances tried as period at most; more gaps only repeat them
-FEW = 10  # gaps of a period below which chance agrees in three of four distances too often
-STRICT = 0.04  # of the period; steps vary, but few distances agree so closely only by a cause
+_LOOSE, _MANY = 0.10, 7  # of the period, if there are so many events
+_TRIED = 200  # distances to try as the period
+FEW = 10  # gaps; with fewer, three of four distances agree too often by chance
+STRICT = 0.04  # of the period; so few distances agree this closely only if they have a cause
 
 
 class Gap(NamedTuple):
-    """A rest of a GPU, `seconds` of it seen, and why; chance explains fewer than `needed` readings."""
+    """A rest of a GPU with its cause. Samples cover `seconds` of it; fewer than `needed` readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -48,7 +48,7 @@ class Gap(NamedTuple):
 
 
 class _Readings(NamedTuple):
-    """Readings of utilisation; `power` above `working` is of work, `inside` the job, `breaks` part runs."""
+    """Readings of utilisation. `power` above `working` shows work, `inside` is within jobs, `breaks` end a run."""
 
     series: DeviceSeries
     rows: IntArray
@@ -70,13 +70,11 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
     shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
     found, seen, end = list[Gap](), series.find_seen(whole), np.iinfo(np.int64).min
     for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
-        # an edge within a sample must not make a gap long enough, unless samples show the slope
+        # the estimated edges alone must not make a gap long enough, unless dense samples show them
         sampled = (series.end[one.rows[past - 1]] - series.start[one.rows[begin]]) / 1e6
         if sampled < shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW):
             continue
         start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
-        if end - start < shortest * 1e6:
-            continue
         needed = _find_fewest(one, (first, stop), begin, past, limits)
         if past - begin < needed:
             continue
@@ -91,9 +89,10 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 
 
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
-    """Return the readings of a GPU; where they are far apart, a low one at the power of work is half used.
+    """Return the readings of a GPU; with coarse samples, low utilisation at the power of work is set to a half.
 
-    That is half-way from the lowest to the median at work; beyond 2 s, twice the power at rest at the same clock.
+    The power of work begins half-way between the lowest power and the median at work. With samples more than 2 s apart,
+    it begins at twice the power at rest at the same clock, if that is less.
     """
     rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
     times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
@@ -103,7 +102,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
     if interval > POINT_SAMPLE_SECONDS:
-        # an earlier run must prove itself within the job
+        # a run must be long enough within the job
         breaks |= np.diff(inside, prepend=inside[:1])
     power, clock = (series.values(metric)[rows] for metric in (POWER, CLOCK))
     known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
@@ -116,7 +115,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
             working[step == each] = min(working[0], least)
     is_work = power > working
     if interval <= POINT_SAMPLE_SECONDS:
-        # beside work, power is still that of the second before
+        # next to work, power still averages the second before
         low = np.pad(used <= limits.still + 1e-6, 1)
         is_work &= low[:-2] & low[2:]
     if interval > (series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
@@ -125,7 +124,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return runs of low readings that reach rest, or precede the first work; a stray reading parts none."""
+    """Return runs of low readings that reach rest or precede the first work; a stray reading does not end one."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & (one.used <= still)
@@ -153,18 +152,16 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 
 
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
-    """Return how many low readings in a row are a rest in this place; more than any at work.
+    """Return how many low readings in a row show a rest here.
 
-    One will do where it covers the time since the last, or near readings all draw the power of rest. Else chance must
-    not explain them: with a share p of low readings around, of m, k in a row come m * p^k times. Long low runs count
-    as one reading each; where low readings are common the run could have come up anywhere in the job.
+    One is enough if it covers the time since the last one, or if all readings draw the power of rest. Otherwise chance
+    must not explain them: if a share p of the m readings around is low, k in a row are expected m * p^k times. A long
+    low run counts as one reading. If low readings are common, m is the number of all readings in the job.
     """
     own, interval = slice(begin, past), one.series.interval
-    if (one.power[own] > one.working[own]).mean() > _HALF:
-        return len(one.rows) + 1
     if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
         rest = float(np.nanmin(one.power))
-        # power this near to rest shows that nothing ran between
+        # power this close to rest shows that nothing ran between readings
         if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
             return 1
     if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
@@ -193,19 +190,17 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the longest of the best periods: a share `agree` of distances are multiples, `agree_few` of few."""
+    """Return the period of which most distances are multiples (`agree`; of few gaps `agree_few`), or None."""
     if len(starts) < _STARTS:
         return None
     distances = np.diff(starts) / 1e6
     tolerance, best = _LOOSE if len(starts) >= _MANY else STRICT, (0.0, 0.0)
     ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
     for tried in np.unique(np.sort(distances)[ranks]).tolist():
-        if tried <= 0:
-            continue
         fits = _find_multiples(distances, tried, tolerance)
         seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
         fits = _find_multiples(distances, seconds, tolerance)
-        # half of what agrees is one period long: else any short distance divides the others
+        # half of the agreeing distances must be one period, because a short one divides any other
         if fits.any() and (np.rint(distances[fits] / seconds) == 1).mean() >= _HALF:
             best = max(best, (float(fits.mean()), seconds))
     if best[0] < (agree_few if len(starts) < FEW else agree):

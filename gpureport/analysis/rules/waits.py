@@ -1,6 +1,7 @@
-"""GPUs that wait for what feeds them: the CPU, storage, one core or the link to the host.
+"""GPUs that wait for input: because of the CPU, storage, one core or the link to the host.
 
-A cause is high while the GPUs beside it do little, and higher than while they are well fed, outside earlier causes.
+The load of a cause must be high while its GPUs do little, and higher than while they are busy. Causes are tried in
+order; each is judged outside the time of those before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,12 +14,10 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
-from gpureport.analysis.kinds import KINDS
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
-from gpureport.analysis.rulebook import Context, Found, Limits, Rule, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, Rule, measured, rule
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
@@ -29,31 +28,31 @@ RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_secon
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
 BESIDE_OTHERS = "not shown beside other programs"
-"""Cause where programs outside the job fill the CPU, and the job hardly asks for it."""
+"""Cause if other programs fill the CPU and the job itself hardly uses it."""
 _COPYING = "copying"
-ROWS = 30  # point samples that make a mean
-# s, and bins at least, of the means of a machine
+ROWS = 30  # point samples needed for a mean
+# s and least number of bins of a mean of the host's load
 _OVER, _BINS = 30.0, 9
-# mean use of GPUs that get their data in time; share of the bins in which others reach it
+# mean use of GPUs that get their data in time; share of bins in which starved GPUs may reach it
 _FED, _RARELY = 0.90, 0.1
-# by which two levels differ; of 1,800 permuted series 16 pass at three standard errors
+# least difference of two levels, and in standard errors; at three, 16 of 1,800 permuted series pass
 _APART, _ERRORS = 0.05, 4.0
-# a median; lost share of the job that decides its cost; s between samples
+# share of samples; lost share of the job that is a problem; s between close samples
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
-"""Bits a second one lane carries each way, by generation of PCI Express."""
+"""Bits per second that one lane carries each way, by generation of PCI Express."""
 
-Parts = dict[str, Any]  # what is said of low use by its cause, as `build_finding` takes it
+Parts = dict[str, Any]  # keyword arguments for `build_finding`
 
 
 class Sign(NamedTuple):
-    """What GPUs may wait for: a metric per bin, where it is high, and the bins of its means."""
+    """A load that GPUs may wait for: its metric per bin, where it is high, and the number of bins of its means."""
 
     metric: str
     series: FloatArray
     is_high: BoolArray
     over: int
-    describe: Callable[[Spans], Parts]
+    describe: Callable[[intervals.Spans], Parts]
 
 
 class Lane(NamedTuple):
@@ -65,7 +64,7 @@ class Lane(NamedTuple):
     def mean(self, metric: str) -> FloatArray:
         return self.grid.average_metric(self.source, metric)
 
-    def median(self, metric: str, spans: Spans) -> float:
+    def median(self, metric: str, spans: intervals.Spans) -> float:
         values = self.source.find_values(metric, spans)
         return float(np.median(values)) if len(values) else float("nan")
 
@@ -108,7 +107,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     few = is_hardly_used(lane.source, lane.mean(JOB), cpu)
     is_high = _is_mostly(cpu, cpu >= limits.cpu, over) & ~_is_mostly(cpu, few, over)
 
-    def describe(spans: Spans) -> Parts:
+    def describe(spans: intervals.Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
         shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], count_host_cores(context, lane.source)
@@ -127,7 +126,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
 def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
-    def describe(spans: Spans) -> Parts:
+    def describe(spans: intervals.Spans) -> Parts:
         mean = float(lane.source.find_values(IOWAIT, spans).mean())
         return {"cause": "storage", "shown": [limits.compare(IOWAIT, "mean", mean, ">=", "iowait")]}
 
@@ -139,17 +138,17 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
     cpu, job, over = lane.mean(CPU), lane.mean(JOB), lane.count_bins(_BINS)
     is_calm = _is_mostly(cpu, cpu < limits.cpu, over) & ~_is_mostly(cpu, job < limits.job, over)
 
-    def describe(metric: str, spans: Spans) -> Parts:
+    def describe(metric: str, spans: intervals.Spans) -> Parts:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
         unit, copied = "1" if metric == CORE else "cores", list[float]()
         for one in lane.gpus.values():
             got, sent = (one.find_values(name, spans) for name in (RECEIVED, SENT))
-            # peers that exchange data send as much as they receive
+            # GPUs that exchange data send as much as they receive
             if len(got) and len(sent) and sent.mean() <= got.mean() / 2:
                 copied.append(float(got.mean()))
         rate = max(copied, default=np.nan)
         core = limits.compare(metric, "median", busy, ">=", "core")
-        # compiling or saving keeps one core busy as long as a short job lasts
+        # in a short job, compiling or saving can keep one core busy for as long
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
         copies = limits.compare(RECEIVED, "mean", rate, ">=", "copied")
         return {
@@ -202,7 +201,7 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
     is_high = mark_low(-rolling_mean(share, lane.samples), -limits.link, -limits.pause)
 
-    def describe(spans: Spans) -> Parts:
+    def describe(spans: intervals.Spans) -> Parts:
         mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
         statistic = "mean of the busier direction, of what the link carries"
         return {
@@ -246,7 +245,7 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
         ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
         most = parts.get("most", Confidence.HIGH)
         parts["most"] = doubts.lowest(most, Confidence.HIGH if is_close else Confidence.MEDIUM)
-        # a thread that spins for the GPU looks like one that holds it up
+        # a thread that spins while it waits for the GPU looks the same as one that delays it
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
         parts["ruled_out"] = ["start-up and tail of the job, and the time of other waits", *ruled_out]
@@ -258,7 +257,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     context: Context,
     limits: Limits,
     kind: str,
-    spans: Mapping[str, Spans],
+    spans: Mapping[str, intervals.Spans],
     *,
     shown: Iterable[Evidence],
     most: Confidence,
@@ -266,7 +265,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     shortest: str = "shortest",
     **parts: Any,
 ) -> Finding:
-    """Return low use by GPU; from the share `problem` of the job on, what it lost is grave."""
+    """Return a finding of low use; it is a problem if the share `problem` of the job was lost."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
@@ -301,7 +300,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
-    """Return how long a wait must last: less in a shorter job, unless settings say it."""
+    """Return how long a wait must last: less in a short job, unless the settings state it."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
@@ -309,7 +308,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 
 def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
     context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
-) -> Spans:
+) -> intervals.Spans:
     mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
     inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
     spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
@@ -322,8 +321,8 @@ def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and h
     return intervals.drop_shorter(spans, shortest)
 
 
-def _compare_with_fed(lane: Lane, sign: Sign, spans: Spans) -> tuple[Spans, float]:
-    """Return episodes with a higher sign than beside well-fed GPUs, and its mean there, if known."""
+def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
+    """Return the episodes with a higher load than beside busy GPUs, and the mean load there (NaN if unknown)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
@@ -343,7 +342,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether a mean is surely below a limit: a long log has many low places."""
+    """Return whether the mean of samples is surely below a limit; a long log has low means by chance."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

@@ -1,1 +1,1 @@
-"""Samples of a device with the time each owns, and what is computed of them."""
+"""The samples of a device with the time that each covers, and what is computed from them."""

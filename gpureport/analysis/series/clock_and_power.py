@@ -1,4 +1,4 @@
-"""What lowered a GPU's clock, by events, clock, temperature and power; and its power."""
+"""When and why the clock of a GPU was lowered, and its power as a share of the limit."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from gpureport.analysis.names import POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.results import ClockEventTotal, Effect
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
-from gpureport.analysis.series.intervals import NO_SPANS, Spans
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS, find_gpu
 
@@ -21,16 +20,16 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-_COUNTED_SHARE = 0.1  # of a row's time, that must be counted for its clock to be no reference
-_COUNTED_FULL = 0.9  # from here on the row shows the lowered clock: counters lag their rows
-_LEAST = 1e-4  # seconds that a counter rises by; less is rounding
+_COUNTED_SHARE = 0.1  # of a row's time; if a counter covers more, its clock is not a reference
+_COUNTED_FULL = 0.9  # of a row's time; from here on the clock of the row is a lowered one
+_LEAST = 1e-4  # s; a smaller rise of a counter is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
-_IDLE_QUANTILE = 0.02  # of the run, taken for idle: a single lowest reading may be an accident
-_IDLE_SHARE = 0.12  # of the limit, that idle power is at most where the table knows no better
-_HELD_SECONDS = 30.0  # for which a power must be reached to stand for the limit: a spike shows no level
+_IDLE_QUANTILE = 0.02  # quantile of power that counts as idle; the lowest reading may be an outlier
+_IDLE_SHARE = 0.12  # of the limit; the most idle power of a GPU outside the table
+_HELD_SECONDS = 30.0  # a power that stands for the limit must be reached for so long in all
 _AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
 
 
@@ -60,7 +59,7 @@ def gather_signals(series: DeviceSeries) -> ClockSignals:
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
-    # a recorder that knows no highest clock may write 0
+    # a recorder may write 0 if it does not know the highest clock
     highest = float(series.known_values("gpu_sm_clock_max_hertz").max(initial=0.0))
     known = find_gpu(series.device.model)
     if highest <= 0 and known and known.sm_clock_max_hertz:
@@ -77,7 +76,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return the limit a board ships with, by log or GPU table, and which; else NaN."""
+    """Return the default power limit of a GPU, NaN if unknown, and its source: the log or the GPU table."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -97,13 +96,13 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 class HeldClock(NamedTuple):
-    share: FloatArray  # of each row's time; all of it where no counter tells
-    lowered: BoolArray  # rows whose own clock is a lowered one
-    rows: BoolArray  # rows that alone tell, without a counter
-    steps: Spans = NO_SPANS  # between rows, in which a counter rose
+    share: FloatArray  # of each row's time; 1 if a bit is set and no counter was recorded
+    lowered: BoolArray  # rows with a lowered clock
+    rows: BoolArray  # rows that show it without a counter
+    steps: intervals.Spans = intervals.NO_SPANS  # times between rows in which a counter rose
     counted: float = 0.0  # seconds
-    in_gaps: float = 0.0  # those of them across log gaps
-    is_direct: bool = True  # whether the driver says so, rather than clock, temperature and power
+    in_gaps: float = 0.0  # of these, seconds across log gaps
+    is_direct: bool = True  # whether the driver reports it, rather than clock, temperature and power
 
 
 def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
@@ -111,7 +110,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
-    """Return when bits or counters held the clock; a step with a counter's rise rests on it alone."""
+    """Return when bits or counters show a held clock; a counter that rises takes precedence over bits."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
@@ -135,7 +134,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
 
 @memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
-    """Return when any of the clock event reasons held the clock; a null bit is not set."""
+    """Return when any of some clock event reasons held the clock; a missing bit counts as not set."""
     bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
     return add_counters(series, bits, *reasons)
 
@@ -155,7 +154,7 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the clock to compare with, and what it is: the p95 of other busy rows, else the highest."""
+    """Return the reference clock and its description: the p95 of busy rows that were not slowed, or the highest."""
     if np.isnan(signals.clock).all():
         return float("nan"), ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
@@ -163,9 +162,9 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 
 
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
-    """Return the share of each row's time that a held clock cost, None if no clock tells.
+    """Return the share of each row's time that a held clock cost, None if no clock was recorded.
 
-    The clock of a row with counted time need not lie within it: it gets the median of those that do.
+    If a counter covers only part of a row's time, its own clock may not be lowered. Such a row gets the median loss.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -180,9 +179,10 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 
 @memoized
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
-    """Return power per row above idle as a share of what the limit leaves, NaN if unknown; and if the limit was logged.
+    """Return each row's power as a share of the range from idle to the limit, and whether the limit was logged.
 
-    With `at_least`, the power reached for half a minute stands for an unknown limit: the true share is lower.
+    The share is NaN if unknown. With `at_least`, the power that was reached for half a minute replaces an unknown
+    limit; the true share is lower.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)
@@ -197,7 +197,7 @@ def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArra
     most_idle = gpu.power_idle_watts.value if gpu and gpu.power_idle_watts else _IDLE_SHARE * usual
     idle = min(float(np.quantile(known, _IDLE_QUANTILE)), most_idle)
     room = np.where(np.isnan(limit), usual, limit) - idle
-    # false, too, where no limit is known
+    # also false if no limit is known
     return ((power - idle) / room, is_logged) if (room > 0).all() else unknown
 
 
@@ -207,7 +207,7 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    """Yield one entry per recorded reason of a GPU, in NVML's order, unnamed bits last."""
+    """Yield a total per recorded clock event reason of a GPU, in the order of NVML, unnamed bits last."""
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
     signals, events = gather_signals(series), {reason: hold_clock_by_events(series, reason) for reason in recorded}
     if series.is_recorded("clock_event_unknown_bits"):
@@ -226,7 +226,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             loss = compute_loss(series, held, slowed) if held.share.any() else None
             if loss is not None:
                 lost = float((loss * series.seconds).sum()) / busy_seconds
-            # what was counted in log gaps alone shows no clock
+            # time that was counted only in log gaps has no clock
             elif not held.share.any() and not held.counted:
                 lost = 0.0
         has_bit = name not in BY_NAME or series.is_recorded(name)

@@ -1,4 +1,4 @@
-"""The samples of one device, each with the time it owns."""
+"""The samples of one device, each with the time that it covers."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -20,7 +20,7 @@ from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WINDOW_SHIFT = 0.5  # s; half of the window before the reading that a utilisation value averages (NVML)
+_WINDOW_SHIFT = 0.5  # s; half of the time before a reading that utilisation averages (NVML)
 _SHORTEST_PERIOD = 1 / 6  # s that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates)
 _AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
@@ -28,20 +28,20 @@ _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
 
-POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics that are checked
+POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics whose readings are checked
 HIGHEST_POWER = 2000.0
-"""Mean watts that no board draws: twice those of a B200, the largest known."""
+"""A mean power in watts that no board reaches: twice that of a B200, the largest known."""
 _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
-_WARMED = 5.0  # Cel; less is rounding, or the room
+_WARMED = 5.0  # Cel; less may be rounding or the room
 _SWING = 0.5
-"""Ratio of utilisation between its tenths: a GPU at work draws several times as much."""
+"""Difference between the p90 and p10 of utilisation; with so much, the power of a GPU must change."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return what `make` made of the recording looked at last for a key before; it must not hold the rows."""
+    """Return what `make` returns, kept by key for the recording read last; the result must not refer to the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -54,7 +54,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Keeps what is made of a series or a context; what else it depends on belongs in the key."""
+    """Keeps results that depend on a series or a context; all else that they depend on belongs in the key."""
 
     made: dict[Hashable, Any]
 
@@ -69,7 +69,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Keep what a function makes of a series or a context and of hashable arguments after it."""
+    """Keep the results of a function of a series or a context and of hashable arguments."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -81,14 +81,16 @@ def memoized(make: Callable[P, T]) -> Callable[P, T]:
 
 
 class DeviceSeries(Memo):
-    """Samples of one device, each with the time around it that it owns. Compared by identity.
+    """The samples of one device, each with the time that it covers. Compared by identity.
 
-    A sample owns the time half-way to its neighbours, at most 1.25 intervals a side. Beside a log gap and at both
-    ends it owns half an interval, of its stretch where the sampling rate changes. Equal stamps share their time.
+    A sample covers the time half-way to its neighbours, at most 1.25 intervals on each side. Next to a log gap and at
+    both ends of the log, it covers half an interval on that side. Where the sampling rate changes, the local interval
+    counts.
 
-    `times` are the stamps in microseconds, never decreasing, equal ones possible; the time of each sample goes from
-    `start` to `end`. `gap_rows` follow a log gap, `pause_rows` a pause: too short for a log gap, too long for its two
-    samples to own all of it. `window` is from first to last sample of the run, `interval` the usual one in seconds.
+    `times` are time stamps in microseconds in ascending order; equal ones are possible. A sample covers the time from
+    `start` to `end`. `gap_rows` are the rows after a log gap. `pause_rows` are those after a pause, which is too short
+    for a log gap but longer than its two samples cover. `window` is from first to last sample of the run, and
+    `interval` is the usual distance in seconds.
     """
 
     def __init__(self, device: Device, rows: DeviceRows, window: Interval) -> None:
@@ -103,7 +105,7 @@ class DeviceSeries(Memo):
         self.observed_seconds = float(self.seconds.sum())
         for each in (self.times, self.start, self.end, self.seconds):
             each.flags.writeable = False
-        # microseconds from the middle of the time that a value averages to its stamp
+        # microseconds from the middle of the averaging window of a value to its time stamp
         self.shift = round((self.interval / 2 if device.index is None else _WINDOW_SHIFT) * 1e6)
 
     def __len__(self) -> int:
@@ -111,7 +113,7 @@ class DeviceSeries(Memo):
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Time each sample owns within the run; the first and the last own some outside."""
+        """Seconds that each sample covers within the run; the first and last also cover time outside."""
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
@@ -149,7 +151,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why a metric cannot be right, as words after its name; if so, it is not recorded."""
+        """Return why the readings of a metric cannot be right, as words after its name; empty if they can."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -163,7 +165,7 @@ class DeviceSeries(Memo):
         degrees, used = (self.known_values(name) for name in (TEMPERATURE, UTILISATION))
         low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
         first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
-        # a board at rest, or at its limit, may stay at one whole watt while its temperature changes
+        # at rest or at its limit, a board may stay at one whole watt while its temperature changes
         stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
         if stands and (first % 1 or high - low >= _SWING):
             return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"
@@ -172,7 +174,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the least seconds between two readings of a metric, if NVIDIA documents it."""
+        """Return the shortest time in seconds between two readings of a metric, None if not documented by NVIDIA."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
@@ -188,7 +190,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return the time behind each averaged value, clipped to a window, or to its ends if near."""
+        """Return start and end of the time that each value averages, clipped to a window and extended to its ends."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -218,7 +220,7 @@ def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
 
 
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
-    """Return the series of a device as if some stretches had not been recorded."""
+    """Return a series without the samples in some stretches."""
     # the last sample of a run lies at its end
     left = ~contains(stretches, np.minimum(series.times, series.window.end - 1))
     return DeviceSeries(series.device, series.rows.filter(left), series.window)
@@ -227,7 +229,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds each sample owns before and after it, and rows after gaps and pauses."""
+    """Return the microseconds that each sample covers before and after it, and the rows after gaps and pauses."""
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return none, none, no_rows, no_rows
@@ -247,6 +249,6 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return the microseconds a sample owns beside a gap and at most, and those of the longest pause."""
+    """Return the microseconds that a sample covers next to a gap, at most, and the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)

@@ -1,4 +1,4 @@
-"""Algebra of stretches of time: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
+"""Operations on spans of time: int64 arrays of shape (n, 2) in microseconds, half-open, sorted, disjoint."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -8,8 +8,8 @@ import numpy as np
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-Spans = IntArray  # stretches of time: start and end a row, sorted and disjoint
-NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # no stretch of time
+Spans = IntArray  # start and end per row, sorted and disjoint
+NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # without any rows
 
 
 def to_spans(intervals: Iterable[Interval]) -> Spans:
@@ -33,7 +33,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 
 def row_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
-    """Return the time of some of the cells [start, end), which are in order and disjoint."""
+    """Return the time of selected rows, whose cells [start, end) are in order and disjoint."""
     if not rows.any():
         return NO_SPANS
     breaks = np.zeros(len(rows), dtype=np.bool_)
@@ -91,7 +91,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return first and past-the-end row of each run of true rows; at `breaks` another begins."""
+    """Return the first and past-the-end row of each run of true rows; a run also ends before a row in `breaks`."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]
@@ -107,7 +107,7 @@ def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArra
 def find_hysteresis_runs(
     values: FloatArray, *, enter: float, leave: float, breaks: BoolArray | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return runs of rows at or below `leave` that reach `enter`; NaN changes no state."""
+    """Return runs of rows at or below `leave` that reach `enter`; NaN neither begins nor ends a run."""
     first, stop = find_runs(~(values > leave), breaks)
     low, _ = find_runs(values <= enter, breaks)
     deep = np.searchsorted(low, stop) > np.searchsorted(low, first)

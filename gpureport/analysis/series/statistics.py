@@ -1,4 +1,4 @@
-"""Figures of devices: over the recording, by the time each sample owns, and over equal bins of time."""
+"""Statistics of devices over the whole recording, and means over equal bins of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from gpureport.analysis.names import MEMORY, POWER, UTILISATION
 from gpureport.analysis.results import CounterReading, DeviceStatistics, MetricSummary
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import HIGHEST_POWER, DeviceSeries, measure_sample_extents
-from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME, Metric, MetricKind
@@ -20,18 +19,18 @@ BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time 
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6  # share by which a value may differ from a logged step: float32 holds no more digits
-_READ_DELAY_SECONDS = 1.0  # by which a counter, read later, may run ahead of its row's stamp
-_LONGEST_HOLE = 3600.0  # s of an unsampled stretch that get bins: an hour at most per sample
+_OFF_GRID = 1e-6  # relative difference from a logged step: float32 has no more digits
+_READ_DELAY_SECONDS = 1.0  # by which a counter may be read later than its row's time stamp
+_LONGEST_HOLE = 3600.0  # s; longer parts of a stretch without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows that hold a counter, its increments, 0 if unknown, which lie in a log gap, and their sum."""
+"""Rows with a counter value, the increments between them (0 if unknown), which cross a log gap, and the sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the largest increments of counters of one GPU, None without two rows that hold all of them.
+    """Return the increments of counters of one GPU, of several the largest; None without two rows that have all.
 
-    A counter that falls was reset: its new value counts. Increments faster than `most` a second are left out.
+    A counter that falls was reset, and its new value counts. Increments of more than `most` per second are left out.
     """
     values = np.stack([series.values(metric) for metric in metrics])
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
@@ -101,7 +100,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the memory the driver keeps in bytes; 0 if unknown, or logged as all of it."""
+    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the log says all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
@@ -109,24 +108,24 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return joules, the seconds behind them, and those of pauses, which straight lines bridge."""
+    """Return the energy in joules, its time in seconds, and the seconds in it that are interpolated."""
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
         return None, None, None
     widths = owned
-    # a single value has no neighbour to bridge to
+    # a single value cannot be interpolated
     if len(rows) > 1 and (len(rows) < len(series) or len(series.pause_rows)):
         left, right, _, _ = measure_sample_extents(series.times[rows], series.sampling_rate, bridged=True)
         widths = (left + right) / 1e6
-    # between rows without a value a sample may own more than its two sides
+    # next to rows without a value, a sample may cover more than its two sides
     bridged = max(float(widths.sum() - owned.sum()), 0.0)
     joules = float((power * np.maximum(widths - owned + inside, 0)).sum())
     return joules, float(inside.sum()) + bridged, bridged
 
 
 def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
-    """Return the figures of one device; energy is counted over all samples (`sampled`)."""
+    """Return the statistics of one device; the energy counter is read from all samples (`sampled`)."""
     metrics = [BY_NAME[name] for name in series.rows.column_names if name in BY_NAME and series.is_recorded(name)]
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}
     peak, total = memory_peak(series), memory_total(series)
@@ -149,12 +148,12 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds over a window; long unsampled stretches (`removed`) have none."""
+    """Equal bins of `width` seconds over a window, without long stretches that have no samples (`removed`)."""
 
     start: int
     width: float
     count: int
-    removed: Spans
+    removed: intervals.Spans
 
     def find_bins(self, times: IntArray) -> IntArray:
         left = times - self.start - intervals.measure_covered_before(self.removed, times)
@@ -164,11 +163,11 @@ class Grid:
         first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
-    def cut(self, series: FloatArray, spans: Spans) -> list[FloatArray]:
+    def cut(self, series: FloatArray, spans: intervals.Spans) -> list[FloatArray]:
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
-        """Return when bins begin (`right`) or, for past-the-end bins, end (`left`)."""
+        """Return the times at which bins begin (`right`), or at which the bins before them end (`left`)."""
         before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
@@ -180,7 +179,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return the time-weighted mean of a metric per bin, by the middle of the time a value averages."""
+        """Return the time-weighted mean of a metric per bin; a value counts at the middle of its averaging window."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
@@ -196,8 +195,8 @@ class Grid:
     def _key(self) -> tuple[int, float, int, bytes]:
         return self.start, self.width, self.count, self.removed.tobytes()
 
-    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
-        """Return the stretches of true bins that last `shortest` seconds, holes of up to `within` seconds closed."""
+    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
+        """Return spans of true bins that last at least `shortest` seconds; shorter holes than `within` are closed."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
@@ -226,7 +225,7 @@ def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean over `length` bins around each, without NaN values; fewer at both ends."""
+    """Return the mean of the `length` bins around each bin, fewer at both ends; NaN is left out."""
     known = ~np.isnan(values)
     first = np.arange(len(values)) - length // 2
     start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
@@ -236,7 +235,7 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
 
 
 def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
-    """Return the bins of each run at or below `leave` that reaches `enter`; NaN changes no state."""
+    """Return the bins of each run at or below `leave` that reaches `enter`; NaN neither begins nor ends a run."""
     inside = np.zeros(len(values), dtype=np.bool_)
     for first, stop in zip(*intervals.find_hysteresis_runs(values, enter=enter, leave=leave), strict=True):
         inside[first:stop] = True

@@ -1,13 +1,13 @@
-"""What nvidia-smi writes: its query fields, of drivers 535 to 610, what each fills, and header lines.
+"""The query fields of nvidia-smi (drivers 535 to 610), the metric that each one fills, and header lines.
 
-`query` reads CSV of `--query-gpu`, with `ticks` where no column names a GPU, `documents` `-q` and drawn tables,
-`monitors` dmon, lists of processes, and logs of several forms.
+`query` reads CSV of `--query-gpu`, `ticks` numbers the GPUs of such a CSV if no column names them, `documents` reads
+`-q` and drawn tables, `monitors` reads dmon, lists of processes, and logs of several forms.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from gpureport.importers import headings
@@ -58,15 +58,16 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""Fields that fill a metric's column where a log holds two that could."""
+"""Fields that fill a metric if a log has two fields for it."""
 _FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _MOST = 500
-"""Columns of a header at most: nvidia-smi knows 241 fields."""
+"""nvidia-smi knows 241 fields."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
-"""What every header looks like; it rules out most other lines at a tenth of the cost."""
+"""A cheap test that every header passes and most other lines fail."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
-"""How the driver names a GPU, digits that people black out included."""
+_ID = re.compile(rf"(?=.*[\d:*-]){_NAME.pattern}", re.ASCII)
+"""A model and an id as the driver writes them, perhaps with `*` for digits."""
 _ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
@@ -75,7 +76,6 @@ _OWN = re.compile(
 )
 
 
-@lru_cache(4096)
 def canonicalize(field: str) -> str:
     for pattern, new in _RENAMED.items():
         field = re.sub(pattern, new, field)
@@ -96,23 +96,24 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return columns in their places; without a time stamp, GPU names must be the driver's."""
+    """Return a layout; without a time stamp, only what the driver writes names a GPU."""
     if all(each.target != TIME for each in columns):
         columns = [replace(each, read=_READ_NAMES.get(each.target, each.read), known={}) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
 
 
-def _read_id(text: str) -> str | None:
-    # a damaged address may hold a comma
-    return text if _NAME.fullmatch(text.replace(",", ".")) and re.search(r"[\d:*-]", text) else None
+def _read_name(text: str, pattern: "re.Pattern[str]") -> str | None:
+    return text if pattern.fullmatch(text) else None
 
 
-_READ_NAMES = {"uuid": _read_id, "bus_id": _read_id, "model": lambda text: text if _NAME.fullmatch(text) else None}
+_READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_id")} | {
+    "model": partial(_read_name, pattern=_NAME)
+}
 
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return the value of a cell of `-q` or a table, or why it has none; neither if damaged."""
+    """Return value and reason, one of them None; both if the cell is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -129,7 +130,6 @@ def read_heading(heading: str, decimal: str = ".") -> Column | None:
     return written and replace(written, heading=heading.strip(), translated=True)
 
 
-@lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
     if found is None:
@@ -142,17 +142,14 @@ def is_metric(target: str) -> bool:
     return target in BY_NAME or target == MASK
 
 
-def _names_gpu(heading: str) -> bool:
-    """Return whether a hand-written heading names a GPU or its load."""
-    words = headings.heading_words(heading)
-    return find_query_field(heading) is not None and not {"gpu", "utilization", "sm"}.isdisjoint(words)
+_OF_GPU = {"gpu", "utilization", "sm"}
 
 
 @lru_cache(1024)
 def declare(line: str) -> Layout | None:
-    """Return the columns of a header: all cells are field names, at least one of them known.
+    """Return the layout of a header, None for any other line.
 
-    Hand-written headings count in a table plainly about GPUs.
+    All its cells are names of fields. Headings that people wrote count if the table is clearly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -164,12 +161,10 @@ def declare(line: str) -> Layout | None:
     decimal = "," if delimiter == ";" else "."
     own = [each for cell in cells if (each := parse_query_field(cell, decimal)) is not None]
     targets = {each.target for each in own if not each.target.startswith("extra_")}
-    if len(cells) == len(targets) and TIME in targets and any(map(is_metric, targets)):
-        return arrange(own, delimiter, line)
     columns = [each for cell in cells if (each := read_heading(cell, decimal)) is not None]
-    ours = any(map(_names_gpu, cells)) or any(map(_is_of_gpu, own))
+    named = [cell for cell in cells if find_query_field(cell) and _OF_GPU.intersection(headings.heading_words(cell))]
+    ours = bool(named) or any(map(_is_of_gpu, own))
     if len(cells) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
-        # any single word is a heading
         columns = own if targets - {TIME} or (targets and len(cells) == 1) else []
     if len(columns) < len(cells):
         return None
@@ -185,7 +180,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header names a metric, or a time and a column of GPU logs only."""
+    """Return whether a header has a metric, or a time and a column of GPU logs only."""
     metric = any(is_metric(each.target) for each in layout.columns)
     return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
 
@@ -203,7 +198,7 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is a header and rows: it holds no other form."""
+    """Return whether a text is one header and its rows, and nothing else."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
@@ -212,7 +207,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first row, and half of all lines, are nvidia-smi's."""
+    """Return whether the first row and half of all lines look like nvidia-smi's."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

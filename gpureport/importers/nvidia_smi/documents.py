@@ -1,4 +1,4 @@
-"""`nvidia-smi -q` as text and XML, by one table of paths, and the tables of plain `nvidia-smi`."""
+"""Reads `nvidia-smi -q` as text and as XML, and the tables of plain `nvidia-smi`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -48,12 +48,8 @@ _PATHS = {
     r"max_clocks/(graphics|sm)(?:_clock)?": r"clocks.max.\1",
     r"max_clocks/mem(?:ory)?(?:_clock)?": "clocks.max.memory",
     r"voltage/graphics(?:_volt)?": "voltage.graphics",
-    r"ecc_errors/volatile/single_bit/total|ecc_errors/volatile/[sd]ram_correctable": (
-        "ecc.errors.corrected.volatile.total"
-    ),
-    r"ecc_errors/volatile/double_bit/total|ecc_errors/volatile/[sd]ram_uncorrectable(?:_parity|_sec_?ded)?": (
-        "ecc.errors.uncorrected.volatile.total"
-    ),
+    r"ecc_errors/volatile/(?:single_bit/total|[sd]ram_correctable)": "ecc.errors.corrected.volatile.total",
+    r"ecc_errors/volatile/(?:double_bit/total|[sd]ram_uncorrectable\w*)": "ecc.errors.uncorrected.volatile.total",
     r"remapped_rows/(?:remapped_row_corr|correctable_error)": "remapped_rows.correctable",
     r"remapped_rows/(?:remapped_row_unc|uncorrectable_error)": "remapped_rows.uncorrectable",
     r"remapped_rows/(?:remapped_row_)?pending": "remapped_rows.pending",
@@ -76,7 +72,7 @@ _OWN = {
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
-"""Paths of what no query field holds: its name, its metric, and its usual unit."""
+"""Paths without a query field: name, metric and usual unit."""
 
 
 @lru_cache(8192)
@@ -92,7 +88,7 @@ def _find_column(path: str) -> Column | None:
 
 
 _Section = dict[str, Any]
-"""What a log says of one GPU at one time: `line`, `text`, `bus_id`, `cells`, `flaw`, `lost`."""
+"""One GPU at one time: `line`, `text`, `bus_id`, `cells`, `flaw`, `lost`."""
 _Document = tuple[dict[str, str], list[_Section]]
 
 
@@ -101,7 +97,7 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Keep what is known; a path that said otherwise before is another GPU's: the section is torn."""
+    """Keep known cells; if a path has two values, the section is torn."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
@@ -114,7 +110,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[Recor
     for head, sections in documents:
         time = parse_printed_time(head.get("timestamp", ""))
         driver = head.get("driver_version") or head.get("kmd_version") or None
-        # a new GPU's index is its place, where all are listed, else its minor number
+        # by place if all GPUs are listed, otherwise by minor number
         whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
         for place, section in enumerate(sections):
             index = str(place) if whole else section["cells"].get("minor_number", "")
@@ -148,7 +144,7 @@ def _record(section: _Section, account: Account, find: Callable[[str], Column | 
             record[column.target] = value
             averaged |= column.source == "power.draw.average" and value is not None
     for target, counts in parts.items():
-        # there is no sum where a part has no value, or a kind is missing
+        # a sum needs a value of each part, and both kinds of memory
         known = [count for _, count in counts if count is not None]
         record[target] = sum(known) if len(known) == len(counts) and len(dict(counts)) > 1 else None
     if flaw := flaw or ("" if measured or lost else reasons.NO_READING):
@@ -170,17 +166,12 @@ TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
-"""Most characters of an element and a line, sections of a document, and levels below a GPU."""
-
-
-@form
-def read_query_text(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    yield from _records(_text_documents(lines, first, account), account)
+"""Most characters of an element and a line, sections, and levels."""
 
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return the indentation of a line, the step of a path that it names, and its value."""
+    """Return indentation, step of the path, and value of a line."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
@@ -189,7 +180,7 @@ def _split(text: str) -> tuple[int, str, str | None]:
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     inside: _Section | None = None
-    # indentations and paths of the labels that stand above a line of a section
+    # indentation and path of each label above the line
     above: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first):
         text = line.rstrip()
@@ -225,18 +216,16 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
     yield head, sections
 
 
+read_query_text = form(lambda lines, first, account: _records(_text_documents(lines, first, account), account))
+
+
 XML = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
 _BOUNDS = re.compile(r"(?=<gpu[\s>])|(?<=</gpu>)|(?=<\?xml)")
 _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpus)>([^<]*)</\1>")
 
 
-@form
-def read_query_xml(lines: Iterable[str], first: int, account: Account) -> Iterator[Record]:
-    """Parse each GPU of `nvidia-smi -q -x` alone, so that damage costs no other."""
-    yield from _records(_xml_documents(lines, first, account), account)
-
-
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
+    """Yield the documents; each GPU is parsed alone, so that damage costs no other."""
     head, sections = dict[str, str](), list[_Section]()
     element, begun = "", 0
     for number, line in enumerate(lines, first):
@@ -254,7 +243,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             if element or opens_gpu:
                 account.continued += bool(element)
                 begun = begun if element else number
-                # a longer one lacks its end, so it is torn
+                # a longer element is cut, and rejected as torn
                 element += part if len(element) <= _HELD else ""
                 if text.endswith("</gpu>"):
                     sections.append(_xml_section(element, begun, ""))
@@ -271,7 +260,6 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
     section = _section(number, text[:200].partition("\n")[0].strip(), flaw=flaw)
     try:
-        # an element without a document type declares no entities
         gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - no entities
     except ET.ParseError:
         return section | {"flaw": reasons.TORN}
@@ -289,27 +277,29 @@ def _leaves(element: ET.Element, above: str) -> Iterator[tuple[str, str]]:
             yield from _leaves(child, f"{above}{child.tag}/")
 
 
+read_query_xml = form(lambda lines, first, account: _records(_xml_documents(lines, first, account), account))
+
+
 TABLE = re.compile(
     r"\s*(?:\| NVIDIA-SMI \d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}\s*$)", re.ASCII
 )
-"""The banner of a table, or nvidia-smi's own line above it."""
+"""The first line of a table, or the date that nvidia-smi writes above it."""
 _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
-"""The first line of a GPU, by its index, and any further one."""
+"""The first line of a GPU, which has its index, and its other lines."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
-"""Borders, lines of the tables of processes and of instances, and headings."""
+"""Lines that hold no GPU: borders, headings, processes, MIG instances."""
 _LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
 _ZONES = "Times above the tables name a zone: they are taken as written."
 _BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
     rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"
-    # without a GPU to ask, a cell is wider than its column
+    # a cell of a lost GPU may be wider than its column
     rf"\| *({_BUS}|N/A|ERR!)(?: +|(?=ERR!))(?:{_WORDS}) *\| *(\S+) *\|\n"
     r"\| *(\S+) +(\S+) +(\S+) +(N/A|[^\s/]+) */ *(\S+) *"
-    # MIG and integrated GPUs show one text in place of both
     rf"\| *(?:(N/A|Not Supported|{'|'.join(sorted(LOST_WORDS))})|(N/A|[^\s/]+) */ *(\S+)) *"
     r"\| *(\S+) +\S[^|]*\|(?:\n\| +\| +\| *(\S*) *\|)?",
     re.ASCII,
@@ -318,15 +308,14 @@ _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
-"""Query fields of the cells; one says why both of the memory are missing."""
+"""Fields of the groups; the group without one replaces both sizes of memory."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
-"""What every board measures: a GPU with errors in all of them is lost."""
+"""A GPU with errors in all of these is lost."""
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
-        # damage joins no lines
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
             if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):
@@ -356,7 +345,7 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
             erred = match[10] not in LOST_WORDS and all(cells[name] == "ERR!" for name in _MEASURED)
             section = _section(number, text, lost="ERR!" if erred else "") | {"cells": cells}
             if (record := _record(section, account, parse_query_field, _LACKS)) is not None:
-                # GPUs are listed by index: a fall with nothing above means lost text
+                # if an index falls, the beginning of a table is lost
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])
@@ -365,7 +354,6 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
             time, above, driver, last = above, None, banner[1], -1
             account.headers += 1
         elif text[0] not in "|+":
-            # a row of a CSV has a time of its own
             stated = parse_printed_time(text[:_LONGEST]) if text.count(",") <= 1 else None
             told = 0 if stated else told + 1
             above = stated or (above if told < _ABOVE else None)

@@ -1,4 +1,4 @@
-"""nvidia-smi's monitors, `dmon` and lists of processes, and logs of several forms, block by block."""
+"""Reads `nvidia-smi dmon`, lists of processes, and logs of several forms, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,6 @@ _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 _SERIES = {
     "pwr": ("gpu_power_watts", "W"),
     "gtemp": ("gpu_temperature_celsius", "C"),
-    "temp": ("gpu_temperature_celsius", "C"),
     "mtemp": ("gpu_memory_temperature_celsius", "C"),
     "sm": ("gpu_utilization_ratio", "%"),
     "mem": ("gpu_memory_controller_ratio", "%"),
@@ -52,26 +51,16 @@ _SERIES = {
     "pcirx": ("pcie_receive_bytes_per_second", "MiB/s"),
     "nvltx": ("nvlink_transmit_bytes_per_second", "MiB/s"),
     "nvlrx": ("nvlink_receive_bytes_per_second", "MiB/s"),
+    "temp": ("gpu_temperature_celsius", "C"),
 }
-"""Heading to metric, and the unit it counts in where no line of units says; its MB of memory are MiB.
+"""Metric and unit of each heading, in dmon's order; dmon's MB of memory are MiB.
 
-From `gract` on they are those of `--gpm-metrics` (Hopper and newer), as driver 580.159.04 writes them on an H100.
+From `gract` on they are those of `--gpm-metrics` (Hopper and newer), as driver 580.159.04 writes them on an H100;
+`temp` is the only temperature of old drivers.
 """
-_SETS = {
-    "pwr gtemp mtemp": "W C C",
-    "sm mem enc dec jpg ofa": "% % % % % %",
-    "mclk pclk": "MHz MHz",
-    "pviol tviol": "% bool",
-    "fb bar1 ccpm": "MB MB MB",
-    "sbecc dbecc pci": "errs errs errs",
-    "rxpci txpci": "MB/s MB/s",
-}
-"""Columns of each letter of `-s pucvmet`, in dmon's order, and their units; no two are alike."""
-_DEFAULT = ("gpu", *" ".join(list(_SETS)[:3]).split())
-"""Columns of dmon without `-s`, drivers of R550 and newer."""
-_ALL = ("gpu", *" ".join(_SETS).split())
-_FIRST_UNITS = {"YYYYMMDD": "Date", "HH:MM:SS": "Time", "Idx": "gpu"}
-_BARE = re.compile(r" ?\d{8}, \d\d:\d\d:\d\d((?:, *(?:\d+|-))+)\s*", re.ASCII)
+_USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (11, 21)}
+"""Columns of `dmon -o DT`, the default and all that `-s` knows, by number (R550 and newer)."""
+_HEADERLESS = re.compile(r"(?:#YYYYMMDD, HH:MM:SS, Idx, W, .*| ?\d{8}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
@@ -91,81 +80,49 @@ def _names(line: str) -> list[str]:
     return words
 
 
-def _units(line: str) -> list[str]:
-    words = _words(line) if line.startswith("#") else []
-    return words if "Idx" in words[:3] else []
-
-
-def _measured(line: str) -> list[str]:
-    units = _units(line)
-    first = units[: units.index("Idx") + 1] if units else []
-    rest, names = " ".join([*units[len(first) :], ""]), [_FIRST_UNITS[unit] for unit in first if unit in _FIRST_UNITS]
-    for headings, said in _SETS.items():
-        if rest.startswith(f"{said} "):
-            names, rest = [*names, *headings.split()], rest[len(said) + 1 :]
-    return names if len(names) > len(first) and not rest else []
-
-
-def _assumed(line: str) -> list[str]:
-    match = _BARE.fullmatch(line)
-    columns = next((names for names in (_DEFAULT, _ALL) if match and match[1].count(",") == len(names)), None)
-    return ["Date", "Time", *columns] if columns else []
+def _assume(line: str) -> list[str]:
+    """Return the columns of a log without headings, known by their number."""
+    return _USUAL.get(line.count(",") + 1, []) if _HEADERLESS.fullmatch(line) else []
 
 
 @lru_cache(256)
 def _layout(*headings: str) -> Layout:
-    names = [heading.lower() for heading in headings]
-    columns = [_column(name, heading) for name, heading in zip(names, headings, strict=True)]
-    if names[:2] == ["date", "time"]:
-        # `_cells_apart` makes one cell of both
+    columns = []
+    for heading in headings:
+        target, unit = _SERIES.get(heading.lower(), ("index" if heading == "gpu" else "", ""))
+        if heading.lower() == "time":
+            columns.append(Column(target=_CLOCK, source=heading, read=parse_time_of_day))
+        elif target == "gpu_thermal_violation":
+            columns.append(Column(target=target, source=heading, read={"0": False, "1": True}.get))
+        else:
+            columns.append(make_column(target, heading, unit))
+    if [heading.lower() for heading in headings[:2]] == ["date", "time"]:
+        # `_cells_apart` joins date and time
         columns[:2] = [make_column(TIME, headings[0])]
     return make_layout(columns, delimiter=" ")
 
 
-def _column(name: str, heading: str) -> Column:
-    if name == "time":
-        return Column(target=_CLOCK, source=heading, read=parse_time_of_day)
-    target, unit = _SERIES.get(name, ("index" if name == "gpu" else "", ""))
-    if target == "gpu_thermal_violation":
-        return Column(target=target, source=heading, read={"0": False, "1": True}.get)
-    return make_column(target, heading, unit)
-
-
-def opens_dmon(line: str) -> list[str]:
-    return _names(line) or _measured(line) or _assumed(line)
-
-
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
-    names, headed, clock = list[str](), False, list[int]()
+    def find(line: str) -> Layout | None:
+        # the line below the headings has the units
+        return _layout(*names) if (names := _names(line)) else log.layout if "Idx" in _words(line)[:3] else None
 
-    def header(line: str) -> Layout | None:
-        nonlocal names, headed
-        found, units = _names(line), _units(line)
-        headed = headed or bool(found)
-        if units:
-            found = names if headed and len(units) == len(names) else _measured(line)
-        if units and found and found != names:
-            columns = " ".join(name for name in found if name not in {"Date", "Time"})
-            account.note(f"dmon wrote units and no names (noheader); its columns are taken for {columns}.")
-        names = found or names
-        return _layout(*found) if found else None
-
-    remaining = iter(lines)
+    clock, remaining = list[int](), iter(lines)
     begin = next(remaining, "")
-    assumed = _assumed(begin)
+    assumed = _assume(begin)
     if assumed:
         account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
-    log = QueryLines(header, account, _layout(*assumed) if assumed else None, mark="#")
+    log = QueryLines(find, account, _layout(*assumed) if assumed else None)
     for piece in as_pieces(chain([begin], remaining), first):
         for layout, rows in log.read(piece._replace(data=_cells_apart(piece.data))):
             yield from _whole_gpus(layout, rows, account, clock)
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Return lines with one blank between cells, and none around; date and time are one cell."""
+    """Return lines with one blank between cells; date and time are one cell."""
     text = np.frombuffer(lines.translate(_BLANKS), dtype=np.uint8)
     blank = text == ord(" ")
-    # of a run the last one stays, unless the line ends behind it
+    # the last blank of several stays, unless the line ends there
     blank[:-1] &= blank[1:] | (text[1:] == ord("\n"))
     kept: bytes = text[~blank].tobytes()
     return _DATED.sub(rb"\1/\2/\3T\4", kept.replace(b"\n ", b"\n").removeprefix(b" "))
@@ -194,7 +151,7 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _SLACK = 60_000
-"""Microseconds: rows of one tick of a query lie some milliseconds apart."""
+"""Microseconds between the first and the last row of one query at most."""
 _PMON_NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. The sm of a GPU's only process is "
     "taken for the GPU's utilisation; nvidia-smi dmon -o DT records it."
@@ -206,7 +163,7 @@ _APPS_NOTE = (
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
-"""Fields of processes that have ended, which say nothing of the GPU at any time."""
+"""Fields of processes that have ended, which say nothing about the GPU at a time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
     *("process_name", "name", "pid")
 }
@@ -221,7 +178,6 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    """Yield one row per GPU and list."""
     slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
@@ -231,7 +187,7 @@ def _read_lists(
             comma = "," if "," in line else None
             account.headers += 1
             continue
-        # pmon's last cell is a process name, which may hold blanks and commas
+        # the name of a process may hold blanks and commas; in pmon it is the last cell
         cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
         if not line or len(cells) != len(names):
             missing = reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER
@@ -277,21 +233,21 @@ def _record(own: Record) -> Record:
 
 
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
-"""A command with its prompt, or a line across the page: what stood above ends there."""
+"""A command with its prompt, or a ruler: the block above ends here."""
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
 _Block = tuple[int, Form | None, str]
-"""Its number, its form, and the header of a CSV that goes on in it below a table."""
+"""Number, form, and the header if the block continues a CSV below a table."""
 FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
     (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
     (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
     (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q", (" ",)),
-    (opens_dmon, read_dmon, "nvidia-smi dmon", ()),
+    (lambda line: _names(line) or _assume(line), read_dmon, "nvidia-smi dmon", ()),
     (PMON.match, read_pmon, "nvidia-smi pmon", ()),
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""What opens a block, what reads it, its name, and how lines begin that open no other one."""
+"""First line of a block, form, name, beginnings of lines that stay in it."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }
@@ -327,10 +283,9 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
         if not known and (text := line.rstrip("\r\n")):
             form = _opener(text)
             command = form is None and _COMMAND.fullmatch(text) is not None
-            # a CSV that a table interrupts goes on below it
             back = form is None and interrupted and "|" not in text and not command and not text.isspace()
             if form is not block[1] and (form is not None or command or back):
-                # the time of a table may stand in the text above it
+                # the text above a table may hold its time
                 table = form is documents.read_drawn_tables
                 own = min(len(part), _ABOVE) if table and block[1] is None else 0
                 yield block, number - len(part), part[: len(part) - own]
@@ -349,6 +304,5 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     for number, line in enumerate(lines, first):
         if text := line[:1000].strip("\0 \r\n\t\v\f"):
-            # a comment may hold a command with figures and bars
             account.stray(number, text if text[0] != "#" else "#")
     yield from ()

@@ -1,4 +1,4 @@
-"""CSV of `nvidia-smi --query-gpu`: clean blocks are read at once, others by line."""
+"""Reads CSV of `nvidia-smi --query-gpu`: sound blocks as a whole, others by line."""
 
 import re
 from collections import Counter, deque
@@ -35,19 +35,15 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Cells that cannot be the beginning of a longer one."""
+"""Cells that are complete: no longer cell begins so."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
-_STAMPED = len("2026/03/14 09:26:53")
-"""Letters that begin a row; more than half are digits."""
 _ODD = ("\0", "\ufffd", TIME)
-"""What no sound row holds: NUL bytes, what is no UTF-8, and what a header begins with."""
-_LONGEST = 4096
+"""No sound row contains NUL, a replaced byte, or the name of a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
-_LOOKED_AT = 2**20
+_LOOKED_AT, _LONGEST = 2**20, 4096
 _LINES = 2_000
-_SLASHED = re.compile(r"(\d{1,2})/\d{1,2}/\d{4} ")
-_LAST_MONTH = 12
+_SLASHED, _MONTHS = re.compile(r"(\d{1,2}/\d{1,2}/\d{4}) "), re.compile(r"(?:0?\d|1[0-2])/")
 _TOGETHER, _AHEAD = 50_000, 2
 Scan = tuple[list["pa.Array[Any]"], list[int]]
 
@@ -97,18 +93,17 @@ def _begins_other_form(text: str) -> bool:
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
-    dates = [match for line in before + after for match in _SLASHED.finditer(line)]
+    dates = [date for line in before + after for date in _SLASHED.findall(line)]
     notes: tuple[str, ...] = ()
-    if dates and all(int(match[1]) <= _LAST_MONTH for match in dates):
-        notes = (f"Dates such as {dates[0][0].strip()} are read as day/month/year; the log does not tell.",)
-    headed = Opening(where=where, notes=notes)
+    if dates and all(map(_MONTHS.match, dates)):
+        notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not tell.",)
+    if names is None and header is None and is_headerless(before):
+        rows = [cells for line in before if len(cells := line.split(",")) > 1]
+        width = Counter(map(len, rows)).most_common(1)[0][0]
+        hint = format_columns_option(next(row for row in rows if len(row) == width))
+        raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
     if names is None:
-        if header is None and is_headerless(before):
-            rows = [cells for line in before if len(cells := line.split(",")) > 1]
-            width = Counter(map(len, rows)).most_common(1)[0][0]
-            hint = format_columns_option(next(row for row in rows if len(row) == width))
-            raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
-        return headed
+        return Opening(None, notes, where)
     above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
     delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
@@ -116,8 +111,8 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
         hint = "name them as in --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     if header is not None and not above:
-        return headed._replace(notes=(*notes, "The log has a header: --columns was not used."))
-    return headed._replace(layout=arrange([each for each in columns if each], delimiter))
+        return Opening(None, (*notes, "The log has a header: --columns was not used."), where)
+    return Opening(arrange([each for each in columns if each], delimiter), notes, where)
 
 
 def read_query(
@@ -138,7 +133,7 @@ def read_query(
 
 
 def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
-    """Yield the rows that have a column of a GPU, and count the others."""
+    """Yield the rows that hold a metric, and count the others."""
     translated, machines, doubted, account = dict[str, None](), Counter[str](), set[str](), log.account
     for layout, rows in parts:
         for each in layout.columns:
@@ -148,7 +143,6 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
                 translated[f"{each.heading} is taken for {each.source} {each.stated}".strip()] = None
         machine = next((rows.data[name] for name in rows.data if _HOST.fullmatch(name)), None)
         if isinstance(machine, Texts) and not {"uuid", "serial"} & rows.data.keys():
-            # machines of a kind share indices and addresses
             machines.update(machine.texts[code] for code in machine.codes.tolist() if code >= 0)
             known = [name for name, count in machines.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
             if len(known) > 1:
@@ -198,14 +192,11 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 
 
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
-    """Return the row at a line's end, and what stands before it; None without one.
+    """Return the row at the end of a line and the text before it, or None.
 
-    A row without its beginning needs a stamp; the last cell of one without its end counts as cut.
+    A row that may have lost its beginning needs a stamp; if it may have lost its end, the last cell counts as cut.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
-    if len(cells) == width + 1 and not cells[-1].strip():
-        # a delimiter behind the last cell
-        cells.pop()
     if len(cells) < width:
         return None
     torn, cells = "".join(each + layout.delimiter for each in cells[:-width]), cells[-width:]
@@ -215,15 +206,13 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
     elif torn or not begun:
         return None
     if not ended and not _COMPLETE.fullmatch(cells[-1].strip()):
-        if layout.columns[-1].target in NAMES:
-            return None
         cells[-1] = f"[{CUT}]"
     return layout.delimiter.join(cells), torn.strip()
 
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of a log; one with the `mark` of headers is never a row."""
+    """Turns lines into rows; `header` returns the layout of a header, or None."""
 
     header: Callable[[str], Layout | None]
     account: Account
@@ -232,10 +221,9 @@ class QueryLines:
     torn: int = 0
     dates: dict[int, str] = field(default_factory=dict)
     ended: bool = False
-    mark: str = ""
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield a block's rows, each stretch with its layout; `scanned` are cells that were parsed ahead."""
+        """Yield rows of a block with their layout; `scanned` are its cells, if known."""
         self.ended, layout, data, first = piece.last, self.layout, piece.data, piece.first_line
         if scanned is not None and layout is scanned[0]:
             cells, odd = scanned[1]
@@ -263,12 +251,13 @@ class QueryLines:
         yield from self._rows_of(layout, lines, numbers)
 
     def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
+        """Return the row in an unusual line; count any other line, and return None."""
         self.account.note(*[_CUT_NOTE] if cut else [])
-        # of a line that lost a part to NUL bytes the end is looked at
+        # of a line with NUL bytes, only the part behind them is used
         torn, nul, text = line.rpartition("\0")
-        text = text.strip("\r\ufeff")
-        header = self._header(text)
-        # a log killed inside a line and appended to has its next header behind that
+        text, unreadable = text.strip("\r\ufeff"), "\ufffd" in text
+        header = None if unreadable else self._header(text)
+        # after a kill within a line, the next header follows in that line
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
         if header is None and heading and len(text) <= _LONGEST and (at := text.rfind(heading)) > 0:
             header = self._header(text[at:])
@@ -276,27 +265,20 @@ class QueryLines:
             self.account.headers += 1
             self.layout = self.layout if header == self.layout else header
             return None
-        begun, unreadable = torn.strip("\0\r\ufeff \t").rpartition("\0")[2], "\ufffd" in text
         if self.layout is not None and text.strip() and not unreadable:
             found = complete_row(text, self.layout, begun=not nul, ended=not cut)
             if found is not None:
                 self._tear_off(number, torn.replace("\0", "") + found[1])
                 return found[0]
-        # else its beginning; more digits may have followed the last one
-        if self.layout is not None and nul and "\ufffd" not in begun and not begun[-1:].isdigit():
-            found = complete_row(begun, self.layout, ended=False)
-            if found is not None and not found[1]:
-                return found[0]
-        if text.strip() or begun:
+        if rest := (text if text.strip() else torn).strip("\0 \t\r\ufeff"):
             missing = reasons.CUT_LAST_LINE if cut else reasons.WRONG_CELLS
             missing = reasons.BEFORE_HEADER if self.layout is None else missing
-            missing = reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing
-            self._reject(number, text if text.strip() else torn, missing)
+            self._reject(number, rest, reasons.NOT_TEXT if unreadable else reasons.NUL_BYTES if nul else missing)
         return None
 
     def _header(self, text: str) -> Layout | None:
-        found, layout = self.header(text.strip()) if "\ufffd" not in text else None, self.layout
-        if found is None or layout is None or found == layout or self.mark:
+        found, layout = self.header(text.strip()), self.layout
+        if found is None or layout is None or found == layout or self.header is not declare:
             return found
         names = [column.source for column in found.columns]
         alone = len(names) == 1 < len(layout.columns)
@@ -304,22 +286,12 @@ class QueryLines:
         return None if alone or timeless or len(set(names)) < len(names) else found
 
     def _reject(self, number: int, text: str, reason: str) -> None:
-        text = text.strip("\0 \t\r")
-        if self.mark and text.startswith(self.mark):
-            self.account.noise += 1
-            return
-        if reason in {reasons.NOT_TEXT, reasons.NUL_BYTES} and not find_message_kind(text):
-            self.account.reject(reason, number, text.replace("\0", ""))
-        else:
-            self.account.sort_out(number, text, reason)
+        text = text.replace("\0", "").strip()
+        self.account.sort_out(number, text, reason)
         if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
             self.dates[number] = text
-        elif (
-            (text[:1].isdigit() and "," in text)
-            or sum(map(str.isdigit, text[:_STAMPED])) > _STAMPED // 2
-            or (reason == reasons.NUL_BYTES and not find_message_kind(text))
-        ):
-            # it has a place in its tick
+        elif text[:1].isdigit() or (reason == reasons.NUL_BYTES and not find_message_kind(text)):
+            # as a row, it has a place in its tick
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:

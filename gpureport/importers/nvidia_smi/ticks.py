@@ -1,7 +1,7 @@
-"""Rows of a query log whose columns name no GPU: each place in a tick is one GPU.
+"""Numbers the GPUs of a query log that does not name them: each place in a tick is one GPU.
 
-At every tick nvidia-smi writes a row per GPU, in a constant order, then waits, which the stamps show; where ticks are
-too slow for that, a column such as the memory in use repeats itself.
+At every tick nvidia-smi writes one row per GPU, always in one order, and then waits. The stamps show where ticks begin;
+if they cannot, a column that changes slowly, such as memory in use, repeats after each tick.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,13 @@ from gpureport.importers.nvidia_smi.query import QueryLines, names_gpus
 
 _MOST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""Ticks of one size at least, their share of all, and share of those that may hold more (pragmatic)."""
+"""Fewest ticks, least share of the usual size, largest share of larger ones (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""Least ratio of the gaps between ticks and inside; half of those inside are at most so many microseconds: 1 to 6 ms in
-genuine logs, 50 under load."""
+"""Least ratio of gaps between ticks and within; largest median of the latter (1 to 6 ms, 50 under load)."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""Share of rows a slow column repeats at the right lag, and how much less at other ones."""
-_SWAPPED, _HEAD = 0.01, 50_000
-"""Share of rows that may be swapped with the one above, and rows looked at for ticks (pragmatic)."""
+"""Least share of rows that repeat after a tick, and its lead over other distances."""
+_HEAD = 50_000
+"""Rows looked at for ticks (pragmatic)."""
 _MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
@@ -55,22 +54,20 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
     for limit in np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).tolist():
         apart = gaps > limit
         inside, between = gaps[~apart], gaps[apart]
-        # stamps of whole seconds merge all rows of a second, whoever wrote them
+        # whole seconds do not show whether the rows of a second are one tick
         told = len(between) >= _FEWEST_TICKS and np.median(between) >= _SILENCE * max(limit, resolution)
         if not told or not len(inside) or np.median(inside) > _TOGETHER:
             continue
-        # the last tick may be cut, so only ticks before another count
+        # the last tick may be cut, so it does not count
         sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
         size = int(np.bincount(sizes).argmax())
         alike = float((sizes == size).mean())
-        # of equally good limits, the largest bears the longest stall within a tick
+        # of equally good limits the largest allows the longest pause in a tick
         if 1 < size <= _MOST and alike >= most and (sizes > size).mean() <= _LARGER:
             best, most = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit)), alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    # equal rows in a tick, unlike those of different ticks, are one GPU's, written twice
-    copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
-    return None if copies else best
+    return best
 
 
 def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: IntArray) -> _Ticks | None:
@@ -89,7 +86,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) -> Iterator[Rows]:
-    """Yield rows, indexed by their place in the tick where no column names the GPU."""
+    """Yield the rows; unless named, a GPU has its place in the tick as index."""
     account = log.account
     account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
@@ -100,7 +97,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) ->
             yield rows
             continue
         first, times, count = not begun, rows.times, np.arange(len(rows))
-        # what was torn off stands before the row that was kept of its line
+        # of a torn line, the lost row comes before the row that is kept
         lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
         if first:
             begun, counted = True, 0
@@ -113,9 +110,8 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) ->
         if ticks is None:
             yield rows
             continue
-        order = count if times is None else _swap_back(times)
         if ticks.gap is not None and times is not None:
-            starts = np.abs(np.diff(times[order], prepend=times[order[0]] if first else last)) > ticks.gap
+            starts = np.abs(np.diff(times, prepend=times[0] if first else last)) > ticks.gap
             starts[0] |= first
             tick = np.cumsum(starts) - starts[0]
             before = 0 if starts[0] else before
@@ -123,36 +119,25 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: QueryLines) ->
             places = count - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
             sizes[0] += before
             fits = sizes == ticks.size
-            # what went before, and what is to come, is not known again
+            # the first and the last tick may continue in the rows before and after
             fits[0] |= bool(before) and sizes[0] <= ticks.size
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
-            last, before = int(times[order[-1]]), int(sizes[-1])
-            kept, places = fits[tick][order], places[order]
+            last, before, kept = int(times[-1]), int(sizes[-1]), fits[tick]
             account.reject_rows(WRONG_TICK, rows.lines[~kept])
             rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
         else:
-            places = (counted + count + lost)[order] % ticks.size
+            places = (counted + count + lost) % ticks.size
             counted += len(rows)
-        yield _numbered(rows, places, ticks.size)
+        rows.data["index"] = _name_places(places, ticks.size)
+        yield rows
 
 
-def _numbered(rows: Rows, places: IntArray, size: int) -> Rows:
-    rows.data["index"] = Texts(places.astype(np.int32), [str(place) for place in range(size)])
-    return rows
-
-
-def _swap_back(times: IntArray) -> IntArray:
-    """Return the order of rows that restores two swapped neighbouring lines."""
-    order, padded = np.arange(len(times)), np.concatenate([[times.min()], times, [times.max()]])
-    back = np.flatnonzero(np.diff(times) < 0)
-    if len(back) <= _SWAPPED * len(times):
-        back = back[(padded[back] <= times[back + 1]) & (times[back] <= padded[back + 3])]
-        order[back], order[back + 1] = back + 1, back
-    return order
+def _name_places(places: IntArray, size: int) -> Texts:
+    return Texts(places.astype(np.int32), [str(place) for place in range(size)])
 
 
 def date_rows(rows: Rows, log: QueryLines) -> Rows:
-    """Return rows with the date above them as time; where none names GPUs, their place does."""
+    """Return rows with the date above as time and, unless named, the place below it as GPU."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := parse_printed_time(text)) is not None]
     if not dates:
         return rows
@@ -167,5 +152,5 @@ def date_rows(rows: Rows, log: QueryLines) -> Rows:
     if usual > 1 and not names_gpus(rows):
         places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
         log.account.note(_PLACES.format(f"a date stands above each {usual} rows"))
-        return _numbered(rows, np.where(sizes[ticks] == usual, places, -1), usual)
+        rows.data["index"] = _name_places(np.where(sizes[ticks] == usual, places, -1), usual)
     return rows

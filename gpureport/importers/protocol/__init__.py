@@ -1,4 +1,4 @@
-"""What an importer is: it recognises a source by content and yields its series in batches, which bound the memory."""
+"""What an importer is: it recognises a source by its content, and yields series in batches."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from gpureport.importers.tools.mapped import Mapping
 
 HEAD_BYTES = 64 * 1024
-"""How much of a source's text an importer sees to recognise it."""
+"""How much text of a source an importer sees to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""How much it sees where that tells nothing: the output of a job may stand above a log."""
+"""How much if that does not suffice: the output of a job may precede a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options that select or place rows, and so are part of a run's identity.
+    """Options that select rows or their times, and so are part of the identity of a run.
 
-    `columns` are query fields of a log without a header, `interval` seconds between ticks of one without stamps, `map`
-    what an unknown table's columns mean. `around`, no option, is the local span of the log beside a file without dates.
+    `columns` are the query fields of a log without a header, `interval` the seconds between ticks of a log without
+    stamps. `around` is not an option: it is the local span of the GPU log beside a file without dates.
     """
 
     tz: str | None = None
@@ -45,7 +45,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What a person says about a run, or a file beside its logs; not part of its identity."""
+    """What a person, or a file beside the logs, says about a run; not part of its identity."""
 
     name: str | None = None
     step: str | None = None
@@ -62,7 +62,7 @@ class Labels:
         return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
 
     def find_work(self, quality: Quality) -> Work | None:
-        # of an unfinished recording nothing that was said of several runs at once
+        # work stated for several runs does not hold for an unfinished one
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
@@ -80,9 +80,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is known once all batches of a source are out: its time in microseconds, median seconds between samples.
+    """What is known after all batches of a source: `span` in microseconds, `intervals` in seconds.
 
-    A source that states its `timezone` has times of UTC; `tags` have the names of `LABEL_TAGS`.
+    If the source states its `timezone`, times are UTC. `tags` have the names of `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -99,20 +99,20 @@ class Outcome:
 
 
 class Importer(Protocol):
-    """What recognises and reads a source; `kind` is that of `Source.kind`."""
+    """Recognises and reads sources of one kind, which is their `Source.kind`."""
 
     kind: ClassVar[str]
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a source's beginning, as UTF-8 text, is of this kind."""
+        """Return whether a source begins as one of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
-        """Begin to read a source; raise `SourceError` when nothing in it can be used."""
+        """Begin to read a source; raise `SourceError` if nothing in it can be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file, its importer, its name, and the log it lies `beside` or adds metrics to."""
+    """A file of a run, `beside` a log or with metrics for the log `companion_of`."""
 
     path: Path
     importer: Importer

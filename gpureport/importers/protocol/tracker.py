@@ -1,4 +1,4 @@
-"""Experiment trackers: what is asked of one, what it answers, and which of its runs are meant.
+"""Experiment trackers: what a tracker must offer, and which of its runs a person means.
 
 A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `holds` recognises a store,
 `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
@@ -26,18 +26,18 @@ from gpureport.recording import Run, Source, empty_training
 from gpureport.regular_files import path_exists
 
 _SHORTEST, _SHOWN = 6, 5
-"""Letters of an id that name a run at least, and runs of one name that are listed at most."""
+"""Fewest letters of an id that name a run, and most runs of one name that are listed."""
 
 _AT_ONCE = 5_000_000
-"""Microseconds within which starts are one: no run ends that soon, so their order says nothing (pragmatic)."""
+"""Starts within so many microseconds count as equal: no run ends so soon (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker are meant, and what a person adds to its records; None and empty for any.
+    """Which runs of a tracker are meant, and what is added to them; None and empty for any.
 
-    Without `runs`, every finished run with hardware series is meant. `filter` is in the tracker's words, `group` the
-    common name of several local recordings of one run, `map` a file on series with a person's own names.
+    Without `runs`, every finished run with hardware series is meant. `filter` is in the language of the tracker,
+    `group` is the common name of local recordings of one run, `map` a file that explains names of series.
     """
 
     runs: tuple[str, ...] = ()
@@ -56,10 +56,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """An unread run of a store; `status` is the tracker's word.
+    """A run of a store that was not read yet; `status` is as the tracker words it.
 
-    `key` identifies it among the runs of all stores, where its id does not. `hardware` says in words what it recorded,
-    `lacks` why there is none, `fault` why the run cannot be read. `timezone` is None where the start is local time.
+    `key` identifies it among the runs of all stores if its id does not. `hardware` says in words what was recorded,
+    `lacks` why nothing was, `fault` why the run cannot be read. `timezone` is None if the start is local time.
     """
 
     id: str
@@ -88,17 +88,17 @@ class RunInfo:
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Return `2 GPUs, host` for two names and None, the machine."""
+    """Return `2 GPUs, host` for two names and None, which is the machine."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """A tracker's content of one run without an id yet; its account counts points as lines.
+    """One run of a tracker, still without an id; its account counts points as lines.
 
-    `state` changes whenever the tracker holds more of the run. `attachments` are the run's files that may be logs of
-    its hardware, `sources` those used. `lasted` is its start and end, where that is not the span of its samples.
+    `state` changes whenever the tracker holds more of the run. `attachments` are files that may be hardware logs,
+    `sources` those that were used. `lasted` is its start and end if samples do not cover them.
     """
 
     run: Run
@@ -112,7 +112,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """What holds runs; `grouped` are the recordings that a group makes one run."""
+    """Holds runs; `grouped` are the recordings that a group joins into one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Store(ABC):
 
     @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return an experiment's runs, all for None, that fit a filter; newest first."""
+        """Return the runs of an experiment, of all if None, that match a filter, newest first."""
 
     def run(self, run_id: str) -> RunInfo | None:
         return next((run for run in self.runs() if run.id == run_id), None)
@@ -128,10 +128,10 @@ class Store(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracker:
-    """Reads the stores of one kind of tracker, which stands before the colon of a locator.
+    """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` says whether a file or folder is a store, by content, `keeps_files` whether a folder has files of a run, to
-    be read with it; `refuse_folder` raises for a folder with run data that is no store.
+    `holds` returns whether a file or folder is a store, `keeps_files` whether a folder has files of a run that are read
+    with it. `refuse_folder` raises for a folder with data of runs that is not a store.
     """
 
     kind: str
@@ -186,14 +186,13 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def select_runs(
     store: Store, named: str | None, selection: Selection
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
-    """Return the runs that are meant, earliest first, and those left out unrequested, with the reason.
+    """Return the runs that are meant, earliest first, and those left out with the reason.
 
-    Runs named one by one keep that order, and leave out none. Where none is named, or many at once,
-    unreadable ones come last, however few are wanted.
+    Runs that were named keep that order; otherwise runs that cannot be read come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
-        # whole ids, for which nobody needs to know all runs of the store
+        # whole ids need no list of all runs
         direct = [store.run(name) for name in dict.fromkeys(wanted)]
         if None not in direct:
             return _take_newest([run for run in direct if run], selection.latest), []
@@ -235,7 +234,7 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
     active = [run for run in runs if not run.deleted]
     found = [run for run in runs if run.id == name] or [run for run in active if run.name == name]
     if not found and "*" in name:
-        # only `*` stands for anything
+        # only `*` is a wildcard
         pattern = name.replace("[", "[[]").replace("?", "[?]")
         if fitting := [run for run in active if fnmatchcase(run.name, pattern) or fnmatchcase(run.id, pattern)]:
             return fitting
@@ -252,9 +251,9 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs that ended and hold hardware series, without those nested in others, and the faulty.
+    """Return faulty runs, and those that ended with hardware series, not nested.
 
-    Monitoring that is on everywhere records the same hardware for a run and those nested in it.
+    If monitoring is on everywhere, a run and the runs nested in it record the same hardware.
     """
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]

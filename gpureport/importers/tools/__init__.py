@@ -1,4 +1,4 @@
-"""Logs of other tools than nvidia-smi: what their forms share, and the names that they use."""
+"""What the forms of other tools share, and the names that the tools use for metrics."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ import numpy as np
 from gpureport.errors import CodedProblem, SourceError
 from gpureport.importers import account as reasons
 from gpureport.importers import columns, extraction, headings, source_text
-from gpureport.importers.account import Account, damage
+from gpureport.importers.account import Account, whole_lines
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import TIME
 from gpureport.importers.columns import Record as Record
@@ -27,14 +27,14 @@ from gpureport.parsing import LONGEST_LINE, MOST, UNITS, replace_half_characters
 from gpureport.redaction import redact_start
 
 Meaning = tuple[str, str]
-"""Metric or attribute of a GPU, and the unit that numbers without one count in."""
+"""A metric or attribute, and the unit of numbers that state none."""
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""Its name, what recognises the beginning of a log, and what reads it."""
+"""Name, what recognises the beginning of a log, and what reads it."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
-"""What the names of a tool mean; those in JSON are of gpustat, nvtop and all-smi."""
+"""Metric of each name, by tool; JSON is that of gpustat, nvtop and all-smi."""
 _NAMES = """
 uuid | uuid
 driver | driver
@@ -81,9 +81,9 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer of a tool's logs, of one or several forms.
+    """The importer of the logs of a tool, in one or several forms.
 
-    `longest` has the most bytes of a line of some forms. Where it can `explain` missing rows, the log is of a machine.
+    `longest` are bytes of a line, by form. `explain` returns why no row is usable; only host logs have it.
     """
 
     kind: str
@@ -117,25 +117,20 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of sound lines; a cut last one is rejected."""
-    for number, line in enumerate(lines, first):
-        if line and not line.isspace():
-            if fault := damage(line) or ("" if may_be_cut or line.endswith("\n") else reasons.CUT_LAST_LINE):
-                account.reject(fault, number, line)
-            else:
-                yield number, line.rstrip("\r\n")
+    """Yield number and text of sound lines that are not empty; reject others."""
+    found = whole_lines(lines, first, account, ends="\r\n", may_be_cut=may_be_cut)
+    return ((number, text) for number, text in found if text.strip())
 
 
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield number, what `find` made of the header, and cells of rows as wide as that."""
+    """Yield number, layout and cells of rows; `find` returns a header's layout."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
         delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
-        # nothing behind a last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
         found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:
@@ -143,7 +138,7 @@ def table_rows(
             account.headers += 1
         elif layout is None:
             account.reject(reasons.BEFORE_HEADER, number, text)
-        elif (len(row) != width and len(header) != width) or len(row) > width + 1:
+        elif width not in {len(row), len(header)}:
             account.reject(reasons.WRONG_CELLS, number, text)
         else:
             yield number, layout, row[:width]
@@ -154,7 +149,7 @@ def find_delimiter(header: str) -> str:
 
 
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
-    """Return a line's cells without blanks around; none where its quotes are damaged."""
+    """Return the cells of a line, none if its quotes are damaged."""
     delimiter = delimiter or find_delimiter(text)
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
@@ -170,14 +165,14 @@ def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
 
 
 def parse_documents(text: str) -> list[Any] | None:
-    """Return a text's successive JSON documents, None when it is not made of such."""
+    """Return the successive JSON documents in a text, or None."""
     text, at = replace_half_characters(text), 0
     decoder, found = json.JSONDecoder(), list[Any]()
     while match := re.compile(r"[^\s,]").search(text, at):
         try:
             content, at = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            # nested too deeply, or a number of thousands of digits
+            # also nested too deeply, or a number with thousands of digits
             return None
         found.append(content)
     return found
@@ -188,14 +183,14 @@ _QUANTITY = re.compile(
     re.ASCII,
 )
 _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "w": "W", "°f": "F"}
-"""Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
+"""Other spellings of units; as for MB, a GB of a GPU has 1024³ bytes."""
 
 
 NO_VALUE = "no value it can have"
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a cell's metric in its base unit, None for an invalid value; its own unit wins."""
+    """Return a value in the base unit, None if invalid; bare numbers have `unit`."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number, written = headings.parse_number(match[1].replace(",", "") if match else cell), unit
     if match and match[2]:
@@ -209,7 +204,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
-        # a mean of parts of a whole may exceed it a little
+        # means of a share may exceed 1 by rounding
         return 1.0 if value <= 1 + 1e-6 else None
     if "int" not in wanted.dtype:
         return value
@@ -217,7 +212,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
 
 
 def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
-    """Put metrics, attributes, and others as text into a record; count cells without a valid value."""
+    """Add cells to a record, unknown ones as text; count those without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -237,7 +232,7 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Refuse GPUs of several machines without UUIDs; `seen` keeps whether those of each are `named`."""
+    """Refuse GPUs of several machines without UUID; `seen` has which have one."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
@@ -247,7 +242,6 @@ def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None
 
 
 def parse_stamp(text: str) -> Stamp:
-    """Return the time a text states; a zone may stand behind a blank."""
     return parse_time(re.sub(r" ?(?:(?:UTC|GMT)|([+-]\d\d:?\d\d))$", lambda zone: zone[1] or "Z", text.strip()))
 
 
@@ -261,7 +255,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return what a row says by GPU, None for the machine; some texts are `without` a value."""
+    """Return a record per GPU of a row, None for the machine; cells in `without` are empty."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

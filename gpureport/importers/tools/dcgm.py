@@ -1,13 +1,16 @@
 """Reads what DCGM records: `dcgmi dmon`, job statistics, CSV files of its fields, and pages of dcgm-exporter.
 
-Columns of `dcgmi dmon` follow the heading, not the order asked for; it has no time, unless another program stamped it.
+Fields are those of dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 renames fields with their units, so the name
+shows the unit; only `DCGM_FI_DEV_GPU_UTIL_RATIO` is per cent in DCGM 4.5 and 4.6. If NVIDIA's sources differ on a unit,
+the field is text. `dcgmi dmon` writes no time, and columns in an order of its own.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import compress
+from itertools import compress, groupby
+from operator import itemgetter
 from typing import Any
 
 from gpureport.errors import SourceError
@@ -15,12 +18,125 @@ from gpureport.importers import account as reasons
 from gpureport.importers import tools
 from gpureport.importers.account import Account, damage
 from gpureport.importers.clock import parse_time
-from gpureport.importers.columns import TIME
-from gpureport.importers.headings import INDEX_COLUMNS, is_time_heading, recognise_column
-from gpureport.importers.tools.dcgm_fields import FIELDS, Reading, build_rows, field_form
+from gpureport.importers.columns import MASK, TIME
+from gpureport.importers.extraction import Form
+from gpureport.importers.headings import INDEX_COLUMNS, absence_word, is_time_heading, parse_number, recognise_column
 from gpureport.names import LABEL_TAGS
-from gpureport.parsing import UNITS
+from gpureport.parsing import MOST, UNITS
 from gpureport.redaction import redact_start
+
+_TABLE = {
+    "gpu_sm_clock_hertz": "MHz: DEV_SM_CLOCK 100 SMCLK; Hz: DEV_SM_CLOCK_HERTZ 1603",
+    "gpu_memory_clock_hertz": "MHz: DEV_MEM_CLOCK 101 MMCLK; Hz: DEV_MEMORY_CLOCK_HERTZ 1604",
+    "gpu_video_clock_hertz": "MHz: DEV_VIDEO_CLOCK 102; Hz: DEV_VIDEO_CLOCK_HERTZ 1605",
+    "gpu_sm_clock_max_hertz": "MHz: DEV_MAX_SM_CLOCK 113 SMMAX; Hz: DEV_SM_MAX_CLOCK_HERTZ 1608",
+    "gpu_memory_clock_max_hertz": "MHz: DEV_MAX_MEM_CLOCK 114 MMMAX; Hz: DEV_MEMORY_MAX_CLOCK_HERTZ 1609",
+    "gpu_temperature_celsius": "C: DEV_GPU_TEMP_CELSIUS DEV_GPU_TEMP 150 TMPTR",
+    "gpu_memory_temperature_celsius": "C: DEV_MEMORY_TEMP_CELSIUS DEV_MEMORY_TEMP 140 MMTMP",
+    "gpu_temperature_margin_celsius": "C: DEV_GPU_TEMP_MARGIN_CELSIUS 153 GTLIMIT",
+    "gpu_power_watts": "W: DEV_BOARD_POWER_WATTS DEV_POWER_USAGE 155 POWER",
+    "gpu_power_instant_watts": "W: DEV_BOARD_POWER_RAW_WATTS DEV_POWER_USAGE_INSTANT 157 POWINST",
+    "gpu_power_limit_requested_watts": "W: DEV_BOARD_POWER_LIMIT_REQUESTED_WATTS DEV_POWER_MGMT_LIMIT 160 PMLMT",
+    "gpu_power_limit_min_watts": "W: DEV_BOARD_POWER_LIMIT_MIN_WATTS DEV_POWER_MGMT_LIMIT_MIN 161 PMMIN",
+    "gpu_power_limit_max_watts": "W: DEV_BOARD_POWER_LIMIT_MAX_WATTS DEV_POWER_MGMT_LIMIT_MAX 162 PMMAX",
+    "gpu_power_limit_default_watts": "W: DEV_BOARD_POWER_LIMIT_DEFAULT_WATTS DEV_POWER_MGMT_LIMIT_DEF 163 PMDEF",
+    "gpu_power_limit_watts": "W: DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS DEV_ENFORCED_POWER_LIMIT 164 EPLMT",
+    "gpu_energy_joules_total": "mJ: DEV_TOTAL_ENERGY_CONSUMPTION 156 TOTEC; J: DEV_GPU_ENERGY_JOULES_TOTAL 1611",
+    "gpu_performance_state": ": DEV_GPU_PSTATE DEV_PSTATE 190 PSTAT",
+    "gpu_fan_ratio": "%: DEV_FAN_SPEED 191 FANSP; 1: DEV_FAN_SPEED_RATIO 1612",
+    "gpu_utilization_ratio": "%: DEV_GPU_UTIL 203 GPUTL; 1: DEV_GPU_UTIL_RATIO 1613",
+    "gpu_memory_controller_ratio": "%: DEV_MEM_COPY_UTIL 204 MCUTL; 1: DEV_MEMORY_UTIL_RATIO 1614",
+    "gpu_encoder_ratio": "%: DEV_ENC_UTIL 206; 1: DEV_ENC_UTIL_RATIO 1615",
+    "gpu_decoder_ratio": "%: DEV_DEC_UTIL 207; 1: DEV_DEC_UTIL_RATIO 1616",
+    "gpu_memory_total_bytes": "MiB: DEV_FB_TOTAL 250 FBTTL; B: DEV_FB_CAPACITY_BYTES 1625",
+    "gpu_memory_free_bytes": "MiB: DEV_FB_FREE 251 FBFRE; B: DEV_FB_FREE_BYTES 1626",
+    "gpu_memory_used_bytes": "MiB: DEV_FB_USED 252 FBUSD; B: DEV_FB_USED_BYTES 1627",
+    "gpu_memory_reserved_bytes": "MiB: DEV_FB_RESERVED 253; B: DEV_FB_RESERVED_BYTES 1628",
+    "pcie_link_generation_max": ": DEV_PCIE_MAX_LINK_GEN 235 PCIMG",
+    "pcie_link_width_max": ": DEV_PCIE_MAX_LINK_WIDTH 236 PCIMW",
+    "pcie_link_generation": ": DEV_PCIE_LINK_GEN 237 PCILG",
+    "pcie_link_width": ": DEV_PCIE_LINK_WIDTH 238 PCILW",
+    "gpu_xid_code": ": DEV_XID_ERROR DEV_XID_ERRORS 230 XIDER",
+    "gpu_ecc_corrected_total": ": DEV_ECC_SBE_VOL_TOTAL 310 ESVTL",
+    "gpu_ecc_uncorrected_total": ": DEV_ECC_DBE_VOL_TOTAL 311 EDVTL",
+    "gpu_retired_pages_single_bit_total": ": DEV_RETIRED_SBE 390",
+    "gpu_retired_pages_double_bit_total": ": DEV_RETIRED_DBE 391",
+    "gpu_remapped_rows_uncorrectable_total": ": DEV_UNCORRECTABLE_REMAPPED_ROWS 393",
+    "gpu_remapped_rows_correctable_total": ": DEV_CORRECTABLE_REMAPPED_ROWS 394",
+    "gpu_graphics_engine_active_ratio": "1: PROF_GR_ENGINE_UTIL_RATIO PROF_GR_ENGINE_ACTIVE 1001 GRACT",
+    "gpu_sm_active_ratio": "1: PROF_SM_UTIL_RATIO PROF_SM_ACTIVE 1002 SMACT",
+    "gpu_sm_occupancy_ratio": "1: PROF_SM_OCCUPANCY_RATIO PROF_SM_OCCUPANCY 1003 SMOCC",
+    "gpu_tensor_active_ratio": "1: PROF_TENSOR_UTIL_RATIO PROF_PIPE_TENSOR_ACTIVE 1004 TENSO",
+    "gpu_dram_active_ratio": "1: PROF_DRAM_UTIL_RATIO PROF_DRAM_ACTIVE 1005 DRAMA",
+    "pcie_transmit_bytes_per_second": "B/s: PROF_PCIE_TX_BYTES 1009 PCITX",
+    "pcie_receive_bytes_per_second": "B/s: PROF_PCIE_RX_BYTES 1010 PCIRX",
+    "nvlink_transmit_bytes_per_second": "B/s: PROF_NVLINK_TX_BYTES 1011 NVLTX",
+    "nvlink_receive_bytes_per_second": "B/s: PROF_NVLINK_RX_BYTES 1012 NVLRX",
+    "clock_event_sw_power_cap_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS 1420",
+    "clock_event_sync_boost_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS 1421",
+    "clock_event_sw_thermal_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS 1422",
+    "clock_event_hw_thermal_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS 1423",
+    "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
+    MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
+}
+"""Units and fields of metrics: symbols without `DCGM_FI_`, number, tag."""
+FIELDS: dict[str, tools.Meaning] = {}
+for _metric, _text in _TABLE.items():
+    for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
+        for _name in _names.split():
+            _symbols = (f"DCGM_FI_{_name}", f"FI_{_name}") if "_" in _name else (_name, f"DCGM_{_name}")
+            FIELDS |= dict.fromkeys(_symbols, (_metric, _unit))
+_WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
+_LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
+_BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
+"""What DCGM writes for no value (dcgm_structs.h); as floats those of 64 bits are 2**63."""
+Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
+"""Line, page, time, GPU and fields; the readings of a row may lie anywhere on a page."""
+
+
+def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
+    return tools.form(lambda lines, first, account: build_rows(read(lines, first, account), account))
+
+
+def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
+    """Yield one row per GPU and time, by page; `raw` per cent are whole numbers."""
+    for _, page in groupby(readings, itemgetter(1)):
+        rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
+        for count, (number, _, time, gpu, fields) in enumerate(page):
+            key = gpu.get("uuid") or gpu.get("index"), time
+            row, cells = rows.setdefault(key, ({"line": number, TIME: time, **gpu}, {}))
+            account.continued += row["line"] != number
+            for name, cell in fields:
+                if cells.setdefault(name, cell) != cell:
+                    account.note(f"{name} has several values for one GPU and time; the first is kept.")
+            if count > _MOST:
+                what = f"more than {_MOST:,} readings, one per line, which are held in memory"
+                raise SourceError("the log", what, "split it by time", code="too_many_readings")
+        for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
+            for name, cell in cells.items():
+                _take_field(row, account, name, cell, raw=raw)
+            yield row
+
+
+def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, raw: bool) -> None:
+    metric, unit = FIELDS.get(name, ("", ""))
+    text, _, own = cell.partition(" ")
+    found = parse_number(text)
+    if found is not None and any(low <= found <= high for low, high in _BLANKS):
+        account.absent[name, "blank"] += 1
+    elif not metric and (word := absence_word(cell)):
+        account.absent[name, word] += 1
+    elif found is None or own or not metric or metric == MASK:
+        tools.take_cells(row, account, [(name, cell)], {name: (metric, unit)} if metric else {})
+    else:
+        most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
+        if found > most or (raw and 0 < found < 1 and name in _WHOLE):
+            cause = "it was relabelled, or DCGM is older than 4.7"
+            what = f"{name} does not count in the unit of its name ({cell}): {cause}"
+            hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
+            raise SourceError("the log", what, hint, code="unit_of_another_version")
+        tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
+
 
 _LINE = re.compile(
     r"(?:\[?(?P<stamp>\d[\d./:T+-]*(?:,\d+)?(?: [\d:.]+(?:,\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)\]?[\s,]{1,8})?"
@@ -30,9 +146,7 @@ _LINE = re.compile(
 )
 
 
-def _is_dmon(text: str) -> bool:
-    found = [match["heading"] or "" for line in tools.first_lines(text) if (match := _LINE.fullmatch(line.strip()))]
-    return any(tag in FIELDS for heading in found for tag in heading.split())
+_HEADING = re.compile(r"^.*\bEntity\s.*", re.MULTILINE)
 
 
 @field_form
@@ -42,11 +156,11 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
     for number, line in tools.text_lines(lines, first, account):
         match = _LINE.fullmatch(line.strip())
         if match and match["heading"]:
-            words = [(word[0], word.start()) for word in re.finditer(r"\S+", match["heading"])]
-            tags, units = {tag: start for tag, start in words if tag not in {"#", "Entity", "#Entity"}}, {}
+            words = re.finditer(r"\S+", match["heading"])
+            tags, units = {word[0]: word.start() for word in words if not word[0].endswith(("#", "Entity"))}, {}
             account.headers += 1
         elif match and match["units"]:
-            # a unit stands under its tag
+            # each unit stands below its tag
             for word in re.finditer(r"\S+", match["units"]):
                 tag = next((tag for tag, start in reversed(tags.items()) if start <= word.start() + 1), "")
                 unit = FIELDS.get(tag, ("", ""))[1]
@@ -104,13 +218,12 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         start, end = (stamp[0] if stamp else 0 for stamp in stamps)
         account.continued -= 2 if start and end else 1
         if not start or not end:
-            # the job still runs
             account.reject(reasons.NO_TIME, number)
             continue
         known = ((name, figures[name]) for name in _STATS if name in figures)
         means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
         energy = means.pop(_ENERGY, 0.0) if end > start else 0.0
-        # what the driver counted is surer than a mean of samples
+        # counted energy is more exact than a mean of samples
         means |= {"gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
         for stamp, counted in zip(stamps, (0.0, energy), strict=True):
             yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
@@ -124,27 +237,23 @@ _ROLES = {
     "field": "field fieldname fieldid metric metricname",
     "value": "value values",
 }
-_BY_HEADING = {heading: role for role, names in _ROLES.items() for heading in names.split()}
 _GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 _Table = tuple[dict[str, int], list[tuple[int, str]]]
-"""Places of columns by role, and place and name of fields, none where a line is one reading."""
-
-
-def _find_role(heading: str) -> str:
-    bare = re.sub(r"[ _\-.]", "", heading.lower())
-    known = "time" if is_time_heading(heading) else recognise_column(heading, INDEX_COLUMNS) and "index"
-    return _BY_HEADING.get(bare) or known or ""
+"""Places of columns by role, and fields; none if a line is one reading."""
 
 
 def _find_table(header: list[str]) -> _Table | None:
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
-        roles.setdefault(_find_role(heading), place)
+        bare = re.sub(r"[ _\-.]", "", heading.lower())
+        known = "time" if is_time_heading(heading) else recognise_column(heading, INDEX_COLUMNS) and "index"
+        if role := next((role for role, names in _ROLES.items() if bare in names.split()), known):
+            roles.setdefault(role, place)
     if {"index", "uuid", "model"}.isdisjoint(roles):
         return None
     if {"field", "value"} <= roles.keys():
         return roles, []
-    fields = [(place, name) for place, name in enumerate(header) if roles.get(_find_role(name) or " ") != place]
+    fields = [(place, name) for place, name in enumerate(header) if place not in roles.values()]
     return (roles, fields) if any(name.isidentifier() and name in FIELDS for _, name in fields) else None
 
 
@@ -171,18 +280,17 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         yield number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells
 
 
-_MOST_ANSWERED = 2**25
-"""Characters of all answers, held in memory: a day of 8 GPUs and 20 metrics at 15 s has 19 million."""
-_DEPTH = 8
+_MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
+"""Most readings, and characters of answers: a day of 8 GPUs has 19 million."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
-"""Labels that the scrape sets to the exporter itself where dcgm-exporter sets none."""
+"""Labels that name the exporter itself if dcgm-exporter does not set them."""
 _WHOLE_RUN = 0.95
-"""Share of the samples that a label must hold for (pragmatic)."""
+"""Least share of samples whose label makes a tag of the run (pragmatic)."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)
@@ -198,7 +306,6 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
         "bus_id": labels.get("pci_bus_id"),
         "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
     }
-    # in a query by (gpu, instance) only the exporter shows the machine
     host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
     tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
     return {name: text for name, text in said.items() if text}
@@ -284,10 +391,9 @@ def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account
                 yield first, 0, when, gpu, [(name, str(sample[1]))]
 
 
-def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> None:
-    whole, found = 0, dict[str, Counter[str]]()
+def _take_tags(series: Collection[tuple[Labels, list[Any]]], account: Account) -> None:
+    found = dict[str, Counter[str]]()
     for labels, samples in series:
-        whole += len(samples)
         of_exporter = any(_EXPORTER.search(labels.get(label, "")) for label in _OF_POD)
         for label, value in labels.items():
             if value and not _EXPORTER.search(value) and not (of_exporter and label in _OF_POD):
@@ -296,7 +402,7 @@ def _take_tags(series: Iterable[tuple[Labels, list[Any]]], account: Account) -> 
         values = next((found[label] for label in tag.series_labels if label in found), Counter())
         if tag.name == "node" and values:
             account.tags["node"] = ", ".join(sorted(values))
-        elif values and max(values.values()) >= _WHOLE_RUN * whole:
+        elif values and max(values.values()) >= _WHOLE_RUN * sum(len(samples) for _, samples in series):
             account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
             account.note(f"The samples name {len(values)} {tag.name}s or none, so the run has no tag {tag.name}.")
@@ -307,7 +413,7 @@ DCGM = tools.ToolLog(
     title="DCGM",
     forms=(
         ("Prometheus query_range", lambda text: bool(_ANSWER.match(text)) and "DCGM_FI_" in text, read_answers),
-        ("dcgmi dmon", _is_dmon, read_dmon),
+        ("dcgmi dmon", lambda text: not FIELDS.keys().isdisjoint(" ".join(_HEADING.findall(text)).split()), read_dmon),
         ("dcgmi stats", lambda text: "  Execution Stats  " in text and bool(_SECTION.search(text)), read_stats),
         ("dcgm-exporter", lambda text: bool(_EXPOSITION.search(text)), read_pages),
         ("CSV of DCGM fields", _is_table, read_table),

@@ -1,9 +1,10 @@
-"""Tables with headings of their own: a map names each column's metric, and a draft what is proved."""
+"""Reads tables whose columns a map explains, and writes drafts of maps."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -25,7 +26,7 @@ from gpureport.settings.toml_files import read_toml
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
-"""Base units that tables are written in unless they say otherwise, and what these are called."""
+"""Base units that a map need not state, and their names in a map."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
@@ -37,7 +38,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A table's columns of metrics, and the headings of its time and GPU number, if any."""
+    """Columns of metrics, and headings of time and GPU number, empty if none."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -89,8 +90,8 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
         raise said.wrong("metric", what, hint, code="unknown_metric")
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
-        fitting = [each for each, known in UNITS.items() if known.base == metric.unit and each]
-        what, hint = f"no unit {stated!r} of {name} ({column})", f"units are {', '.join(fitting) or 'none'}"
+        hint = f"units are {', '.join(_list_units(metric.unit)) or 'none'}"
+        what = f"no unit {stated!r} of {name} ({column})"
         raise said.wrong("unit", what, hint, code="wrong_unit")
     index = device.removeprefix("gpu:")
     numbered = index != device and index.isascii() and index.isdigit() and int(index) < MOST_GPUS
@@ -135,7 +136,7 @@ _INDEX = re.compile(r"(?:gpu)?[ :_]*(\d{1,4})[ :_]*", re.IGNORECASE | re.ASCII)
 def read_mapped(
     lines: Iterable[str], first: int, account: Account, told: Mapping, delimiter: str
 ) -> Iterator[tools.Record]:
-    """Yield the rows of a table with a map; other cells are text where the row is one GPU's."""
+    """Yield the rows; if each is one GPU, cells without a metric are kept as text."""
     meanings = {column.heading: (column.metric, column.unit) for column in told.columns}
 
     def find(cells: list[str]) -> list[str] | None:
@@ -172,7 +173,7 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell with a decimal dot for a comma, unless it separates thousands."""
+    """Return a cell with a point in place of a decimal comma."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 
@@ -181,49 +182,46 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Return a map for a table's beginning, empty where no header proves a column's content."""
-    for line in text.splitlines():
-        for delimiter in _DELIMITERS:
-            cells = tools.split_cells(line, delimiter)
-            header = cells[:-1] if len(cells) > 1 and not cells[-1] else cells
-            texts = {cell for cell in header if cell and parse_number(cell) is None}
-            # headings are several texts, each once
-            is_header = 2 <= len(header) == len(texts) <= _MOST_COLUMNS  # noqa: PLR2004 - a table has several
-            if is_header and any(_prove(heading)[0] for heading in header):
-                return "\n".join(_draft(header)) + "\n"
+    """Return a map of columns whose headings show their metrics, or nothing."""
+    for line, delimiter in product(text.splitlines(), _DELIMITERS):
+        header = tools.split_cells(line, delimiter)
+        if 1 < len(header) <= _MOST_COLUMNS and any(map(_prove, header)):
+            return "\n".join(_draft(header)) + "\n"
     return ""
 
 
 def _draft(header: Sequence[str]) -> Iterator[str]:
-    time = next((heading for heading in header if headings.is_time_heading(heading)), None)
+    time = next(filter(headings.is_time_heading, header), None)
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
     yield "# Complete this, save it as map.toml, and give --map map.toml. What no line names is not read."
     if time:
-        yield f"[time]\ncolumn = {_quote(time)}"
-        yield f'format = "{ISO}"  # or epoch_s, or such as %d.%m.%Y %H:%M:%S'
+        yield f'[time]\ncolumn = {_quote(time)}\nformat = "{ISO}"  # or epoch_s, or such as %d.%m.%Y %H:%M:%S'
     else:
         yield "# No heading is one of a time: name it in [time], or give --interval."
     yield from [f"\n[device]\ncolumn = {_quote(numbered)}"] if numbered else []
-    filled = set[tuple[str, int]]()
-    for heading, (found, gpu) in ((heading, _prove(heading)) for heading in header if heading not in {time, numbered}):
-        if found is None or (found.target, gpu) in filled:
-            continue
-        filled.add((found.target, gpu))
-        metric = BY_NAME[found.target]
-        yield f"\n[columns.{_quote(heading)}]\nmetric = {_quote(found.target)}"
-        fitting = ", ".join(name for name, unit in UNITS.items() if name and unit.base == metric.unit)
-        if found.unit or metric.unit not in CLEAR:
-            yield f'unit = "{found.unit}"' if found.unit else f'unit = "?"  # one of {fitting}'
+    proved = {heading: found for heading in header if heading not in {time, numbered} and (found := _prove(heading))}
+    firsts = {(found.target, gpu): heading for heading, (found, gpu) in reversed(proved.items())}
+    for (target, gpu), heading in reversed(firsts.items()):
+        metric, unit = BY_NAME[target], proved[heading][0].unit
+        yield f"\n[columns.{_quote(heading)}]\nmetric = {_quote(target)}"
+        if unit:
+            yield f'unit = "{unit}"'
+        elif metric.unit not in CLEAR:
+            yield f'unit = "?"  # one of {", ".join(_list_units(metric.unit))}'
         if metric.scope is Scope.GPU and (not numbered or _GPU.search(heading)):
             yield f'device = "gpu:{gpu}"'
 
 
-def _prove(heading: str) -> tuple[headings.ColumnName | None, int]:
+def _list_units(base: str) -> list[str]:
+    return [name for name, unit in UNITS.items() if name and unit.base == base]
+
+
+def _prove(heading: str) -> tuple[headings.ColumnName, int] | None:
     of_gpu = _GPU.search(heading)
-    bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
+    bare = heading.replace(of_gpu[0], "gpu", 1) if of_gpu else heading
     found = headings.recognise_column(bare, headings.GPU_COLUMNS)
     found = found or headings.recognise_column(heading, headings.HOST_COLUMNS)
-    return found if found and found.target in BY_NAME else None, int(of_gpu[1]) if of_gpu else 0
+    return (found, int(of_gpu[1]) if of_gpu else 0) if found and found.target in BY_NAME else None
 
 
 def _quote(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, and tables of nvitop and others.
+"""Reads logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, tables of nvitop and others.
 
 gpustat truncates watts and MiB (1.1.1, core.py); all-smi counts in UTC, the others in local time. A Jetson's memory is
 the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a name is another machine.
@@ -20,22 +20,20 @@ from gpureport.importers.headings import is_time_heading, parse_number
 _MOST = 2**24
 _CLOSING = {"{": "}", "[": "]"}
 _FAILED = re.compile(r"\(\((.+)\)\)")
-"""Replaces the name of a GPU that could not be queried, and says why."""
+"""Stands for the name of a GPU that could not be queried, with the reason."""
 _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "device_type"}
 
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents; their keys are empty where one is the ordered list of GPUs, without a time."""
+    """Yield the rows of documents with these keys; both are empty if a document is the list of GPUs."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
         several = [one for each in found for one in (each if gpus and isinstance(each, list) else [each])]
-        contents = [one if gpus else {"": one} for one in several]
-        # all-smi's frames on how it records have a schema in place of GPUs
-        listed: list[Any] = [
-            one.get(gpus, [] if "schema" in one else 0) if isinstance(one, dict) else 0 for one in contents
-        ]
+        contents = [one if gpus and isinstance(one, dict) else {"": one} for one in several]
+        # all-smi also writes frames about itself, with a schema and no GPUs
+        listed: list[Any] = [one.get(gpus, [] if "schema" in one else 0) for one in contents]
         if not all(isinstance(each, list) and all(isinstance(gpu, dict) for gpu in each) for each in listed):
             _reject(held, reasons.NOT_JSON, account)
             continue
@@ -46,7 +44,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
             cells["driver"] = content.get("driver_version")
             record = tools.take_cells({}, account, cells.items(), tools.JSON)
-            for failed in filter(None, (_FAILED.fullmatch(cell) for cell in cells.values() if isinstance(cell, str))):
+            if failed := _FAILED.fullmatch(str(gpu.get("name"))):
                 record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
                 account.absent["utilization.gpu", failed[1]] += 1
                 if record.get("gpu_utilization_ratio") is None:
@@ -59,7 +57,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
 
 
 def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
-    """Yield the lines of each document, and what they hold; a list of None is no JSON."""
+    """Yield the lines of each document and its content, `[None]` if it is not JSON."""
     held: list[tuple[int, str]] = []
     size = 0
     for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
@@ -84,7 +82,7 @@ def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> N
 
 
 def _opens(*keys: str) -> Callable[[str], bool]:
-    """Return what recognises a document with keys; a damaged line may precede it."""
+    """Return what recognises a document, also below a damaged line."""
     return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
 
 
@@ -95,7 +93,7 @@ _TEGRA = re.compile(
 )
 _CORES = re.compile(r"\bCPU \[([^\]]*)\]")
 _HEAT = re.compile(r"\bgpu@(\d{1,3}(?:\.\d{1,3})?)C\b", re.IGNORECASE)
-"""A sensor that is switched off says -256C."""
+"""The temperature; a sensor that is switched off says -256C, which does not match."""
 _RAIL = re.compile(r"\b([A-Z]\w+) (\d{1,7})(?:mW)?/\d{1,7}(?:mW)?(?= |$)", re.ASCII)
 
 
@@ -125,7 +123,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""Per cent of the memory that are used; and what the load of a core is called here."""
+"""The share of memory in use, in per cent; our name for the load of a core."""
 _EMPTY = {"", "nan", "NaN", "null", "None"}
 
 
@@ -137,7 +135,7 @@ def read_columns(
     find: Callable[[list[str]], _Table | None],
     without: Container[str] = ("",),
 ) -> Iterator[tools.Record]:
-    """Yield what each row says of each GPU, and of the machine; some texts stand for an empty cell."""
+    """Yield the rows of a table; cells in `without` are empty."""
     for number, (time, columns), row in tools.table_rows(lines, first, account, find):
         loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in without]
         others = (column for column in columns if column[1:3] != (None, _CORE))
@@ -164,7 +162,6 @@ _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) 
 
 
 def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: tools.Meanings) -> _Table | None:
-    """Return the columns whose headings name a GPU and one of its metrics, or a figure of the machine."""
     others: list[tools.Column] = []
     for place, match in enumerate(map(pattern.fullmatch, header)):
         if match:
@@ -174,8 +171,7 @@ def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: t
     is_logged = pattern is _LIGHTNING_HEADING
     times = filter(is_time_heading, header) if is_logged else (name for name in _TIMES if name in header)
     time = next(map(header.index, times), None)
-    is_whole = time is not None or "_runtime" in header or is_logged
-    return (time, others) if known and is_whole else None
+    return (time, others) if known and (time is not None or "_runtime" in header or is_logged) else None
 
 
 _GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
@@ -193,12 +189,11 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
-"""Of what is a level, the last reading of a window is wanted, not its mean."""
+"""Metrics of which the last reading of a window counts, not the mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
-_OVERSHOOT = 0.02
-"""Share by which the difference of two means may err."""
 _Windows = tuple[int | None, int | None, list[tools.Column], set[int]]
+"""Places of time and duration, columns, and places of means."""
 
 
 def _find_windows(header: list[str]) -> _Windows | None:
@@ -221,31 +216,24 @@ def _find_windows(header: list[str]) -> _Windows | None:
 
 @tools.form
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
-    """Yield the rows of the machine and each GPU.
+    """Yield the rows of a `ResourceMetricCollector`.
 
-    `collect()` gives the mean since the last `activate` or `clear`. Of a script that never clears, as in nvitop's
-    README, the differences of means, weighted with time, are those of the windows between rows.
+    `collect()` returns means since the last `clear()`. If a script never clears, as in nvitop's README, the difference
+    of two means, each weighted with its duration, is the mean between two rows.
     """
-    known: _Windows | None = None
     before: tuple[int, float, dict[int, float]] | None = None
-    for number, layout, row in tools.table_rows(lines, first, account, _find_windows):
-        known, before = layout, before if layout is known else None
-        time, lasted, figures, of_means = layout
+    for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):
         when = parse_time("" if time is None else row[time])
         duration = None if lasted is None else parse_number(row[lasted])
         means = {place: mean for place in of_means if (mean := parse_number(row[place])) is not None}
         cells: list[Any] = [means.get(place, cell) for place, cell in enumerate(row)]
-        # a cleared collection is as old as the row before; one that goes on adds that row's age
+        # a collection that was not cleared is older than the row before
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
             for place, _, name, _ in figures:
-                if place in means and place not in before[2]:
-                    cells[place] = ""
-                elif place in means:
+                if place in means and place in before[2]:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # what it misses 0 or the whole by is its error
-                    value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
-                    part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
-                    cells[place] = min(value, 100.0) if part else value
+                    # the difference of two rounded means may lie below 0 or above 100 %
+                    cells[place] = max(min(value, 100.0) if "(%)" in name else value, 0.0)
             account.note(_CUMULATIVE)
         before = None if when is None or duration is None else (when[0], duration, means)
         yield from tools.split_devices(number, when, tools.take_row(account, figures, cells))

@@ -58,11 +58,17 @@ def test_how_full_memory_was() -> None:
     check("mem_headroom", mem_headroom)
     rare = with_memory(steps((0, 1), (50.2, 60)), steps((0, 1), (98, 60)), every=1000.0)
     check("mem_headroom", {"16 min between samples": want(rare, confidence="low", ruled_out=0)})
+    full = with_memory(steps((0, 7), (78, 53)), steps((0, 7), (97, 53)), every=10.0)
     mem_prealloc: Table = {
         "released at the end": want(with_memory(steps((0, 10), (62, 280), (0, 10))), severity="info"),
+        "5 s between samples": want(with_memory(steps((0, 14), (78, 106)), steps((0, 14), (97, 106)), every=5.0)),
+        "10 s between samples": (full, "coarse_samples"),
         "16 min between samples": (rare, "coarse_samples"),
     }
     check("mem_prealloc", mem_prealloc)
+    check("mem_pressure", {"10 s between samples": (full, "coarse_samples")})
+    check("mem_headroom", {"10 s between samples, full": full})
+    assert not {step.name for one in analyze(full).findings for step in one.steps} & {"larger_batch", "lower_peak"}
     for kind in KINDS:
         check(
             kind,

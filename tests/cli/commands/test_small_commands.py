@@ -291,25 +291,29 @@ def test_findings_recommend_what_explain_tells(gpureport: Program) -> None:
             assert not found["steps"] or all(title in texts[kind] for title in titles), (folder.name, kind)
 
 
-def test_what_to_record_is_understood_by_the_importer(gpureport: Program, tmp_path: Path) -> None:
+def test_what_to_record_is_understood_and_not_asked_for_again(gpureport: Program, tmp_path: Path) -> None:
     text = explained(gpureport, "recording")
     fields = re.findall(r"--query-gpu=(\S+)", text)[0].split(",")
     assert len(fields) == len(set(fields))
     assert {"timestamp", "index", "uuid", "driver_version", "utilization.gpu"} <= set(fields)
     assert len(text.splitlines()) < 60
-    own = {
-        "mig.mode.current": "[N/A]",
-        "clocks_event_reasons.active": "0x1",
-        "timestamp": "2026/03/14 09:00:{:02}.000",
-        "name": "NVIDIA L4",
-        "uuid": "GPU-1",
-    }
-    own |= {field: "No" for field in fields if field.endswith((".pending", ".failure"))}
-    rows = [", ".join(own.get(field, "1") for field in fields).format(second) for second in range(30)]
-    (tmp_path / "gpu.csv").write_text("\n".join([", ".join(fields), *rows, ""]))
-    (recording,) = api.read(tmp_path / "gpu.csv")
-    assert [name for name in recording.series.column_names if name.startswith("extra_")] == []
-    assert len(recording.series.column_names) > 20
+
+    def read(other: str, **known: str) -> api.Recording:
+        own = {"timestamp": "2026/03/14 09:{:02}:{:02}.000", "index": "0", "name": "Tesla T4", "uuid": "GPU-1"} | known
+        lines = [", ".join(own.get(field, other) for field in fields).format(*divmod(at, 60)) for at in range(120)]
+        (tmp_path / "gpu.csv").write_text("\n".join([", ".join(fields), *lines, ""]))
+        (recording,) = api.read(tmp_path / "gpu.csv")
+        return recording
+
+    flags = {field: "No" for field in fields if field.endswith((".pending", ".failure"))}
+    whole = read("1", **flags, **{"mig.mode.current": "[N/A]", "clocks_event_reasons.active": "0x1"})
+    assert [name for name in whole.series.column_names if name.startswith("extra_")] == []
+    assert len(whole.series.column_names) > 20
+    bare = read("[N/A]", **{"memory.total": "15360 MiB", "memory.used": "9000 MiB", "utilization.gpu": "90 %"})
+    absent = {entry.kind: entry for entry in api.analyze(bare).not_judged}
+    held = set(bare.series.column_names)
+    assert [one for one in absent.values() if one.recording and one.metrics and held >= {*one.metrics}] == []
+    assert (absent["ecc_error"].recording, bool(absent["cpu_bound"].recording)) == ("", True)
 
 
 def test_other_names_lead_to_what_is_explained(gpureport: Program) -> None:

@@ -7,8 +7,8 @@ from math import fsum
 
 from gpureport.analysis.advice.choose import choose_workers_trial, gather_facts
 from gpureport.analysis.job.events import REQUESTS
-from gpureport.analysis.kinds import ACTIONS, KINDS
 from gpureport.analysis.results import NOTABLE
+from gpureport.analysis.rulebook import ACTIONS, KINDS
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.figures import SHORTEST_REPETITION_SECONDS, SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.gains import is_recording_too_short

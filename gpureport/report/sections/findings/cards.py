@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from gpureport.analysis.advice.choose import STEPS
-from gpureport.analysis.kinds import KINDS
+from gpureport.analysis.rulebook import KINDS
 from gpureport.comparison import gains
 from gpureport.comparison.changes import can_tell
 from gpureport.findings import AdvisedStep, Confidence, Evidence, Finding

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.jobs import PROCESS_MEMORY
-from gpureport.analysis.kinds import ACTIONS, FIGURES, KINDS
+from gpureport.analysis.rulebook import ACTIONS, FIGURES, KINDS
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
 from gpureport.comparison.gains import MOST_UNSEEN_RATIO
 from gpureport.findings import Confidence, Evidence, Finding, Severity

@@ -19,9 +19,6 @@ class Schedule:
     namespace: str = "monitoring/training"
     start: int = START
     numbers: tuple[int, ...] | None = None
-    power: bool = True
-    memory: list[list[float]] = field(default_factory=list)
-    watts: list[list[float]] = field(default_factory=list)
 
     @property
     def ticks(self) -> list[int]:
@@ -36,12 +33,9 @@ class Schedule:
         ticks = self.ticks
         cpu = [0.0, *(self.cpu or [50.0] * len(ticks))[1:]]
         found = {"cpu": cpu, "memory": [HOST_MEMORY] * len(ticks)}
-        used = self.memory or [[GPU_MEMORY] * len(ticks)] * len(self.utilization)
-        watts = self.watts or [[60.0 + 2 * value for value in values] for values in self.utilization]
-        for end, values, held, power in zip(self.names(), self.utilization, used, watts, strict=True):
-            found |= {f"gpu{end}": values, f"gpu_memory{end}": held}
-            if self.power:
-                found[f"gpu_power{end}"] = power
+        for end, values in zip(self.names(), self.utilization, strict=True):
+            found |= {f"gpu{end}": values, f"gpu_memory{end}": [GPU_MEMORY] * len(ticks)}
+            found[f"gpu_power{end}"] = [60.0 + 2 * value for value in values]
         return {
             f"{self.namespace}/{leaf}": [(at, value) for at, value in zip(ticks, values, strict=True) if value]
             for leaf, values in found.items()
