@@ -25,6 +25,7 @@ from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Parts of names of logs that say nothing of a node."""
+_SHORT = 2  # letters of what is left of a name; more are a name
 _JOINED, _HELD = "joined", "held"
 
 
@@ -76,7 +77,7 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
     names: list[str] = []
     for level in (
         [log.machine for log in logs],
-        [_COMMON.sub("", strip_suffixes(path.name)) for path in paths],
+        [_name_node(strip_suffixes(path.name)) for path in paths],
         [path.resolve().parent.name for path in paths],
         [f"node{number}" for number in range(1, len(paths) + 1)],
     ):
@@ -87,6 +88,12 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
         log.node = names[leader]
     for name, log in zip(names[len(mains) :], hosts, strict=True):
         log.node = name if len(hosts) > 1 or name in {main.node for main in mains} else None
+
+
+def _name_node(name: str) -> str:
+    left = _COMMON.sub("", name).strip("-_.")
+    # of `gpu-a` too little is left
+    return left if len(left) > _SHORT or name.startswith(left) else name[0] + _COMMON.sub("", name[1:])
 
 
 def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:

@@ -31,6 +31,7 @@ from gpureport.importers.protobuf import MARK, read_events
 from gpureport.importers.protocol import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
 from gpureport.importers.tracker_series import Series, build_training_table
+from gpureport.names import Role, recognise_metric
 from gpureport.rates import count_gains
 from gpureport.recording import Work
 
@@ -39,7 +40,7 @@ _TIMES = (
     *("wall_time", "timestamp", "datetime", "time", "date", "created_at", "elapsed", "elapsed_s"),
     *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
 )
-_STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps")
+_STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps", "num_updates")
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
@@ -49,6 +50,7 @@ _SLOW = 2
 """First iterations that take so many times as long are start-up (pragmatic)."""
 _NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST_TIME = 1e8
+_LENGTH = re.compile(r"(?:\d{1,6}:)?\d{1,4}:\d\d(?:\.\d{1,6})?", re.ASCII)
 _KINDS = ("none", "elapsed", "local", "utc")
 """What the times of rows are."""
 _NOTES = {
@@ -72,13 +74,13 @@ _COUNTER = re.compile(
     r" */ *(?P<parts>\d{1,9})\]?"
     r"|(?:epoch|train)(?:\(train\))?(?P<colon>:?) {0,3}\[?(?P<epoch>\d{1,9})\]? {0,3}"
     r"\[ *(?P<batch>\d{1,9})/ *(?P<size>\d{1,9})(?: \( *\d{1,3}%\))?\]"
-    r"|(?:global_step|iteration|iter|step)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
+    r"|(?:global_step|num_updates|iteration|iter|steps?)(?:\(train\))?(?: *[:=] *| *\[ *| +)(?P<step>\d{1,15})\b"
     r"(?: */ *\d{1,15})?\]?:?)",
     re.IGNORECASE | re.ASCII,
 )
 _BAR = re.compile(
-    r"(?P<title>[^|%]{0,200}?):? *\d{1,3}%\|[^|]{0,300}\| *(?P<done>\d{1,12})/(?P<total>\d{1,12})"
-    r" \[(?P<spent>[\d:]{4,12})<[^,\]]{0,20}(?P<rest>[^\]]{0,1000})\]",
+    r"(?P<title>[^|%]{0,200}?):? *\d{1,3}%\|[^|]{0,300}\| *(?P<done>\d{1,12}(?:\.\d{1,2})?)(?P<scale>[kMG]?)"
+    r"/\d[\d.]{0,11}[kMG]? \[(?P<spent>[\d:]{4,12})<[^,\]]{0,20}(?P<rest>[^\]]{0,1000})\]",
     re.ASCII,
 )
 _RATE = re.compile(
@@ -93,11 +95,13 @@ _PAIR = re.compile(
     re.ASCII,
 )
 _NO_NUMBER = re.compile(r"(?<=[ :])-?(?:nan|inf)(?=[,}])")
+_DICT = re.compile(r"""(?P<logged>[^{]{1,200} (?=\{['"])|(?=\{'))(?P<dict>\{.*)""", re.ASCII)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _ASIDE = re.compile(
     r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
 )
 _SCALES = {"ms": 1e-3, "us": 1e-6}
+_PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
 _ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
 
@@ -138,7 +142,7 @@ class TrainingLog:
                 continue
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
-            of_epochs = of_epochs or not step or _normalise(step) == "epoch"
+            of_epochs = of_epochs or (turn is not None and _normalise(step or "epoch") == "epoch")
             for heading, cell in (add_waiting(cells) if waits else cells).items():
                 if heading not in {time, step} and (value := _parse_number(cell)) is not None:
                     points.extend((count, known.setdefault(heading, len(known)), value))
@@ -271,8 +275,9 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
         account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
-    # epoch 0 is the first one
-    each = min(float(done[0]) or float(of_epochs), usual)
+    # epoch 0 is the first one; a part of an epoch is what was done
+    is_part = of_epochs and bool((done % 1).any())
+    each = min(float(done[0]) or float(of_epochs and not is_part), usual)
     return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if of_epochs else "steps")
 
 
@@ -287,8 +292,13 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
     if days:
         found = min(days, key=lambda day: abs(day[0] - started))
         return 3 if found[1] else 2, found[0]
-    seconds = _parse_number(text)
+    seconds = _parse_number(text) if ":" not in text else _parse_length(text)
     return (1, round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST_TIME else None
+
+
+def _parse_length(text: str) -> float | None:
+    parts = text.split(":") if _LENGTH.fullmatch(text) else []
+    return sum(float(part) * 60**place for place, part in enumerate(parts[::-1])) if parts else None
 
 
 def _parse_number(cell: object) -> float | None:
@@ -301,10 +311,14 @@ def _parse_number(cell: object) -> float | None:
 def is_training_text(text: str) -> bool:
     rows = read_text(text.splitlines(keepends=True)[:_HEAD], Account())
     of_loop = (
-        any(name == STEP_TIME or name.endswith("/s") or LOSS.search(name.lower()) for name in cells)
+        any(name == STEP_TIME or name.endswith("/s") or _is_rate(name) or LOSS.search(name.lower()) for name in cells)
         for *_, cells in rows
     )
     return sum(of_loop) >= _FEWEST
+
+
+def _is_rate(name: str) -> bool:
+    return (metric := recognise_metric(name)) is not None and metric.role is Role.THROUGHPUT
 
 
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
@@ -321,8 +335,8 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
         cells: dict[str, Any] = {}
         if bar := _BAR.match(line):
             if _name_bar(bar) == loop:
-                at = int(bar["done"])
-                passed = sum(int(part or 0) * 60**place for place, part in enumerate(bar["spent"].split(":")[::-1]))
+                at = round(float(bar["done"]) * _PREFIXES[bar["scale"]])
+                passed = round(_parse_length(bar["spent"]) or 0)
                 if at < done:
                     steps, before = steps + done, before + spent
                     account.note(_ADDED)
@@ -332,11 +346,14 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                 rate = _RATE.search(bar["rest"])
                 if rate and float(rate["rate"] or rate["each"]) > 0:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
-        elif line.startswith("{'"):
+        elif opened := _DICT.match(line):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 # Python does not read the `nan` and `inf` that it prints
-                found = ast.literal_eval(_NO_NUMBER.sub("None", line))
-                cells = where | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
+                text = opened["dict"]
+                found = ast.literal_eval(_NO_NUMBER.sub("None", text)) if text[1] == "'" else _parse_object(text)
+                stamp = _STAMP.search(opened["logged"])
+                own = {"timestamp": stamp[1]} if stamp else where
+                cells = own | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
         elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
             keras += int(epoch["done"])
             each = _EACH.search(epoch["rest"])

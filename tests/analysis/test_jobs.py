@@ -115,6 +115,8 @@ def test_a_display_is_no_job() -> None:
     kept = rec(util=steps((1, 60), (97, 300), (1, 300)), memory=steps((14, 60), (20, 300), (14, 300)))
     grown = rec(util=np.r_[np.full(200, 95.0), draws / 2], memory=steps((14, 200), (2, 300)))
     beside = rec(util=np.r_[draws / 3, np.full(300, 97.0), draws / 3], memory=steps((0.8, 300), (12, 300), (3.5, 300)))
+    silent = rec(util=steps((97, 200), (np.nan, 300)), memory=steps((60, 200), (0.1, 300)))
+    assert "no_job" not in seconds(analyze(silent))
     for run, free in ((held, 1200), (drawn, 300), (grown, 300), (kept, None), (beside, None)):
         assert seconds(analyze(run)).get("no_job") == (free and pytest.approx(free, rel=0.02))
         assert len(findings_of(analyze(run), "tail_idle")) == (0 if free else 1)

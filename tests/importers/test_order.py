@@ -206,6 +206,7 @@ def list_runs() -> Iterator[tuple[str, Case]]:
         (("", ""), ("GPU-a", "GPU-b")),
     ):
         yield f"nodes_named_by_{how}{'_with_uuids' if told[0] else ''}", nodes(*paths, told=told)
+    yield "nodes_with_names_of_gpus", nodes("gpu-a_gpu.csv", "gpu-b_gpu.csv")
     cut = {
         f"{n}.csv{end}": rows(span, (0, ""), seed=s)
         for s, n in ((1, "a"), (2, "b"))

@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -268,3 +269,134 @@ def test_letters_of_any_width_keep_lines_and_columns() -> None:
         assert [line for line in unbroken if width(line) > 80] == [], name
         bars = [line for line in lines if "█" in line and "GPU-" in line]
         assert len({width(line.partition("█")[0]) for line in bars}) <= 2, name
+
+
+_SUMS = """Successfully retrieved statistics for job: 7.
++------------------------------------------------------------------------------+
+| Summary                                                                      |
++====================================+=========================================+
+|-----  Execution Stats  ------------+-----------------------------------------|
+| Start Time                         | Thu Jul  2 10:00:00 2026                |
+| End Time                           | Thu Jul  2 10:40:00 2026                |
++-----  Performance Stats  ----------+-----------------------------------------+
+| Energy Consumed (Joules)           | 518400                                  |
+| Power Usage (Watts)                | Avg: 216, Max: 300, Min: 60             |
+| Max GPU Memory Used (bytes)        | 543162368                               |
+| SM Utilization (%)                 | Avg: 73, Max: 100, Min: 0               |
++-----  Overall Health  -------------+-----------------------------------------+
+"""
+_NAMES = {
+    "name": "name",
+    "util": "utilization.gpu [%]",
+    "memory": "memory.used [MiB]",
+    "total": "memory.total [MiB]",
+    "power": "power.draw [W]",
+    "limit": "enforced.power.limit [W]",
+    "temperature": "temperature.gpu",
+    "clock": "clocks.current.sm [MHz]",
+    "reasons": "clocks_event_reasons.active",
+}
+_BOARD = {"name": "NVIDIA A100-SXM4-80GB", "total": 81920, "limit": 400}
+
+
+def smi(*parts: tuple[int, dict[str, Any]], every: float = 2.0, start: str = "2026-07-02T10:00", gpus: int = 1) -> str:
+    """Return a log of nvidia-smi: for each part so many readings, of all GPUs alike."""
+    names = list(parts[0][1])
+    lines = [", ".join(["timestamp, index", *(_NAMES[name] for name in names)])]
+    readings = [cells for count, cells in parts for _ in range(count)]
+    for number, cells in enumerate(readings):
+        time = datetime.fromisoformat(start) + timedelta(seconds=every * number)
+        values = ", ".join(str(cells[name]) for name in names)
+        lines += [f"{time:%Y/%m/%d %H:%M:%S}.000, {gpu}, {values}" for gpu in range(gpus)]
+    return "\n".join(lines) + "\n"
+
+
+_BARE = {"util": 97, "memory": 60000}
+_WORKS = _BARE | _BOARD
+_FAST, _FULL = _WORKS | {"power": 300}, _WORKS | {"util": 100, "memory": 80900, "power": 110}
+_DESKTOP = {"util": 2, "memory": 300, "total": 4096}
+_CAPPED = _WORKS | {"util": 100, "power": 240, "reasons": "0x0000000000000004"}
+_OTHER = _WORKS | {"util": 22, "memory": 5000}
+_JOBS = """JobID|User|Account|JobName|State|Elapsed|AllocTRES|TRESUsageInAve
+7|bob|nlp|fit|COMPLETED|02:00:00|cpu=32,gres/gpu=8,node=1|
+7.batch||nlp|batch|COMPLETED|02:00:00|cpu=32,gres/gpu=8|gres/gpumem=40777023488,gres/gpuutil=560
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "answer"),
+    [
+        ("analyze", _SUMS, "Energy 144 Wh"),
+        ("fleet", _JOBS, "70% computing"),
+        (
+            "analyze",
+            smi((60, _DESKTOP), (4, _DESKTOP | {"util": 30}), (200, _DESKTOP), every=1),
+            "Only a display used the GPU; the log shows no job.",
+        ),
+        (
+            "analyze",
+            smi((80, _BARE), every=10) + smi((80, _BARE), every=10, start="2026-07-02T23:50"),
+            "FINDINGS none.",
+        ),
+        ("analyze", smi((1, _FAST)), "Only one sample: too little to assess."),
+        (
+            "analyze",
+            smi((9, _FAST), every=1800),
+            "Rough: 9 samples, 30 min apart, say little of the time between them.",
+        ),
+        (
+            "analyze",
+            smi(*[(200, _FAST), (60, _FAST | {"util": 10})] * 4),
+            "GPU 0 is 10% busy in phases that recur every 8 min 40 s, as evaluations do.",
+        ),
+        ("analyze", smi((400, _FAST), (400, _FULL)), "but probably spills to host memory."),
+        ("analyze", smi((400, _CAPPED)), "GPU 0 is capped at 240 W, below the limit of 400 W."),
+        (
+            "analyze",
+            smi((100, _OTHER), (300, _WORKS), (100, _OTHER)),
+            "Something else uses GPU 0: 22% busy before the job and after it.",
+        ),
+        (
+            "analyze",
+            smi(*[(10, {"power": 46.19, "temperature": 30 + degree}) for degree in range(30)]),
+            "Power cannot be right: left out",
+        ),
+    ],
+)
+def test_what_small_logs_say_is_told(
+    command: str, text: str, answer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log := tmp_path / "log.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main([command, str(log)])
+    assert answer in re.sub(r"\s+", " ", capsys.readouterr().out)
+
+
+def test_steps_say_how_training_scales_and_what_was_not_recorded_in_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def record(name: str, start: str, gpus: int, rate: float, *, is_warm: bool = False) -> None:
+        (folder := tmp_path / name).mkdir(parents=True)
+        began, cells = datetime.fromisoformat(start), _WORKS | {"temperature": 45, "clock": 1400}
+        cells |= {"temperature": 65, "clock": 1270} if is_warm else {}
+        (folder / "gpu.csv").write_text(smi((300, cells), start=start, gpus=gpus), encoding="utf-8")
+        rows = [
+            f"{began + timedelta(seconds=at):%Y-%m-%dT%H:%M:%S},{at},{2 / (1 + at / 99):.3f},{rate}"
+            for at in range(0, 600, 5)
+        ]
+        text = "\n".join(["time,step,loss,images_per_second", *rows])
+        (folder / "training.csv").write_text(f"{text}\n", encoding="utf-8")
+
+    def compare(*names: str) -> str:
+        capsys.readouterr()
+        with pytest.raises(SystemExit):
+            main(["compare", *(str(tmp_path / name) for name in names)])
+        return plain(capsys.readouterr().out)
+
+    record("g1", "2026-07-02T09:00", 1, 100)
+    record("g4", "2026-07-02T10:00", 4, 280)
+    assert "4 GPUs do 70% of the work per GPU that 1 did" in compare("g1", "g4")
+    for run_number in range(3):
+        record(f"before/r{run_number}", f"2026-07-02T11:{run_number}0", 1, 100)
+        record(f"after/r{run_number + 3}", f"2026-07-02T12:{run_number}0", 1, 90, is_warm=True)
+    assert "Not recorded in turn: r5 started 20 °C warmer and ran at a 9.3% lower clock" in compare("before", "after")

@@ -12,7 +12,7 @@ from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
-from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.series.statistics import IDLE_RATIO, memory_total
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
@@ -47,7 +47,7 @@ _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer may be autotuning
 _LIGHT_USE = 0.005
 _NEARLY_ALL = 0.9  # of the samples show light use; with a display or stray kernels, fewer do
-_MOSTLY = 0.5  # of the samples of the host at a limit
+_MOSTLY = 0.5  # of the samples of the host at a limit; of those with light use, where no work follows
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model takes less
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
@@ -62,6 +62,9 @@ _WORK_WITH_MEMORY = 0.9  # of the busy samples have memory in use; utilisation l
 _DISPLAY_USE = 0.5  # of the utilisation at work; drawing windows takes less
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job differs by more
+_TAKEN = 0.1  # of the memory above the least; with less, no job holds the GPU
+_OTHER, _OF_PROCESS = 0.1, 0.05  # displays and monitors use less; those that hold less than a process use more
+_OTHER_SECONDS, _OTHER_ROWS = 30.0, 8  # of steady use before the job and after it; in less a median says little
 _SERIES = 3  # similar jobs in a row are a series; a job that restarts twice is rarer
 
 Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
@@ -155,7 +158,8 @@ def _find_light_work(
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
     last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
     backwards = is_light[:last][::-1]
-    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= _NEARLY_ALL * np.arange(1, last + 1)))
+    share = _NEARLY_ALL if until is not None else _MOSTLY
+    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= share * np.arange(1, last + 1)))
     if not len(dense):
         return None
     start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
@@ -248,7 +252,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         first_use = first_use if is_at_work else whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
-    free = {name: intervals.union(np.concatenate([spans, pauses])) for name, spans in free.items()}
+    for name, spans in free.items():
+        other = find_other_use(gpus[name])
+        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
@@ -300,7 +306,9 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
-    held, known = series.values(metric), series.known_rows(metric)
+    held, known = series.values(metric), series.known_rows(metric).copy()
+    # nothing shows that a GPU which no longer answers is at rest
+    known[np.max(np.flatnonzero(~np.isnan(used)), initial=-1) + 1 :] = False
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
     working, windows = _estimate_working_watts(power, in_use & busy), none
@@ -330,6 +338,28 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
     base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
+
+
+@memoized
+def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
+    """Return when something else uses a GPU, before the job takes its memory and after, its use, and the job's."""
+    held, total = series.values(MEMORY), memory_total(series) or np.nan
+    low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
+    rows = np.flatnonzero(held > low + _TAKEN * (total - low))
+    if not len(rows):
+        return None
+    edges = [series.start[0], series.start[rows[0]], series.end[rows[-1]], series.end[-1]]
+    ends, job = np.array([edges[:2], edges[2:]], dtype=np.int64), np.array([edges[1:3]], dtype=np.int64)
+    parts = [series.find_values(UTILISATION, spans) for spans in (ends[:1], ends[1:], job)]
+    if min(map(len, parts)) < _OTHER_ROWS or len(intervals.drop_shorter(ends, _OTHER_SECONDS)) < len(ends):
+        return None
+    before, after, usual = (float(np.median(part)) for part in parts)
+    least = _OTHER if low < PROCESS_MEMORY.value else _OF_PROCESS
+    kept = float(np.median(series.find_values(MEMORY, ends[1:])))
+    is_other = abs(before - after) <= _OTHER / 2 and kept - low <= max(_DISPLAY_MEMORY, _BASE_DRIFT * kept)
+    if min(before, after) < least or not is_other or usual <= max(before, after):
+        return None
+    return ends, (before + after) / 2, usual
 
 
 def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> intervals.Spans:

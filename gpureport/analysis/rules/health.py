@@ -264,9 +264,11 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         yield doubts.denied("log_gap", doubts.NO_TIMES, reason, RECORD)
         return
     gpus, none, free = context.gpus(), intervals.NO_SPANS, context.time_without_job
-    gaps = {
+    left = {
         name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none)) for name, one in gpus.items()
     }
+    # of a pause between jobs half an interval is theirs
+    gaps = {name: intervals.drop_shorter(one, gpus[name].interval) for name, one in left.items()}
     shared = reduce(intervals.intersection, gaps.values()) if gaps else none
     # less is jitter
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.job import events
+from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.events import WAITING, find_evaluations, read_points
 from gpureport.analysis.names import CLOCK, IOWAIT, MEMORY, POWER, TEMPERATURE, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
@@ -253,8 +253,11 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
                 if not _is_explained(context, device, change):
                     yield "uneven", metric, unit, device, change
     for device, series in context.whole_log.gpus().items():
-        if other := _find_other_use(series, limits):
-            yield "other use", UTILISATION, "1", device, other
+        if other := jobs.find_other_use(series):
+            spans, level, usual = other
+            job = np.array([[spans[0, 1], spans[1, 0]]], dtype=np.int64)
+            count = len(series.find_values(UTILISATION, spans))
+            yield "other use", UTILISATION, "1", device, Change(usual, level, job, spans, count, is_standing=True)
 
 
 def _list_changes(
@@ -285,24 +288,6 @@ def _list_changes(
         is_slow = level <= (1 - limits.slowed) * signals.clock_max
         if is_slow and intervals.total_seconds(spans) >= limits.shortest:
             yield "hot", CLOCK, "Hz", Change(signals.clock_max, level, spans, spans, count, is_standing=True)
-
-
-def _find_other_use(series: DeviceSeries, limits: Limits) -> Change | None:
-    """Return the use of a GPU before the job takes memory and after it frees it, if both are alike."""
-    held, total = series.values(MEMORY), memory_total(series)
-    low = np.nanmin(held) if series.is_recorded(MEMORY) else np.nan
-    rows = np.flatnonzero(held > low + limits.released * ((total or np.nan) - low))
-    if not len(rows):
-        return None
-    edges = [series.start[0], series.start[rows[0]], series.end[rows[-1]], series.end[-1]]
-    ends, job = np.array([edges[:2], edges[2:]], dtype=np.int64), np.array([edges[1:3]], dtype=np.int64)
-    parts = [series.find_values(UTILISATION, spans) for spans in (ends[:1], ends[1:], job)]
-    if min(map(len, parts)) < limits.readings or len(intervals.drop_shorter(ends, limits.block)) < len(ends):
-        return None
-    before, after, usual = (float(np.median(part)) for part in parts)
-    if min(before, after) < limits.other or abs(before - after) > limits.other / 2 or usual <= max(before, after):
-        return None
-    return Change(usual, (before + after) / 2, job, ends, len(parts[0]), is_standing=True)
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:

@@ -136,6 +136,11 @@ def test_slow_gpu() -> None:
     check("slow_gpu", table)
 
 
+def beside_another(used: float, later: float = 5) -> Recording:
+    """Return a job beside a process that uses as much before it and after it."""
+    return rec(util=steps((used, 200), (96, 600), (used, 200)), memory=steps((5, 200), (60, 600), (later, 200)))
+
+
 def test_unexplained_change() -> None:
     cap = {"power": steps((250, 900), (399, 900)), "power_limit": 400, "sw_power_cap": steps((0, 900), (1, 900))}
     hot = {"temperature": steps((60, 900), (86, 900)), "sw_thermal_slowdown": steps((0, 900), (1, 900))}
@@ -174,6 +179,9 @@ def test_unexplained_change() -> None:
             steps=["measure_alone"],
             spans=[(0, 120), (720, 840)],
         ),
+        "a busy one": want(beside_another(25), cause="other use", spans=[(0, 200), (800, 1000)]),
+        "a small one that holds memory": want(beside_another(7), cause="other use"),
+        "one that holds more later": beside_another(7, later=9),
         "memory that fills up": want(
             rec(util=97, power=noisy(steps((300, 900), (230, 900)), 0.05), memory=steps((60, 900), (79.5, 900))),
             cause="spill",

@@ -80,6 +80,9 @@ def test_waiting_for_the_cpu() -> None:
         "beside an unused GPU": want(rec(util=[UTIL, np.zeros(900)], cpu=FULL), gpus="0"),
         "days without a log": want(paused, length=1200, within=3600),
         "light work all along": want(rec(util=np.full(900, 2), cpu=np.full(900, 90)), length=900, within=10),
+        "light work mostly": want(
+            rec(util=np.where(np.arange(900) % 3, 2, 0), cpu=np.full(900, 90)), length=900, within=10
+        ),
         "of a display": rec(util=np.full(900, 2), memory=np.full(900, 0.3), cpu=np.full(900, 90)),
         "now and then": rec(util=np.where(np.arange(900) % 3, 0, 2), cpu=np.full(900, 90)),
         "busy GPU": rec(util=phase(97, 97, 97), cpu=phase(95, 95, 95)),

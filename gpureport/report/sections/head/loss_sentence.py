@@ -100,6 +100,10 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     return said + (f" Another {display.percent(unseen)} holds no data." if is_partly_unseen(analyses) else "")
 
 
+def is_display_alone(analyses: Sequence[Analysis]) -> bool:
+    return all(any(each.code == "only_a_display" for each in analysis.not_judged) for analysis in analyses)
+
+
 def is_partly_unseen(analyses: Sequence[Analysis]) -> bool:
     return gains.UNSEEN_RATIO < gpu_time.unobserved_ratio(analyses) <= gains.MOST_UNSEEN_RATIO
 

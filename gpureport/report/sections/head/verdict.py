@@ -109,6 +109,8 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
     if not held or (not findings.judged and findings.missing):
         mean = f"{computing} in the mean; no check is made of a mean." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
+    if losses.is_display_alone(analyses):
+        return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
     if losses.is_low_mid_job(analyses):
         computing = losses.describe_computing(analyses, mid_job=True)
         return f"{computing}; the log doesn't show why.", VerdictCode.CAUSE_UNKNOWN
@@ -137,7 +139,7 @@ def _write_run_lead(
     analyses = [run.analysis for run in runs]
     yield from list(doubted.list_rejections([analysis.run for analysis in analyses]))[:1]
     yield from map(doubted.describe_drivers, analyses)
-    if findings.too_short or not gpu_time.job_gpu_seconds(analyses):
+    if findings.too_short or not gpu_time.job_gpu_seconds(analyses) or losses.is_display_alone(analyses):
         return
     lost = losses.describe_loss(analyses)
     if told is not None and told.finding.kind in _SLOWED and told.lost and told.share >= gains.NOTABLE_RATIO:
@@ -277,7 +279,8 @@ def build_tiles(
     if told:
         return (*[*told, computing][:2], lost, memory)
     held, wasted = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
-    if worst is not None or (held and sum(wasted.values()) / held >= _LOST):
+    is_lost = worst is not None or (held and sum(wasted.values()) / held >= _LOST)
+    if is_lost and lost.value != _CANNOT:
         return computing, lost, hottest, memory
     return computing, hottest, energy, memory
 

@@ -23,6 +23,7 @@ from gpureport.report.model.pictures import ClassName, SpentBar, Tick, TimeSegme
 from gpureport.report.runs.gpu_time import measure_own_seconds, seconds_by_cause, seconds_by_class
 from gpureport.report.runs.over_time import Average, ClassHistory, accumulate, read_samples
 from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.sections.head.recording_doubts import describe_drivers
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_change
 from gpureport.report.wording.scales import name_work
@@ -257,7 +258,9 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
     numbers = [int(number) for name in names if (number := name.removeprefix("GPU ")).isdigit()]
     if is_rest and len(names) <= _MOST_GPUS and numbers and numbers == list(range(numbers[0], numbers[0] + len(names))):
         return f"GPUs {numbers[0]} to {numbers[-1]}"
-    return f"{len(names)} other GPUs" if is_rest else f"All {len(names)} GPUs"
+    # those of several machines are no job's together
+    whole = "GPUs of several machines" if describe_drivers(run.analysis) else f"All {len(names)} GPUs"
+    return f"{len(names)} other GPUs" if is_rest else whole
 
 
 def _describe_loss(classes: Mapping[str, float], seen: float, causes: Causes) -> str:
