@@ -139,7 +139,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""From this share of the observed job time on, short pauses are reported, because they may be hidden waits."""
+"""Share of the observed job time from which short pauses are reported: they may be waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -220,7 +220,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses between samples that are too short for a log gap but longer than samples cover; the most of any GPU."""
+    """Pauses longer than samples cover but too short for log gaps; those of the worst GPU."""
 
     count: int
     longest_seconds: float

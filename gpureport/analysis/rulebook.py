@@ -62,7 +62,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, **words: str) -> str:
-        """Return the sentence of a case, with `{name}` replaced by words; brackets with an empty word are left out."""
+        """Return the sentence of a case; brackets with an empty word are left out."""
         said = self.says.get("", "")
         own = self.says.get(case or "", said)
         said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)

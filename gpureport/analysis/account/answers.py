@@ -20,7 +20,7 @@ _MEAN = "the table holds one mean of the whole run, and no check is made of it"
 _RANK = list(Severity)
 _COVERED_SHARE = 0.9  # a root must cover this share of the time of what follows from it
 _RESOLVED = 1.8
-"""Rows repeat a reading where the driver's period is longer than this many intervals: two, less some jitter."""
+"""Intervals in a driver's period from which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 """Compute capabilities whose power sensor sees part of the time; the first whose power is an average (NVML)."""
 

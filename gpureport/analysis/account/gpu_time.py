@@ -135,7 +135,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         for part in found.intervals or (window,)
     )
     if not series.is_recorded(UTILISATION):
-        # where utilisation was not recorded, empty memory also shows that a GPU was unused
+        # empty memory also shows that a GPU was unused
         seen = intersection(union(np.column_stack([start, end])), never_used)
     unseen = difference(whole, seen)
     no_job = context.time_without_job.get(device, NO_SPANS)

@@ -210,7 +210,7 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
-    """Return whether the GPU has room for more; memory that may only be reserved counts as needed if nearly full."""
+    """Return whether the GPU has room for more; nearly full memory counts as needed."""
     if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
         return facts.gpu_memory is not None or None
     is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
@@ -310,7 +310,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that nothing rules out: first those surely not taken, last those with an unknown condition."""
+    """Return the steps that nothing rules out: first untaken ones, last those with unknown conditions."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}

@@ -152,7 +152,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU was lightly used up to `until` (or to its last light use) while its host was at a limit."""
+    """Return when a GPU was lightly used, until its work, while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -192,7 +192,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last seen; None for an end that some host did not see."""
+    """Return when the processes of a job were first and last seen, if every host saw it."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()

@@ -144,7 +144,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, with requests as their cause if none is known and only short bursts of work lie between."""
+    """Return the gaps, caused by requests if only short bursts of work lie between them."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps

@@ -154,7 +154,7 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the reference clock and its description: the p95 of busy rows that were not slowed, or the highest."""
+    """Return the reference clock and its description: the p95 of other busy rows, or the highest."""
     if np.isnan(signals.clock).all():
         return float("nan"), ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))

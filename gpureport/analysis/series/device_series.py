@@ -35,7 +35,7 @@ _LOWEST = 0.5  # W; a laptop's GPU at rest draws more
 _UNCHANGED = 120.0  # s; sensors report anew several times a second
 _WARMED = 5.0  # Cel; less may be rounding or the room
 _SWING = 0.5
-"""Difference between the p90 and p10 of utilisation; with so much, the power of a GPU must change."""
+"""Spread of utilisation (p90 less p10) with which power must change."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
@@ -174,7 +174,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the shortest time in seconds between two readings of a metric, None if not documented by NVIDIA."""
+        """Return the least seconds between two readings of a metric, None if unknown."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
