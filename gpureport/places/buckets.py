@@ -100,6 +100,9 @@ class RemotePath(PurePosixPath):
         with self.reach() as client, client.open_input_file(self.path) as stream:
             return stream.read()
 
+    def read_text(self, encoding: str = "utf-8") -> str:
+        return self.read_bytes().decode(encoding)
+
     def write_bytes(self, content: bytes) -> None:
         """Write an object, which appears whole or not at all, with the type that its name implies.
 
