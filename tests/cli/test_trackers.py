@@ -91,6 +91,8 @@ def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, t
     assert [line.split()[1] for line in done.out.splitlines() if ": 1 GPU" in line] == ["r1:", "r3:"]
     judged = gpureport("analyze", str(source))
     assert (judged.code, judged.err.count("gpureport: left out: ")) == (0, 1)
+    listing = gpureport("ingest", "--list", str(source))
+    assert (listing.code, [damaged in line for line in listing.out.splitlines()].count(True)) == (3, 1)
     alone = gpureport("ingest", f"mlflow:{source}#{run_id(2)}")
     assert (alone.code, alone.err.count("\n")) == (3, 1)
     night = gpureport("nightly", str(source), "--site", "site")
