@@ -104,6 +104,14 @@ WORDS = (
 
 
 @given(st.one_of(st.text(), st.tuples(*WORDS).map("".join)))
+def test_a_mistyped_rule_is_told_the_kind_it_may_mean() -> None:
+    for text, kind in (("no overheating", "thermal_throttle"), ("no thermal_throtle", "thermal_throttle")):
+        with pytest.raises(SettingsError) as caught:
+            check(text, RUN)
+        assert kind in caught.value.hint
+        assert "coverage" not in caught.value.hint
+
+
 def test_no_text_does_worse_than_be_refused(text: str) -> None:
     try:
         found = check(text, RUN)
