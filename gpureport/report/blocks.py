@@ -35,7 +35,7 @@ Said = tuple[str, Sequence[Fact]]
 def list_blocks(report: Report) -> Iterator[Block]:
     yield Block(forms=Form.ALL, part="details", head=report)
     yield from _pictures(report)
-    yield Block(forms=Form.ALL, part="actions", title="What to do next", actions=report.actions)
+    yield Block(forms=Form.ALL, part="actions", title=report.actions_heading, actions=report.actions)
     yield from _rules(report.policy) if report.policy else ()
     yield Block(forms=Form.LONG, title=report.steps_heading, table=report.steps)
     yield from list_study(report)
@@ -176,7 +176,8 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     cards = [card for card in report.findings if card.id in row.cards]
     texts = [row.summary, *(() if report.several else (card.summary for card in cards))]
     told = [("How much", join(row.extent, row.cost)), ("Do this", row.advice)]
-    told += [("", text) for card in cards for text in card.recommendations if text not in row.advice]
+    has_steps = any(card.steps for card in cards)
+    told += [("", text) for card in cards for text in card.recommendations if text not in row.advice and not has_steps]
     is_said = any(text.startswith("Confidence") for text in row.caveats)
     told += [("Confidence", "" if is_said else row.confidence), ("Cause", cards[0].cause if cards else "")]
     told += [("Caveats", text) for text in row.caveats]
@@ -193,7 +194,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         panels = [join(panel.label, panel.note, by=": ") for panel in row.history.panels]
         texts = [join(row.history.title, row.history.caption, by=". "), *panels]
         yield Block(forms=Form.TEXT, texts=texts)
-    yield Block(table=_list_cards(cards))
+    yield Block(table=_list_cards(cards, row.title))
     yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
     for card in cards:
         if len(card.occurrences) > 1:
@@ -203,20 +204,28 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         unknown = step.unknown and f"When: {step.when} This recording does not show whether {step.unknown}."
         risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
         facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
-    more = f"gpureport explain {row.kind} --detail full: when each helps, how to check it, and sources."
+    more = f"More on each: gpureport explain {row.kind} --detail full."
     yield Block(title="Steps to take, one by one", level=4, texts=[more] if facts else [], facts=facts)
 
 
-def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
+def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     gone = {card.status for card in cards if not card.is_open}
-    columns = {"Lost": [card.lost for card in cards], "Where": [card.where for card in cards]}
+    lost, where = [card.lost for card in cards], [card.where for card in cards]
+    if len({card.run for card in cards}) > 2:  # noqa: PLR2004 - of many runs the data quality has the dates
+        where = [text.rpartition(", from ")[0] or text for text in where]
+    columns = {"Lost": lost, "Where": where}
+    if len(cards) > 1 and all(text.startswith("up to ") and text.endswith(" of the run)") for text in lost):
+        shares = [text.removeprefix("up to ").replace(" of the run)", ")") for text in lost]
+        columns = {"Lost, up to (share of the run)": shares, "Where": where}
     own = [name for name, texts in columns.items() if len({*texts}) > 1 or len(cards) == 1] or ["Where"]
     is_one = len(gone) == 1 and len(cards) > 1
     notes = [f"{name}: {texts[0]}." for name, texts in columns.items() if name not in own and cards]
     notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
     for at, card in enumerate(cards):
-        said = ["" if card.repeats else card.title, card.run, "" if card.is_open or is_one else card.status]
+        # the heading above has the title
+        devices = card.title.removeprefix(title).removeprefix(", ") if len(cards) > 1 and not card.repeats else ""
+        said = [devices, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
         said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
         rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
@@ -322,7 +331,9 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings leave out what the table has
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        yield Block(forms=Form.TEXT, title=title, table=part.estimates)
+        # on paper no chart shows its values to a pointer
+        yield Block(forms=Form.TEXT | Form.PAPER, title=title, table=part.estimates)
+        yield Block(forms=Form.SHEET, table=None if table else part.estimates)
         title = "GPU time by class"
     level = 3 if part else 2
     yield Block(anchor="" if part else "runs", title=title, level=level, table=report.gpu_time_table)
@@ -379,6 +390,8 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
+    # the table above has those that could not be assessed
+    del kinds[Outcome.CANNOT_JUDGE]
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in kinds.items() if named]
     texts = [] if several else [f"{run.summary}." for run in answers]
     return Block(title="Every check", level=3, texts=texts, facts=facts)

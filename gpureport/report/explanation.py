@@ -51,7 +51,11 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     if name is None:
         return list(_index(rules))
     if name == RECORDING:
-        return list(_explain_recording())
+        blocks = _section(_SAID["recording"]["title"])
+        for part in _SAID["recording"]["sections"]:
+            blocks += _section(part["title"], code=[line.format_map(_COMMANDS) for line in part.get("code", ())])
+            blocks += _section("", *part.get("paragraphs", ()), facts=part.get("facts", {}).items())
+        return blocks
     if _find_class(name) is None:
         # a class of GPU time may be called as the finding that fills it
         name = _list_titles(rules).get(name.lower(), name)
@@ -75,14 +79,6 @@ def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), cod
     # a title alone is that of all that follow
     level = 4 if texts or named or code else 3
     return [Block(title=title, level=level, texts=texts, facts=named, code=code)]
-
-
-def _explain_recording() -> Iterator[Block]:
-    said = _SAID["recording"]
-    yield from _section(said["title"])
-    for part in said["sections"]:
-        yield from _section(part["title"], code=[line.format_map(_COMMANDS) for line in part.get("code", ())])
-        yield from _section("", *part.get("paragraphs", ()), facts=part.get("facts", {}).items())
 
 
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:

@@ -4,7 +4,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ _DERIVED = 1.05
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Settings that no param names: None where that is unknown, off for any other."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
-_FEWEST = 2  # workers that are suggested where the main process loads
+_FEWEST, _MOST = 2, 8  # workers that are suggested: where the main process loads, and at most where cores are not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,12 +342,13 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 def _suggest_workers(facts: RunFacts) -> str:
     """Return how many workers to try: twice as many, one per core at most unless they wait for storage."""
-    cores, setting, most = facts.cores, facts.setup.workers, "at most one a core"
+    cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than cores, which the job hardly uses"
     elif cores:
         most = f"at most {cores.most_workers}{'' if cores.gpus == 1 else ' for each GPU'}: {cores.words}"
     if setting is None or not isfinite(setting.value):
         return f"Double their number, to {most}."
-    wanted = max(2 * round(setting.value), _FEWEST)
-    return f"Try {min(wanted, cores.most_workers) if cores else wanted} instead of {round(setting.value)}, {most}."
+    room = inf if facts.job_hardly_uses_cpu else cores.most_workers if cores else _MOST
+    wanted, now = min(max(2 * round(setting.value), _FEWEST), room), round(setting.value)
+    return f"Try {f'{wanted} instead of' if cores or wanted > now else 'more than'} {now}, {most}."

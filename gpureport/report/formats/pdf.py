@@ -44,7 +44,7 @@ _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
-    form = Form.PAGE if full else Form.PAPER
+    form = Form.SHEET if full else Form.PAPER
 
     def select(blocks: Iterable[Block]) -> object:
         return _convert_to_json(tuple(select_blocks(blocks, form)))
@@ -54,6 +54,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
         "headline": list(display.headline(report.verdict.sentence)),
         "quiet_line": report.quiet_line,
         "steps_heading": report.steps_heading,
+        "actions_heading": report.actions_heading,
         "checks": report.judgement.sentence,
         "study": select(list_study(report)),
         "findings": select(list_findings(report)),

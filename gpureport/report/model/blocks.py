@@ -13,13 +13,15 @@ SECTION = 2  # level of its title
 
 
 class Form(Flag):
-    """Where a block stands: on a screen, in Markdown, in the full text, on short paper, on a page and full paper."""
+    """Where a block stands: on a screen, in Markdown, the full text, the short PDF, the HTML page and the full PDF."""
 
     SCREEN = auto()
     MARKDOWN = auto()
     TEXT = auto()
     PAPER = auto()
-    PAGE = auto()
+    HTML = auto()
+    SHEET = auto()
+    PAGE = HTML | SHEET
     FULL = TEXT | PAGE
     LONG = MARKDOWN | FULL
     ALL = SCREEN | LONG

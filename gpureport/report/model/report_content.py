@@ -7,7 +7,7 @@ otherwise; text holds no markup and no control characters.
 from dataclasses import dataclass
 
 from gpureport.report.model.blocks import Block, IntervalChart
-from gpureport.report.model.head import Action, Tile, Verdict
+from gpureport.report.model.head import Action, Tile, Verdict, VerdictCode
 from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import Fact, Table
 
@@ -325,6 +325,10 @@ class Report:
         """What was read, after the title where that says something else; a long chain of steps is cut in it."""
         is_said = self.title.removesuffix("\N{HORIZONTAL ELLIPSIS}") in self.subtitle
         return self.subtitle if is_said else f"{self.title} \N{MIDDLE DOT} {self.subtitle}"
+
+    @property
+    def actions_heading(self) -> str:
+        return "What could be tried" if self.verdict.code is VerdictCode.HEALTHY else "What to do next"
 
     @property
     def steps_heading(self) -> str:

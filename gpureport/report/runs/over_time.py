@@ -193,7 +193,7 @@ def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
 ) -> Iterator[pictures.Timeline]:
     axis = max((run.seconds for run in runs), default=0.0)
-    clocks = {(clock_note(run.run), run.run.interval) for run in runs}
+    clocks = {(clock_note(run.run), display.duration(run.run.interval or 0.0)) for run in runs}
     for position, run in enumerate(runs):
         gpus, every, is_moment = run.run.gpus, run.run.interval or 0.0, run.seconds <= 0
         # a bucket is never shorter than a sample: below that it would only repeat samples

@@ -187,11 +187,11 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
         "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
     }
     kinds = [(terms.kind_title(kind), text) for rule in rules for kind, text in rule.conditions.items()]
-    inputs, rows = ("Run", "Kind", "Input"), []
+    inputs, rows = ("Run", "Kind", "Input, with its sha256"), []
     for run in runs:
         for source in run.run.sources:
             locator = display.shorten_middle(display.clean(source.locator), _LOCATOR)
-            read = Cell(text=locator, small=f"sha256 {display.clean(source.sha256)}")
+            read = Cell(text=locator, small=display.clean(source.sha256))
             rows.append((run.label, display.clean(source.kind), read))
     return Method(
         definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
@@ -223,12 +223,15 @@ _LONGEST = 500  # characters; the JSON has all
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
-    held = []
+    held, counted = [], [run.run.quality for run in runs]
+    # where no run lost a line, their sum says enough
+    is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
+        lines = _describe_lines(counted if is_whole else [run.run.quality])
         more = len(run.run.quality.log_events) - over_time.MOST_EVENTS
         each = RunQuality(
             label=run.label,
-            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
+            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=tuple(over_time.list_events(run)),
             more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
@@ -237,7 +240,7 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     return tuple(held)
 
 
-def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
     data, info, length = run.run.quality, run.run, display.duration(run.seconds)
     noun = "point" if info.tracked else "line"
     period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
@@ -252,7 +255,7 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
     yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
     yield from _list_gap_facts(run)
-    yield f"{noun.capitalize()}s", _describe_lines(data, noun)
+    yield f"{noun.capitalize()}s", lines
     rejected = []
     for each in data.rejected:
         first = "" if each.first_line is None else f" (first: line {each.first_line})"
@@ -279,23 +282,24 @@ def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[
         yield f"{count} ({display.clean(reason)}) of {display.join_words(named)}"
 
 
-def _describe_lines(data: Quality, noun: str) -> str:
-    rejected = sum(entry.rows for entry in data.rejected)
+def _describe_lines(counted: Sequence[Quality]) -> str:
+    def count(name: str) -> int:
+        return sum(getattr(each, name) for each in counted)
+
     parts = {
-        "kept as samples": data.rows_kept,
-        "rejected": rejected,
-        "header" if data.headers == 1 else "headers": data.headers,
-        "without data": data.noise,
-        "driver message" if data.events == 1 else "driver messages": data.events,
-        "further lines of these rows": data.continued,
+        "kept as samples": count("rows_kept"),
+        "rejected": sum(entry.rows for each in counted for entry in each.rejected),
+        "header" if count("headers") == 1 else "headers": count("headers"),
+        "without data": count("noise"),
+        "driver message" if count("events") == 1 else "driver messages": count("events"),
+        "further lines of these rows": count("continued"),
     }
     shown = " + ".join(
         f"{display.integer(count)} {name}" for name, count in parts.items() if count or name == "rejected"
     )
-    total = f"{display.integer(data.lines)} read = {shown}"
-    if not data.accounted:
-        return f"{total}; the parts do not add up, please report this log"
-    return total if rejected else f"{total}: no {noun} lost"
+    total = f"{display.integer(count('lines'))} read = {shown}"
+    doubt = "" if all(each.accounted for each in counted) else "; the parts do not add up, please report this log"
+    return f"{total}{f', in {len(counted)} runs' if len(counted) > 1 else ''}{doubt}"
 
 
 def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:

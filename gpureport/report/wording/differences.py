@@ -89,21 +89,24 @@ class FigureFormat:
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
-        """Return both ends of an interval, the unit said once; empty where there is none, or it prints as one value."""
+        """Return both ends of an interval, without the unit of the difference; empty if both print alike."""
         if delta.interval is None or not all(map(isfinite, delta.interval)):
             return ""
         low, high = delta.interval
         first, last = map(self.scale.format_signed, delta.interval)
-        same_unit = self.scale.unit(low) == self.scale.unit(high)
-        return "" if first == last else f"{self.scale.format_signed(low, bare=same_unit)} to {last}"
+        units = {self.scale.unit(each) for each in (low, high, delta.difference or low)}
+        if first == last or len(units) > 1:
+            return "" if first == last else f"{first} to {last}"
+        return " to ".join(self.scale.format_signed(end, bare=True) for end in (low, high))
 
     def describe_precision(self, delta: Delta) -> Iterator[str]:
         detectable, needed = delta.detectable_difference, delta.needed
         # runs that agree to within their resolution give 0, which is no size to state
         if not detectable or not isfinite(detectable):
             return
-        yield say("precision.detectable", size=self.scale.format(detectable))
-        # what is established needs no narrower interval
+        # an established change needs no narrower interval
+        if not delta.verdict.is_established:
+            yield say("precision.detectable", size=self.scale.format(detectable))
         if needed is not None and not delta.verdict.is_established:
             length = display.duration(needed.seconds) if needed.seconds and needed.seconds < _LONGEST else ""
             width = self.scale.format(needed.half_width)

@@ -1,6 +1,6 @@
 """Scales that figures and their differences are printed in: units, how fine, and the batch of work they are of."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,12 +38,6 @@ class Scale:
         rounded = round(number, decimals)
         text = number_format.add_sign(f"{rounded:,.{decimals}f}")
         return _join(text if rounded else f"within ±{10**-decimals:.{decimals}f}", name)
-
-
-def split_common_unit(texts: Sequence[str]) -> tuple[list[str], str]:
-    units = {text.partition(display.GAP)[2] for text in texts if text}
-    unit = units.pop() if len(units) == 1 else ""
-    return [text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts], unit
 
 
 def _join(number: str, unit: str) -> str:

@@ -111,7 +111,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         title=advice.title,
         gain=advice.gain or saves,
         text=f"{own or row.summary} {advice.how}",
-        certainty=f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}.",
+        certainty=f"Found with {row.confidence} confidence{f' in {row.runs}' if row.marks else ''}.",
         command=advice.command,
         finding=row.id,
     )

@@ -241,6 +241,13 @@ def _describe_gaps(found: Found) -> str:
     return format_range(shares, display.percent) if shares and all(shares) else ""
 
 
+def _describe_own_share(found: Found) -> str:
+    # of the time of the GPUs concerned, as their bars show it
+    times = [time for time in found.run.analysis.gpu_time if time.device in found.worst.devices]
+    own = fsum(map(gpu_time.measure_own_seconds, times))
+    return display.percent(found.worst.lost / own) if own and found.worst.lost else ""
+
+
 def _describe_whole_loss(found: Found) -> str:
     run, spans = found.run.run, [each.intervals for each in found.worst.findings]
     # the rows of GPUs lie apart a little
@@ -308,6 +315,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     ),
     "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
     "gap_share": _describe_gaps,
+    "own_share": _describe_own_share,
     "gaps": lambda found: (
         display.plural(len(found.intervals), "gap") + (f" on {found.gpus}" if found.is_plural else "")
     ),

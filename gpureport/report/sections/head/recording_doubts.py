@@ -25,8 +25,8 @@ from gpureport.report.wording.words import clean_name, group_holders, list_label
 _LARGE_STEP = 60.0
 """Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
 less, and findings moved by less than a minute are found all the same."""
-_FEW_SAMPLES, _FAR_APART = 30, 60.0
-"""Samples of a run below which, and seconds between them from which, shares are rough (pragmatic)."""
+_FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
+"""Samples of a run below which shares are rough where they lie so many seconds apart, and in any case (pragmatic)."""
 _PAIRS, _JOBS = 3, 6  # pairs of steps and jobs that are named; the others are counted
 # characters of a list of names above which all but the first are counted
 _MOST_NAMES = 120
@@ -49,7 +49,7 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
 def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
     analysis = runs[0].analysis
     count, apart = gains.count_samples(analysis), analysis.run.interval or 0.0
-    if len(runs) > 1 or not 1 < count < _FEW_SAMPLES or apart < _FAR_APART:
+    if len(runs) > 1 or not gains.FEWEST_SAMPLES <= count < (_FEW_SAMPLES if apart >= _FAR_APART else _FEWEST):
         return ""
     return f"Rough: {count} samples, {display.duration(apart)} apart, say little of the time between them."
 

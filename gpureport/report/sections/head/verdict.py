@@ -74,8 +74,7 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
         named = (f"{display.clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
         rules = [f"{failed}: {'; '.join(named)}."]
         if code is VerdictCode.HEALTHY:
-            # the last detail says that nothing needs doing
-            sentence, code, details = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED, details[:-1]
+            sentence, code = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     in_lead = min(len(doubts), _DOUBTS, place)
     return Verdict(
@@ -157,14 +156,13 @@ def _write_run_lead(
         # confidence is low for other reasons too, as a limit of power that was not logged
         longest = max((span.seconds for span in told.intervals), default=told.run.seconds)
         is_coarse = longest < SURE_READINGS * (told.run.run.interval or 0.0)
-        coarse = "The log shows this only coarsely, so confidence is low."
-        yield coarse if is_coarse else "Confidence in the headline is low."
+        why = "The log shows this only coarsely, so confidence" if is_coarse else "Confidence"
+        yield f"{why} in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
-        said = f"all {findings.judged} checks were assessed."
-        if findings.missing:
-            said = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed; "
-            said += f"the other {findings.missing} need more data."
-        yield f"Nothing needs doing; {said}" if code is VerdictCode.HEALTHY else display.raise_first(said)
+        count = findings.judged + findings.missing
+        yield (
+            f"{findings.missing} of {count} checks lack data." if findings.missing else f"All {count} checks were made."
+        )
 
 
 def _describe_comparison(
@@ -217,7 +215,9 @@ def _describe_largest_loss(step: Step) -> str:
     name, seconds = next(iter(lost.items()))
     if seconds / held < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
         return ""
-    return f"Largest loss now: {losses.name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
+    return (
+        f"Largest loss now: {losses.name_loss(name, step.analyses)}, {display.percent(seconds / held)} of the GPU time"
+    )
 
 
 def _describe_training(comparison: Comparison) -> str:

@@ -122,6 +122,14 @@ class Figures:
         left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
+        # for equal work it says what the time per unit of work says
+        ends = [(found[PER_WORK].before, found[GPU_SECONDS].before), (found[PER_WORK].after, found[GPU_SECONDS].after)]
+        if (
+            has_work
+            and len({round(whole / one, 6) for one, whole in ends if one and whole}) == 1
+            and None not in ends[1]
+        ):
+            left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
             left_out.add(COST_PER_WORK)
         if not any(measured.SECONDS_TO_TARGET in side.values for side in sides):
@@ -188,9 +196,10 @@ def build_memory_tile(comparison: Comparison) -> Tile:
     before = None if first is last else first.value(MEMORY)
     if peak is None:
         return Tile(label="Peak memory", value=display.NOT_RECORDED, context="Memory was not recorded")
-    (shown, value), unit = scales.split_common_unit(
-        ["" if each is None else display.memory(each) for each in (before, peak)]
-    )
+    texts = ["" if each is None else display.memory(each) for each in (before, peak)]
+    units = {text.partition(display.GAP)[2] for text in texts if text}
+    unit = units.pop() if len(units) == 1 else ""
+    shown, value = (text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts)
     change, context = build_plain_change(before, peak), _describe_installed(last, peak)
     return Tile(label="Peak memory", before=shown, value=value, unit=unit, change=change, context=context)
 
@@ -253,12 +262,6 @@ def format_pair(change: QualityChange) -> list[str]:
 def _format_difference(change: QualityChange) -> tuple[str, str]:
     size = "" if change.difference is None else display.signed(change.difference) if change.difference else "none"
     return size, format_interval(change.interval, display.signed) if change.interval else ""
-
-
-def choose_quality(comparison: Comparison) -> str | None:
-    pairs = [(comparison.steps[0], comparison.steps[-1]), *pairwise(comparison.steps)]
-    changes = (compare_quality(*pair, comparison.goals) for pair in pairs)
-    return next((change.name for found in changes for change in found if change.leading), None)
 
 
 def list_quality_cells(comparison: Comparison, name: str) -> Iterator[Cell]:

@@ -35,7 +35,7 @@ _LISTED = 5
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _LENGTHS = {"observed_time", "duration"}  # the limit of which is 20 s
-_AGREE = {True: "yes", False: "doubtful", None: "unknown"}
+_AGREE = {False: "doubtful", None: "unknown"}
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
     ChangeKind.NEW: "New",
@@ -64,8 +64,8 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         noted.update(notes)
         yield Block(title=label, level=3, warnings=[*map(_describe_doubt, link.doubts)], table=table)
         changes = [each for each in link.changes if (each.kind, each.key) not in doubtful]
-        unchanged = WORDS["gains.unchanged" if has_params(*sides) else "gains.unrecorded"]
-        changed = [*_list_changes(changes)] or [Fact(name="", text=unchanged)]
+        unchanged = WORDS["gains.unchanged"] if has_params(*sides) or not is_first else WORDS["gains.unrecorded"]
+        changed = [*_list_changes(changes)] or [Fact(name="", text=unchanged)] * (has_params(*sides) or is_first)
         yield Block(title="Changed", level=4, facts=changed)
         # the table has the verdicts
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
@@ -81,7 +81,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         names = display.join_words([WORDS[f"check.{check}"] for check in checks])
         unknown.append((label, [say("agree.names", names=names)] if names else []))
     yield Block(
-        title="Whether both were recorded alike",
+        title="Recorded alike, except where marked",
         level=3,
         texts=merge_texts(unknown),
         facts=merge_facts(
@@ -169,7 +169,8 @@ def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
         if check.check not in _SILENT or not check.comparable:
             before, after = (display.shorten_middle(text, _VALUE) for text in _format_sides(check))
             both = before if before == after else f"{before}, then {after}"
-            yield Fact(name=WORDS[f"check.{check.check}"], text=f"{both}; alike: {_AGREE[check.comparable]}")
+            doubt = "" if check.comparable else f"; alike: {_AGREE[check.comparable]}"
+            yield Fact(name=WORDS[f"check.{check.check}"], text=f"{both}{doubt}")
 
 
 def _format_sides(check: Comparability) -> Iterator[str]:

@@ -12,6 +12,7 @@ from gpureport.comparison.across import scaling
 from gpureport.comparison.chain import Comparison, Mean, RunFigure, StepSummary
 from gpureport.comparison.changes import compare_setups, list_distinct_changes
 from gpureport.comparison.evidence import ReasonKind
+from gpureport.comparison.quality import compare_quality
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
@@ -208,7 +209,9 @@ def _build_use_tile(figures: Figures) -> Tile:
 
 
 def build_step_table(comparison: Comparison) -> Table:
-    figures, steps, trained = Figures(comparison), comparison.steps, printed.choose_quality(comparison)
+    figures, steps = Figures(comparison), comparison.steps
+    judged = (compare_quality(*pair, comparison.goals) for pair in [(steps[0], steps[-1]), *pairwise(steps)])
+    trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
     # the quiet line says the number of runs where every step has the same
