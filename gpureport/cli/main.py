@@ -180,9 +180,10 @@ def main(args: list[str] | None = None) -> None:
     session = Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
     rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
-    called = _find_called(rest)
+    words = [each for each in rest if not each.startswith("-")]
+    called = next((name for name in (" ".join(words[:2]), *words[:1]) if name in table.COMMANDS), "")
     try:
-        with internal_errors(called.removeprefix("gpureport ")):
+        with internal_errors(called or "gpureport"):
             _use_own_secrets(own)
             code = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session) or 0
     except BrokenPipeError:
@@ -192,7 +193,7 @@ def main(args: list[str] | None = None) -> None:
         print_error("interrupted")
         sys.exit(130)
     except Exception as error:
-        _end(error, called, debug=session.debug)
+        _end(error, f"gpureport {called}".strip(), debug=session.debug)
     # a rule that one run breaks stays broken
     sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
@@ -227,12 +228,6 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
     else:
         print_error(message)
     sys.exit(status)
-
-
-def _find_called(arguments: Sequence[str]) -> str:
-    words = [argument for argument in arguments if not argument.startswith("-")]
-    known = [name for name in (" ".join(words[:2]), *words[:1]) if name in table.COMMANDS]
-    return " ".join(["gpureport", *known[:1]])
 
 
 def _use_own_secrets(arguments: Sequence[str]) -> None:

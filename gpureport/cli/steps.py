@@ -36,13 +36,15 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     if (options.steps is None) == (not source):
         msg = "name the runs or, with --steps, a file of steps, but not both"
         raise UsageError(msg, code="named_or_selected")
-    if options.anonymise and by[0].kind == "folder":
-        what = "--anonymise hides the folders that distinguish the runs"
-        raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
-        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True)
-        chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
-        return _label_steps(chosen, by)
+        hides_folders = options.anonymise and by[0].kind == "folder"
+        # hidden folders are numbered, after they have grouped the runs, unless --step names them
+        by = _BY_LABEL if hides_folders and options.step else by
+        own = replace(options, anonymise=options.anonymise and not hides_folders)
+        found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)
+        found = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
+        labelled = _label_steps(found, by, hides_folders=hides_folders)
+        return recordings.name_runs(labelled, options) if hides_folders else labelled
     if options.step:
         what = f"{options.steps} says which step each run belongs to"
         raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
@@ -80,7 +82,7 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
     return kept
 
 
-def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Recording]:
+def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...], *, hides_folders: bool) -> list[Recording]:
     labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)
@@ -88,6 +90,9 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Rec
     if by[0].kind == "folder":
         runs = [one.run for one in labelled]
         folders, order = order_folders(runs, [run.step or "" for run in runs])
+        if hides_folders:
+            numbers = {folder: f"step_{number}" for number, folder in enumerate(folders, 1)}
+            return [replace(one, run=replace(one.run, step=numbers[one.run.step or ""])) for one in labelled]
         # what the order rests on, where their names do not show it
         if len(folders) > 1 and order:
             print_note(f"gpureport: steps stand by {order}: {', '.join(folders)}")

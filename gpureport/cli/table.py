@@ -68,7 +68,7 @@ COMMANDS = {
         f"""A SOURCE {_STEPS} The report shows whether the rules of the settings ([[policy]]) hold. The exit code is 1
         if a rule of --fail-on is broken.""",
         "report gpu.csv -o report.html --open",
-        "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @PICK @ALL",
+        "outputs! opened title detail anonymise fail_on by step gpu_hour_price host / steps @PICK @ALL",
         (_name_several(),),
         brief="Write the report of one or more runs.",
     ),
