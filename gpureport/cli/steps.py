@@ -1,4 +1,4 @@
-"""Which runs make which step: by labels, settings, folder, or a file."""
+"""Groups runs into steps by labels, settings, folders, or a file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         raise UsageError(msg, code="named_or_selected")
     if options.steps is None:
         hides_folders = options.anonymise and by[0].kind == "folder"
-        # hidden folders are numbered, after they have grouped the runs, unless --step names them
+        # group by folder before names are hidden; folders are then numbered, unless --step names them
         by = _BY_LABEL if hides_folders and options.step else by
         own = replace(options, anonymise=options.anonymise and not hides_folders)
         found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)
@@ -50,10 +50,10 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
     steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
-    # names are hidden in all runs at once
+    # hide the names of all runs at once
     shown, found = replace(options, anonymise=False), []
     for step, work in steps:
-        # as trackers write them: `True`, `14`, `bf16`
+        # in the notation of trackers: `True`, `14`, `bf16`
         params = tuple((dict(options.param) | {key: str(value) for key, value in step.params.items()}).items())
         own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
         found += recordings.read_recordings(step.runs, own, every=named, step=step.label)
@@ -93,7 +93,7 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...], *, hides_fo
         if hides_folders:
             numbers = {folder: f"step_{number}" for number, folder in enumerate(folders, 1)}
             return [replace(one, run=replace(one.run, step=numbers[one.run.step or ""])) for one in labelled]
-        # what the order rests on, where their names do not show it
+        # say what determines the order, if the names do not show it
         if len(folders) > 1 and order:
             print_note(f"gpureport: steps stand by {order}: {', '.join(folders)}")
     return labelled

@@ -1,7 +1,4 @@
-"""A report as one list of blocks, which every format sets without knowing what they are about.
-
-What several runs have in common is said once, with the runs that it holds for.
-"""
+"""A report as one list of blocks, which every format prints. A statement that holds for several runs appears once."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,9 +23,9 @@ from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders, list_labels
 
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
-_DOUBTS = 5  # doubts about comparisons that Markdown has at most
+_DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-# the label of a run or a comparison, and what is said of it
+# label of a run or comparison, and its facts
 Said = tuple[str, Sequence[Fact]]
 
 
@@ -91,7 +88,7 @@ def _pictures(report: Report) -> Iterator[Block]:
 def _spent(spent: TimeSpent) -> Iterator[Block]:
     each, unit = shared_total(spent), spent.columns[0]
     if each:
-        # the total of a GPU holds its unit, that of a step has it in the heading of its column
+        # totals of GPUs contain their unit; totals of steps have it in the column heading
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
     label, title = join(unit, versus, by=", "), "Where the GPU time went"
@@ -109,7 +106,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total that all bars have, where none has a change; empty where they differ."""
+    """Return the total if all bars share it and none has a change, otherwise an empty text."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -176,8 +173,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     cards = [card for card in report.findings if card.id in row.cards]
     texts = [row.summary, *(() if report.several else (card.summary for card in cards))]
     told = [("How much", join(row.extent, row.cost)), ("Do this", row.advice)]
-    has_steps = any(card.steps for card in cards)
-    told += [("", text) for card in cards for text in card.recommendations if text not in row.advice and not has_steps]
+    told += [("Steps", text) for card in cards for text in card.recommendations if text not in row.advice]
     is_said = any(text.startswith("Confidence") for text in row.caveats)
     told += [("Confidence", "" if is_said else row.confidence), ("Cause", cards[0].cause if cards else "")]
     told += [("Caveats", text) for text in row.caveats]
@@ -211,8 +207,6 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
 def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     gone = {card.status for card in cards if not card.is_open}
     lost, where = [card.lost for card in cards], [card.where for card in cards]
-    if len({card.run for card in cards}) > 2:  # noqa: PLR2004 - of many runs the data quality has the dates
-        where = [text.rpartition(", from ")[0] or text for text in where]
     columns = {"Lost": lost, "Where": where}
     if len(cards) > 1 and all(text.startswith("up to ") and text.endswith(" of the run)") for text in lost):
         shares = [text.removeprefix("up to ").replace(" of the run)", ")") for text in lost]
@@ -223,7 +217,7 @@ def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
     for at, card in enumerate(cards):
-        # the heading above has the title
+        # the heading of the row already gives the title
         devices = card.title.removeprefix(title).removeprefix(", ") if len(cards) > 1 and not card.repeats else ""
         said = [devices, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
@@ -257,7 +251,7 @@ def _list_stretches(card: FindingCard) -> Block:
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # terms are explained where some heading uses them
+    # only terms that a heading uses are explained
     named = [text for block in shown for fact in block.facts for text in (fact.name, fact.text)]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -268,7 +262,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    # what the table of GPUs has need not be said again
+    # leave out what the table of GPUs already shows
     shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
     said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
     facts, table = split_facts(said)
@@ -282,7 +276,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
 
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
-    """Return what is said of runs by its name, each statement once, with its runs where these are not all."""
+    """Return each distinct fact once; it names its runs if it does not hold for all."""
     holders = group_holders((fact, label) for label, facts in runs for fact in facts)
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
@@ -292,7 +286,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
 
 
 def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return what runs have in common as statements, and what each has of its own as a table with a row a run."""
+    """Return the facts that runs share, and a table, one row per run, of those in which they differ."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -307,7 +301,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return the tables of runs with their labels; those of a row each and of the same columns as one, a row a run."""
+    """Return tables with their labels; tables with equal columns and one row each become one table, one row per run."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -328,10 +322,10 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
 def _gpu_time(report: Report) -> Iterator[Block]:
     part, title = report.comparison, "Every run" if report.several else "GPU time in figures"
     if part:
-        # charts of groups by two settings leave out what the table has
+        # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # on paper no chart shows its values to a pointer
+        # charts on paper have no tooltips, so the values need a table
         yield Block(forms=Form.TEXT | Form.PAPER, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)
         title = "GPU time by class"
@@ -390,7 +384,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
-    # the table above has those that could not be assessed
+    # the table of missing checks lists these
     del kinds[Outcome.CANNOT_JUDGE]
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in kinds.items() if named]
     texts = [] if several else [f"{run.summary}." for run in answers]

@@ -19,6 +19,7 @@ KEYS = {
     "schema": "names the JSON",
     "findings.fingerprints": "identifies a finding for programs",
     "findings.kind": "the title is the kind in words",
+    "findings.title": "the heading of its row has the kind and, of one run, the GPUs",
     "findings.status": "open unless a store says otherwise, which stands in words beside the confidence",
     "tiles.change.arrow": "names a direction for programs; the sign of the change says it",
     "spent.bars.change.arrow": "as of a tile",
@@ -107,15 +108,7 @@ _REFERENCE = dict.fromkeys(
 
 ALLOWED: dict[str, dict[str, str]] = {
     ".html": KEYS | _ONCE_FOR_ALL | _IN_TABLES,
-    ".pdf": KEYS
-    | _ONCE_FOR_ALL
-    | _IN_TABLES
-    | {
-        "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
-        "comparison.estimates.cells": "the charts draw the runs as dots; the full text has them in figures",
-    }
-    | _DRAWN
-    | _FOLDS,
+    ".pdf": KEYS | _ONCE_FOR_ALL | _IN_TABLES | _DRAWN | _FOLDS,
     "short .pdf": KEYS
     | _DRAWN
     | _FOLDS

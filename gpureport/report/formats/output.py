@@ -1,4 +1,4 @@
-"""Writing reports: the one place that opens files, and the table of formats."""
+"""Writes reports to files; the table of formats."""
 
 import os
 import sys
@@ -30,9 +30,9 @@ _GONE = {
     ".prom": "gpureport check --export openmetrics=",
     "metrics.txt": "gpureport check --export openmetrics=",
 }
-"""Extensions and file names whose formats went, and what writes such files."""
+"""Extensions and file names of removed formats, and the command to use instead."""
 _LONGER = {".html", ".pdf", ".txt"}
-"""Formats that leave something out unless every detail is wanted; a page alone holds samples."""
+"""Formats that have a short form; only pages contain samples."""
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
@@ -52,7 +52,7 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
-    """Refuse to write to what is read; locators of servers and trackers are not looked at."""
+    """Refuse to overwrite a source; sources on servers and in trackers are not checked."""
     read = [ReadPath(place=parse_place(each), name="a source") for each in sources if is_place(each)]
     refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
 
@@ -69,7 +69,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
-    """Return the report in a format; `detail` are seconds of a bucket, 0 for all there is, by size when None."""
+    """Return the report in a format; `detail` is the bucket size in seconds, 0 for full detail, None for what fits."""
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}
@@ -80,7 +80,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
-    """Write the report, whole or not at all; `-` is plain text on standard output."""
+    """Write the report atomically; `-` is plain text on standard output."""
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return
@@ -97,10 +97,10 @@ def write_whole(target: Place, content: bytes) -> None:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # beside the target and renamed, so that nobody ever sees half a file
+        # write a temporary file and rename it, so that no reader sees an incomplete file
         with write_part(target) as part:
             part.write_bytes(content)
-            # the umask of the process can only be read by setting it
+            # the umask can only be read by setting it
             mask = os.umask(0)
             os.umask(mask)
             part.chmod(0o666 & ~mask)

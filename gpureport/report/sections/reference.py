@@ -1,4 +1,4 @@
-"""What is for reference: checks that were not assessed, answers, rules a person set, how every line was read, terms."""
+"""Reference parts: checks that were not assessed, answers, rules, data quality, and terms."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -34,7 +34,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import group_holders
 
-_FEW, _NAMED_GROUPS = 4, 3  # places and groups of GPUs that are named one by one
+_FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named groups of GPUs
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
@@ -42,7 +42,7 @@ _NOTE = "A rule that is not assessed is neither kept nor broken: the reason stan
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Return how many checks were assessed; missing are those that no run of some step could assess."""
+    """Count the checks; missing are those that no run of some step could assess."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
@@ -71,7 +71,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
 
 def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
-    # a run is named where there are several, a device where not all are meant
+    # name the run if there are several, and the device if not all are meant
     named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
     placed = zip(named, (entry for _, entry in cases), strict=True)
     by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
@@ -109,7 +109,7 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
     for reason, amounts in others.items():
         ends = [(min(each)[1], max(each)[1]) for each in zip(*amounts, strict=True)]
-        # what is counted is named once
+        # name the unit once
         named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
         ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
@@ -131,7 +131,7 @@ def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> It
         lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]
         counts = Counter(line.outcome for line in lines)
         named = [f"{counts[outcome]} {_OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
-        # each model is asked every question
+        # every check applies to each GPU model
         asked = f", {groups} groups of GPUs asked one by one" if groups > 1 else ""
         shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, groups)
         if lines:
@@ -218,13 +218,13 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 
 _LISTED = 12
-_NEARLY_ALL = 0.9995  # prints as all of the time
-_LONGEST = 500  # characters; the JSON has all
+_NEARLY_ALL = 0.9995  # prints as 100%
+_LONGEST = 500  # maximum length; the JSON has all
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     held, counted = [], [run.run.quality for run in runs]
-    # where no run lost a line, their sum says enough
+    # if no line was rejected, give the sum over all runs
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])
@@ -310,7 +310,7 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     share = display.or_not_recorded(covered, display.percent)
     share += " of the time from first to last sample lies near a sample" if covered is not None else ""
     if pauses:
-        # what no sample owns though it is no gap
+        # time that no sample covers, although it is too short for a gap
         count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
         share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
     yield "Coverage", share

@@ -1,4 +1,4 @@
-"""What leaves a result in doubt, and what it leaves out: recordings, clocks, work, jobs and lines, a sentence each."""
+"""Sentences on doubts about recordings, clocks and work, and on jobs and lines that are left out."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,12 +23,11 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
-less, and findings moved by less than a minute are found all the same."""
+"""Minimum step back of a clock, in seconds, that the lead mentions (pragmatic): clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Samples of a run below which shares are rough where they lie so many seconds apart, and in any case (pragmatic)."""
-_PAIRS, _JOBS = 3, 6  # pairs of steps and jobs that are named; the others are counted
-# characters of a list of names above which all but the first are counted
+"""Number of samples below which shares are rough: at an interval of this many seconds, and at any (pragmatic)."""
+_PAIRS, _JOBS = 3, 6  # maximum number of named pairs of steps, and of named jobs
+# length of a list of names above which only the first is named
 _MOST_NAMES = 120
 
 
@@ -128,7 +127,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    # where they explain low use, a finding says so
+    # if waits explain low use, a finding says so
     silent = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
     curves = [curve.known for run in silent for curve in run.training if curve.name == WAITING]
     share = max((float(np.median(known)) for known in curves if len(known)), default=0.0)

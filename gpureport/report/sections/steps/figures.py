@@ -1,4 +1,4 @@
-"""Figures of steps as they are printed: a title, a unit and a value, and how well steps trained."""
+"""Printed figures of steps: title, unit and value; and training quality."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.words import say
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
-_BRIEF = 36.0  # GPU-seconds: a hundredth of an hour
+_BRIEF = 36.0  # GPU-seconds, a hundredth of a GPU-hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
     measured.SECONDS_TO_TARGET: scales.TIMES,
@@ -43,14 +43,14 @@ _SCALES = {
 }
 _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
-"""Columns of a table of steps in the order shown, per unit of work where that is known."""
+"""Columns of the table of steps in display order, with and without known work."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
-"""Which of them go first where there is no room for all."""
-_WHOLE = 100  # work without decimals
+"""Columns that are dropped first if there is no room."""
+_WHOLE = 100  # work from which decimals are dropped
 
 
 class Line(NamedTuple):
-    """A figure of two steps in words; `why` is what its verdict rests on."""
+    """A figure of two steps in words; `why` explains its verdict."""
 
     metric: str
     title: str
@@ -116,13 +116,13 @@ class Figures:
         )
 
     def list_pair(self, sides: tuple[Step, Step], deltas: Sequence[Delta]) -> list[tuple[FigureFormat, Delta]]:
-        """Return the figures of two steps in the order shown: per unit of work where that is known, recorded clocks."""
+        """Return the figures of two steps in display order, without those that are not known."""
         found = {delta.metric: delta for delta in deltas}
         has_work = any(side.work_unit for side in sides)
         left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
-        # for equal work it says what the time per unit of work says
+        # for equal work it repeats the GPU time per unit of work
         ends = [(found[PER_WORK].before, found[GPU_SECONDS].before), (found[PER_WORK].after, found[GPU_SECONDS].after)]
         if (
             has_work
@@ -147,7 +147,7 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
+        """Return the title of a column, with its unit, and a function that prints a value without it."""
         if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
@@ -302,7 +302,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first quality that fell: `val_accuracy fell from 0.79 to 0.61`; empty where none did."""
+    """Return the first training metric that got worse: `val_accuracy fell from 0.79 to 0.61`; empty if none did."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 
@@ -310,7 +310,7 @@ def describe_fall(comparison: Comparison) -> str:
 def warn_of_falls(comparison: Comparison) -> str:
     step, fallen = _find_falls(comparison)
     unsure = any(change.verdict is Verdict.UNCONFIRMED for change in fallen[:2])
-    if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline has the first
+    if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline names the first
         return ""
     falls = display.join_words([_describe_fall(change) for change in fallen[:2]])
     return say("quality.fell", step=step, falls=falls, unsure=unsure)

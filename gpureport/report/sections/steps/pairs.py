@@ -1,4 +1,4 @@
-"""What each step was worth and could gain, and one step against the one before it."""
+"""Gains of each step, remaining potential, and each step compared with the previous one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,10 +31,10 @@ from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
 _LISTED = 5
-# shown only when they fail
+# shown only if they fail
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
-_LENGTHS = {"observed_time", "duration"}  # the limit of which is 20 s
+_LENGTHS = {"observed_time", "duration"}  # checks with a limit of 20 s
 _AGREE = {False: "doubtful", None: "unknown"}
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
@@ -43,9 +43,9 @@ _FATES = {
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
 _Shown = Sequence[tuple[FigureFormat, Delta]]
-_LOSSES = 3  # named in a sentence
+_LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
+"""Share from which start-up is large, and seconds of a run from which it is not due to a short trial (pragmatic)."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
@@ -67,7 +67,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         unchanged = WORDS["gains.unchanged"] if has_params(*sides) or not is_first else WORDS["gains.unrecorded"]
         changed = [*_list_changes(changes)] or [Fact(name="", text=unchanged)] * (has_params(*sides) or is_first)
         yield Block(title="Changed", level=4, facts=changed)
-        # the table has the verdicts
+        # verdicts are in the table
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
         texts = [WORDS["precision.note"]] if is_first and why else []
         yield Block(title="How sure", level=4, texts=texts, facts=why)
@@ -76,7 +76,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         is_first = False
     unknown = []
     for link, label in zip(links, labels, strict=True):
-        # no figure depends on the time zone
+        # figures do not depend on the time zone
         checks = [each.check for each in link.comparability if each.comparable is None and each.check != "timezone"]
         names = display.join_words([WORDS[f"check.{check}"] for check in checks])
         unknown.append((label, [say("agree.names", names=names)] if names else []))
@@ -104,7 +104,7 @@ def compare_with_earlier(
     shown = Figures(comparison).list_pair(sides, link.deltas)
     decides = any(delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1 for delta in link.deltas)
     why = [say("pair.rule", scatter=reasons.SINGLE_RUN_SCATTER)] if is_baseline and decides else []
-    # nothing else says here what verdicts rest on
+    # explain verdicts in the table
     lines = [line._replace(verdict=replace(line.verdict, small=line.why)) for line in _list_lines(shown)]
     table = _build_table(lines, {}, _list_notes(shown, sides))
     return Block(title=title, table=table, texts=(*map(_describe_doubt, link.doubts), *why))
@@ -117,7 +117,7 @@ def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
-    """Yield the line of each figure; runs are named once, and so is why no more is said of several figures."""
+    """Yield a line per figure; excluded runs and equal reasons are stated once."""
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
@@ -200,7 +200,7 @@ def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
 
 
 class _Column(NamedTuple):
-    """A figure of the table: its metric, the field of its change, a multiple or per cent, and words without it."""
+    """A column of gains: metric, field of the change, whether it is a multiple, and the note if it is missing."""
 
     title: str
     metric: str
@@ -229,10 +229,10 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
-        # of several steps the last fact says it of all
+        # with several steps the last fact says this for all
         if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
-    if len(found) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+    if len(found) > 2:  # noqa: PLR2004 - with two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
         rows.append([head, *(_format(each, found[-1].since_first) for each in columns)])
         if any(gain.params_recorded for gain in found[1:]):
@@ -257,7 +257,7 @@ def _show(figures: Figures, step: Step, metric: str) -> Cell:
         return Cell(text=display.NOT_RECORDED)
     text = shown.value(value)
     if metric == measured.COST_PER_WORK:
-        # an amount of money has its sign before it
+        # the currency precedes an amount
         text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
     return Cell(text=f"{text} {shown.per}".rstrip())
 
@@ -305,7 +305,7 @@ def _describe_advice(gain: gains.StepGain) -> str:
         for change in gain.advised
     ]
     advised += [say("gains.perhaps", **_name_advice(change)) for change in gain.possibly_advised]
-    # a param may have any name, so that it is never known that nothing was advised
+    # params may have any name, so it is never certain that nothing was advised
     nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"] if gain.changes else ""
     return " ".join(advised) or nothing
 
