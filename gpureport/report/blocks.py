@@ -25,8 +25,7 @@ from gpureport.report.wording.words import group_holders, list_labels
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
 _DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-# label of a run or comparison, and its facts
-Said = tuple[str, Sequence[Fact]]
+Said = tuple[str, Sequence[Fact]]  # label of a run or comparison, and its facts
 
 
 def list_blocks(report: Report) -> Iterator[Block]:

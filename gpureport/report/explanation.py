@@ -31,8 +31,7 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # maximum number of suggested names
-# similarity from which a figure is suggested; other names are meant more often
-_SLIP = 0.85
+_SLIP = 0.85  # similarity from which a figure is suggested; other names are meant more often
 _SHORTEST = 3  # minimum length of a word to search for within names
 _FIRST = 3  # steps per cause in the short form
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))

@@ -9,8 +9,7 @@ from gpureport.errors import SettingsError
 from gpureport.report.charts import palette
 from gpureport.settings import Section, Settings
 
-_LARGEST = 8 * 2**20
-"""Maximum size of a logo or font in bytes, as pages contain them (pragmatic)."""
+_LARGEST = 8 * 2**20  # maximum size of a logo or font in bytes, as pages contain them (pragmatic)
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")

@@ -23,8 +23,7 @@ from gpureport.report.samples import embed_series
 
 STYLE, _SCRIPTS = "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
-# changes with other verdicts are grey
-_TONES = {"better": "good", "worse": "bad"}
+_TONES = {"better": "good", "worse": "bad"}  # changes with other verdicts are grey
 
 
 class _CompiledTemplates(BytecodeCache):

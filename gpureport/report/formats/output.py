@@ -31,8 +31,7 @@ _GONE = {
     "metrics.txt": "gpureport check --export openmetrics=",
 }
 """Extensions and file names of removed formats, and the command to use instead."""
-_LONGER = {".html", ".pdf", ".txt"}
-"""Formats that have a short form; only pages contain samples."""
+_LONGER = {".html", ".pdf", ".txt"}  # formats that have a short form; only pages contain samples
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 

@@ -11,8 +11,7 @@ from gpureport.report.model.head import Action, Tile, Verdict, VerdictCode
 from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import Fact, Table
 
-# fields are added, never renamed
-SCHEMA = "gpureport.report/2"
+SCHEMA = "gpureport.report/2"  # fields are added, never renamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

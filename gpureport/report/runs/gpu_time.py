@@ -14,8 +14,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
-NO_JOB = "no job"
-"""Name of the time without a job, which is not part of a bar."""
+NO_JOB = "no job"  # name of the time without a job, which is not part of a bar
 
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:

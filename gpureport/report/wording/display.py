@@ -23,8 +23,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 _UNIT_AFTER_NUMBER = re.compile(
     r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
 )
-# end of a sentence; a name may contain `1. one`
-_SENTENCE = re.compile(r"\. (?=[A-Z])")
+_SENTENCE = re.compile(r"\. (?=[A-Z])")  # end of a sentence; a name may contain `1. one`
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
 """A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -179,8 +178,7 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-# units of counts, which have no decimals if whole
-_COUNTED = ("", "rows", "cores")
+_COUNTED = ("", "rows", "cores")  # units of counts, which have no decimals if whole
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -13,11 +13,9 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 
-# maximum size in bytes: servers reject longer summaries
-LIMIT = 20_000
+LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
-# maximum length of a sentence, and of a line in a cell
-_LONGEST_TEXT, _LONGEST_CELL = 600, 240
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240  # maximum length of a sentence, and of a line in a cell
 _BAR = 24  # length of the longest bar
 _CUT = "\n**Shortened: the full report has the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")

@@ -30,13 +30,11 @@ _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-# character of each class of GPU time
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))  # character of each class of GPU time
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
-# maximum width of a name, and minimum width of its text
-_NAME, _WORDS = 24, 22
+_NAME, _WORDS = 24, 22  # maximum width of a name, and minimum width of its text
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
 """Minimum length of the longest bar and of a series; on a narrow page words are dropped first, then figures."""
 _EVENTS = "events"

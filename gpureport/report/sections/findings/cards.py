@@ -21,14 +21,12 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
-# maximum number of listed intervals, and of named steps
-_LISTED, _NAMED = 100, 3
+_LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named steps
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
 """Classes of GPU time whose kinds do not end with a change of the job: hardware faults remain."""
-# sampling interval in seconds from which a sample per second would show more
-_COARSE_SECONDS = 2.0
+_COARSE_SECONDS = 2.0  # sampling interval in seconds from which a sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:

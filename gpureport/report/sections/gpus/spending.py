@@ -14,8 +14,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
-# share of the time below which an energy states its coverage
-_NEARLY_ALL = 0.995
+_NEARLY_ALL = 0.995  # share of the time below which an energy states its coverage
 
 
 def apply_gpu_hour_price(

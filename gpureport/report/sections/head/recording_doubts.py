@@ -27,8 +27,7 @@ _LARGE_STEP = 60.0
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
 """Number of samples below which shares are rough: at an interval of this many seconds, and at any (pragmatic)."""
 _PAIRS, _JOBS = 3, 6  # maximum number of named pairs of steps, and of named jobs
-# length of a list of names above which only the first is named
-_MOST_NAMES = 120
+_MOST_NAMES = 120  # length of a list of names above which only the first is named
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:

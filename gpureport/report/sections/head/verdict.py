@@ -28,13 +28,11 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
 
-# maximum number of sentences in the lead, and of doubts in it; other doubts are notes
-_LEAD, _DOUBTS = 3, 2
+_LEAD, _DOUBTS = 3, 2  # maximum number of sentences in the lead, and of doubts in it; other doubts are notes
 _RULES = 2  # maximum number of named broken rules
 _LOST = 0.1  # lost share of the GPU time from which a run is not healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-# ratio from which a speed-up is a multiple instead of per cent
-_TIMES = 2.0
+_TIMES = 2.0  # ratio from which a speed-up is a multiple instead of per cent
 _HIDDEN = 1.1  # ratio of the gains of training and whole job from which training is mentioned
 # run length in seconds below which, and share of start-up from which, start-up hides a gain
 _SHORT, _START_UP = 600.0, 0.2
