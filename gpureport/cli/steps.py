@@ -42,8 +42,8 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         by = _BY_LABEL if hides_folders and options.step else by
         own = replace(options, anonymise=options.anonymise and not hides_folders)
         found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)
-        found = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
-        labelled = _label_steps(found, by, hides_folders=hides_folders)
+        chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
+        labelled = _label_steps(chosen, by, hides_folders=hides_folders)
         return recordings.name_runs(labelled, options) if hides_folders else labelled
     if options.step:
         what = f"{options.steps} says which step each run belongs to"

@@ -191,9 +191,16 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         yield Block(forms=Form.TEXT, texts=texts)
     yield Block(table=_list_cards(cards, row.title))
     yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
-    for card in cards:
-        if len(card.occurrences) > 1:
-            yield _list_stretches(card)
+    for card in (card for card in cards if len(card.occurrences) > 1):
+        count = f"{'first ' if card.omitted else ''}{len(card.occurrences)}"
+        held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
+        yield Block(
+            forms=Form.PAGE,
+            title=f"Stretches of time of {card.id} ({count})",
+            level=4,
+            facts=[Fact(name=device, text="; ".join(texts)) for device, texts in held.items()],
+            texts=[card.omitted],
+        )
     facts = []
     for step in dict.fromkeys(step for card in cards for step in card.steps):
         unknown = step.unknown and f"When: {step.when} This recording does not show whether {step.unknown}."
@@ -205,11 +212,10 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
 
 def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     gone = {card.status for card in cards if not card.is_open}
-    lost, where = [card.lost for card in cards], [card.where for card in cards]
-    columns = {"Lost": lost, "Where": where}
+    lost, heading = [card.lost for card in cards], "Lost"
     if len(cards) > 1 and all(text.startswith("up to ") and text.endswith(" of the run)") for text in lost):
-        shares = [text.removeprefix("up to ").replace(" of the run)", ")") for text in lost]
-        columns = {"Lost, up to (share of the run)": shares, "Where": where}
+        lost, heading = [text[6:].replace(" of the run)", ")") for text in lost], "Lost, up to (share of the run)"
+    columns = {heading: lost, "Where": [card.where for card in cards]}
     own = [name for name, texts in columns.items() if len({*texts}) > 1 or len(cards) == 1] or ["Where"]
     is_one = len(gone) == 1 and len(cards) > 1
     notes = [f"{name}: {texts[0]}." for name, texts in columns.items() if name not in own and cards]
@@ -233,18 +239,6 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     ]
     title = "Observed" if len(cards) == 1 else f"Observed in {display.join_words([card.id for card in cards])}"
     return build_table(("Evidence", title, "Limit"), rows, in_words=(title, "Limit")) if rows else None
-
-
-def _list_stretches(card: FindingCard) -> Block:
-    count = f"{'first ' if card.omitted else ''}{len(card.occurrences)}"
-    held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
-    return Block(
-        forms=Form.PAGE,
-        title=f"Stretches of time of {card.id} ({count})",
-        level=4,
-        facts=[Fact(name=device, text="; ".join(texts)) for device, texts in held.items()],
-        texts=[card.omitted],
-    )
 
 
 def list_reference(report: Report) -> Iterator[Block]:
@@ -383,9 +377,9 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
-    # the table of missing checks lists these
-    del kinds[Outcome.CANNOT_JUDGE]
-    facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in kinds.items() if named]
+    # the table of missing checks has the others
+    shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
+    facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
     texts = [] if several else [f"{run.summary}." for run in answers]
     return Block(title="Every check", level=3, texts=texts, facts=facts)
 

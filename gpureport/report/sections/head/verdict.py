@@ -26,7 +26,7 @@ from gpureport.report.sections.steps import summary
 from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
-from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
 
 _LEAD, _DOUBTS = 3, 2  # maximum number of sentences in the lead, and of doubts in it; other doubts are notes
 _RULES = 2  # maximum number of named broken rules
@@ -238,8 +238,12 @@ def _describe_training(comparison: Comparison) -> str:
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     runs = [each.run for step in comparison.steps for each in step.analyses]
-    yield summary.describe_left_out_runs(comparison)
-    yield summary.describe_allowance(comparison)
+    left_out = [run for delta in comparison.deltas for run in delta.left_out]
+    # for a run that stopped early, its short steady state needs no mention
+    yield describe_left_out([*{run.run: run for run in sorted(left_out, key=lambda run: run.stopped)}.values()])
+    if comparison.tested > 1:
+        training = comparison.training_tested if comparison.training_tested > 1 else 0
+        yield words.say("table.allowance", n=comparison.tested, training=training)
     if len(comparison.steps) > 1:
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)

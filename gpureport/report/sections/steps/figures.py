@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import isclose
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
@@ -122,13 +123,9 @@ class Figures:
         left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
+        one, whole = found[PER_WORK], found[GPU_SECONDS]
         # for equal work it repeats the GPU time per unit of work
-        ends = [(found[PER_WORK].before, found[GPU_SECONDS].before), (found[PER_WORK].after, found[GPU_SECONDS].after)]
-        if (
-            has_work
-            and len({round(whole / one, 6) for one, whole in ends if one and whole}) == 1
-            and None not in ends[1]
-        ):
+        if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
             left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
             left_out.add(COST_PER_WORK)

@@ -28,7 +28,6 @@ from gpureport.report.sections.steps import figures as printed
 from gpureport.report.sections.steps.figures import GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change, build_plain_change
-from gpureport.report.wording.reasons import describe_left_out
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
@@ -258,18 +257,6 @@ def _name_changes(before: Step, step: Step) -> Iterator[str]:
     ]
     if named:
         yield differences.list_setup_changes(named, most=_MOST_CHANGES)
-
-
-def describe_allowance(comparison: Comparison) -> str:
-    training = comparison.training_tested if comparison.training_tested > 1 else 0
-    return say("table.allowance", n=comparison.tested, training=training) if comparison.tested > 1 else ""
-
-
-def describe_left_out_runs(comparison: Comparison) -> str:
-    short = [run for delta in comparison.deltas for run in delta.left_out]
-    # for a run that stopped early, its short steady state needs no mention
-    runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
-    return describe_left_out(list(runs.values()))
 
 
 def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[IntervalChart, ...], Table]:
