@@ -322,8 +322,7 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         yield Block(forms=Form.TEXT | Form.PAPER, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)
         title = "GPU time by class"
-    level = 3 if part else 2
-    yield Block(anchor="" if part else "runs", title=title, level=level, table=report.gpu_time_table)
+    yield Block(anchor="" if part else "runs", title=title, level=3 if part else 2, table=report.gpu_time_table)
 
 
 def _gpus(report: Report) -> Iterator[Block]:
@@ -361,9 +360,12 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
     table = build_table(columns, rows, in_words=columns)
     forms, command = Form.EVERY_PAGE, judgement.command
     advice = f"{judgement.advice} Where gpureport cannot be installed, run instead:" if command else judgement.advice
-    texts = [judgement.sentence, advice]
-    title = "What could not be checked"
-    yield Block(forms=Form.MARKDOWN | forms, anchor="not-assessed", title=title, texts=texts)
+    yield Block(
+        forms=Form.MARKDOWN | forms,
+        anchor="not-assessed",
+        title="What could not be checked",
+        texts=[judgement.sentence, advice],
+    )
     yield Block(forms=forms, code=[command, *judgement.other_commands] if command else ())
     yield Block(forms=forms, table=table if rows else None)
     yield Block(forms=forms, facts=[Fact(name="", text=limit) for limit in judgement.limits])

@@ -76,8 +76,7 @@ def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
 def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), code: Sequence[str] = ()) -> list[Block]:
     named = [Fact(name=name, text=text) for name, text in facts if text]
     # a title without content heads the sections that follow
-    level = 4 if texts or named or code else 3
-    return [Block(title=title, level=level, texts=texts, facts=named, code=code)]
+    return [Block(title=title, level=4 if texts or named or code else 3, texts=texts, facts=named, code=code)]
 
 
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:

@@ -139,8 +139,7 @@ def define_patterns(keys: Collection[str], prefix: str) -> str:
 def paint_shape(key: str, prefix: str, shape: str) -> str:
     """Return a shape (`rect x="0" width="9"`) twice: filled with the colour of a class, then with its hatch."""
     fill = find_fill(key)
-    hatch = f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else ""
-    return f'<{shape} fill="{fill.colour}"/>{hatch}'
+    return f'<{shape} fill="{fill.colour}"/>' + (f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else "")
 
 
 def draw_swatch(key: str, label: str, prefix: str) -> str:

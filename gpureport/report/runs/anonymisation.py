@@ -200,8 +200,7 @@ class _Pseudonyms:
         if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
             # the run is named after its file or folder
             self._texts[run.name] = f"run-{run.id[:_SHOWN]}"
-        longest_first = sorted(filter(None, self._texts), key=len, reverse=True)
-        names = "|".join(map(re.escape, longest_first)) or r"(?!)"
+        names = "|".join(map(re.escape, sorted(filter(None, self._texts), key=len, reverse=True))) or r"(?!)"
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:

@@ -79,8 +79,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     is_hinted = bool(repetitions) and repetitions in result.details
     next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
     worst = find_worst(inputs)
-    shown = worst.findings if worst else ()
-    history = signal_history.build_history(inputs[0], shown) if len(inputs) == 1 else None
+    history = signal_history.build_history(inputs[0], worst.findings if worst else ()) if len(inputs) == 1 else None
     histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     if several:

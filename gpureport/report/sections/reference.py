@@ -316,6 +316,5 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)
-        length = display.duration((gap.end - gap.start) / 1e6)
-        at = display.elapsed(run.since_start(gap.start))
+        length, at = display.duration((gap.end - gap.start) / 1e6), display.elapsed(run.since_start(gap.start))
         yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"

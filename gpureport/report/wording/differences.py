@@ -108,8 +108,7 @@ class FigureFormat:
             yield say("precision.detectable", size=self.scale.format(detectable))
         if needed is not None and not delta.verdict.is_established:
             length = display.duration(needed.seconds) if needed.seconds and needed.seconds < _LONGEST else ""
-            width = self.scale.format(needed.half_width)
-            yield say("precision.needed", width=width, runs=needed.runs, length=length)
+            yield say("precision.needed", width=self.scale.format(needed.half_width), runs=needed.runs, length=length)
         if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
             yield say("precision.no_gap", length=display.duration(delta.unseen_gap_seconds))
 

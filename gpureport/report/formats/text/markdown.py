@@ -71,8 +71,7 @@ def _body(block: Block) -> Iterator[str]:
 def _head(head: FirstScreen) -> Iterator[str]:
     first, further = display.headline(head.verdict.sentence)
     yield f"# {_say(first)}"
-    lead = join(further, *head.verdict.details, by=" ")
-    for text in filter(None, (head.quiet_line, lead)):
+    for text in filter(None, (head.quiet_line, join(further, *head.verdict.details, by=" "))):
         yield from ("", _begin(text, 4))
     yield ""
 

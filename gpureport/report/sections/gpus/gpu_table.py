@@ -132,8 +132,7 @@ def _build_cells(column: _Column, values: Sequence[float | None], *, compared: b
         if value is not None and abs(value - middle) > limit:
             others = median(each for place, each in enumerate(values) if each is not None and place != at)
             note = f"others {column.shown(others)}"
-        text = display.or_not_recorded(value, column.shown)
-        yield Cell(text=text, small=note, value=value, flagged=bool(note))
+        yield Cell(text=display.or_not_recorded(value, column.shown), small=note, value=value, flagged=bool(note))
 
 
 def _build_node_rows(

@@ -127,9 +127,8 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
 
 def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
     summaries = [use for each in analyses for gpu in each.statistics if (use := gpu.metric(UTILISATION)) is not None]
-    worked = fsum(summary.mean * summary.seconds for summary in summaries)
     seconds = fsum(summary.seconds for summary in summaries) - _measure_use(analyses)[2]
-    return seconds > 0 and worked < BELOW.value * seconds
+    return seconds > 0 and fsum(summary.mean * summary.seconds for summary in summaries) < BELOW.value * seconds
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:

@@ -223,8 +223,7 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
     # columns are means, but the peak of memory must fit
-    most = max(limit or 0.0, peak if signal is MEMORY else 0.0)
-    low, high = _choose_ends(signal, known, most)
+    low, high = _choose_ends(signal, known, max(limit or 0.0, peak if signal is MEMORY else 0.0))
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None

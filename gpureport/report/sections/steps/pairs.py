@@ -68,8 +68,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         yield Block(title="Changed", level=4, facts=changed)
         # verdicts are in the table
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
-        texts = [WORDS["precision.note"]] if is_first and why else []
-        yield Block(title="How sure", level=4, texts=texts, facts=why)
+        yield Block(title="How sure", level=4, texts=[WORDS["precision.note"]] if is_first and why else [], facts=why)
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
         is_first = False
@@ -148,8 +147,7 @@ def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterab
             row += [each.change, each.verdict] if each else ["", ""]
         rows.append(row)
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
-    shown = columns if since else columns[:5]
-    return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
+    return build_table(columns if since else columns[:5], rows, *notes, in_words=("Verdict", "Verdict since first"))
 
 
 def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
