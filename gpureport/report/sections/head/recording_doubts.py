@@ -47,9 +47,11 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
 def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
     analysis = runs[0].analysis
     count, apart = gains.count_samples(analysis), analysis.run.interval or 0.0
-    if len(runs) > 1 or not gains.FEWEST_SAMPLES <= count < (_FEW_SAMPLES if apart >= _FAR_APART else _FEWEST):
+    is_enough = count >= (_FEW_SAMPLES if apart >= _FAR_APART else _FEWEST)
+    if len(runs) > 1 or is_enough or gains.is_recording_too_short(analysis):
         return ""
-    return f"Rough: {count} samples, {display.duration(apart)} apart, say little of the time between them."
+    between = " say little of the time between them" if apart >= _FAR_APART else " say little of this job"
+    return f"Rough: {count} samples, {display.duration(apart)} apart,{between}."
 
 
 def _describe_drift(comparison: Comparison) -> str:
