@@ -86,7 +86,11 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     scale = abs(delta.before or 0.0) if limit.threshold.unit == SHARE else 1.0
     if scale == 0.0:
         return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
-    low, high = _widen_interval(delta, difference)
+    low, high = delta.interval or (difference, difference)
+    if delta.interval is None or delta.basis is not Basis.REPLICATES:
+        # with one run per side at least what repeating changes
+        figure, margin = BY_METRIC[delta.metric], BY_METRIC[delta.metric].margin(delta.before or 0.0)
+        low, high = figure.clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
     if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
@@ -151,15 +155,6 @@ def _explain_absence(name: str, sides: Sequence[str]) -> Why:
 
 def _list_lacking(before: float | None, after: float | None) -> list[str]:
     return [side for side, value in ((_BASELINE, before), (_CHECKED, after)) if value is None]
-
-
-def _widen_interval(delta: Delta, difference: float) -> tuple[float, float]:
-    """Return the interval of a difference; for one run per side, at least the usual change between repetitions."""
-    low, high = delta.interval or (difference, difference)
-    if delta.interval is not None and delta.basis is Basis.REPLICATES:
-        return low, high
-    margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
-    return BY_METRIC[delta.metric].clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
 
 
 def _describe_basis(delta: Delta) -> Why:

@@ -1,6 +1,6 @@
 """Checks every limit in a policy on every run it applies to, with what is observed and what is acknowledged."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
@@ -64,19 +64,17 @@ def step_name(analysis: Analysis) -> str:
 
 
 def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
-    return tuple(check for entry in policy.entries for check in _evaluate_entry(entry, policy, given))
-
-
-def _evaluate_entry(entry: PolicyEntry, policy: Policy, given: CheckInput) -> Iterator[Check]:
-    chosen = [run for run in given.runs if _applies(entry, run.analysis)]
-    if entry.limit.subject is Subject.CHANGE:
-        # the runs of one step are repetitions and are compared together
-        chosen = list({step_name(run.analysis): run for run in chosen}.values())
-    if not chosen and given.runs:
-        reason = Why("no_run_matches", f"no run is {entry.scope}")
-        yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, Observed(), reason)
-    for run in chosen:
-        yield _check_run(entry, run, policy, given)
+    found = []
+    for entry in policy.entries:
+        chosen = [run for run in given.runs if _applies(entry, run.analysis)]
+        if entry.limit.subject is Subject.CHANGE:
+            # the runs of one step are repetitions and are compared together
+            chosen = list({step_name(run.analysis): run for run in chosen}.values())
+        if not chosen and given.runs:
+            reason = Why("no_run_matches", f"no run is {entry.scope}")
+            found.append(_make_check(entry, "", CheckOutcome.CANNOT_JUDGE, Observed(), reason))
+        found += [_check_run(entry, run, policy, given) for run in chosen]
+    return tuple(found)
 
 
 def _applies(where: PolicyEntry, analysis: Analysis) -> bool:
@@ -257,7 +255,10 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
     one_kind = limit.name not in _SEVERITIES
     lacking = [entry for entry in run.analysis.not_judged if entry.kind in asked]
     seen = _add_up(limit, run.analysis, found)
-    unsure = _count_unsure(limit, run, len(found))
+    less_sure, unsure = len(_select_findings(limit, replace(run, confidence=Confidence.LOW))) - len(found), NO_REASON
+    if less_sure:
+        words = f"{display.plural(less_sure, 'finding')} with less than {run.confidence} confidence not counted"
+        unsure = Why("unsure_findings", words)
     if unsure and not found:
         # the output of a passed rule has only the observation, so the note goes there
         seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
@@ -307,14 +308,6 @@ def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Se
         return Why("kind_not_judged", f"{lacking[0].kind} was not assessed: {lacking[0].reason}{needs}")
     text = f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)"
     return Why("not_looked_for", text) if unasked else NO_REASON
-
-
-def _count_unsure(limit: Limit, run: CheckedRun, counted: int) -> Why:
-    unsure = len(_select_findings(limit, replace(run, confidence=Confidence.LOW))) - counted
-    if not unsure:
-        return NO_REASON
-    words = f"{display.plural(unsure, 'finding')} with less than {run.confidence} confidence not counted"
-    return Why("unsure_findings", words)
 
 
 _OBSERVERS = {

@@ -198,7 +198,9 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
         return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
-    return measured(limit, value, doubt=_explain_unsampled_time(analysis, name))
+    # the class `idle` leaves both out, and is mostly smaller
+    counted = ", start-up and end included" if name == "idle_ratio" and not limit.holds(value) else ""
+    return measured(limit, value, counted, _explain_unsampled_time(analysis, name))
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
@@ -278,12 +280,15 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     if parts:
         listed = (f"{display.percent(held / whole)} {part}" for part, held in parts.items())
         text += f", perhaps more: {', '.join(listed)}"
+    unjudged = {entry.kind for entry in analysis.not_judged if name == LOST}
+    hidden = sorted(each.replace("_", " ") for each, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
+    unknown = Why("losses_not_known", f"what was lost to {display.join_words(hidden)} is not fully known")
     return Observed(
         value=value,
         text=text,
         ends=(value, most),
         doubt=_explain_class_doubt(name, analysis),
-        note=_name_hidden_losses(analysis) if name == LOST else NO_REASON,
+        note=unknown if hidden else NO_REASON,
         open_part=display.join_words(list(parts)),
     )
 
@@ -293,13 +298,6 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
         return short
     entry = next((each for each in analysis.not_judged if each.kind in _KINDS_BEHIND_CLASS.get(name, ())), None)
     return Why("kind_not_judged", f"{entry.kind} could not be judged ({entry.reason})") if entry else NO_REASON
-
-
-def _name_hidden_losses(analysis: Analysis) -> Why:
-    unjudged = {entry.kind for entry in analysis.not_judged}
-    hidden = sorted(name.replace("_", " ") for name, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
-    text = f"the loss to {display.join_words(hidden)} is not fully known"
-    return Why("losses_not_known", text) if hidden else NO_REASON
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:

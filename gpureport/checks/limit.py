@@ -15,6 +15,7 @@ from math import isclose, isfinite
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import kinds_by_name
 from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.rulebook import KINDS
 from gpureport.comparison.figures import BY_METRIC, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.errors import SettingsError
 from gpureport.findings import Severity
@@ -226,8 +227,9 @@ FIGURES: dict[str, Allowed] = {
 }
 """Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
-_NEAR = 0.85
-"""Similarity to a known name from which an unknown one counts as a typing error."""
+_NEAR, _CLOSE = 0.85, 0.7
+"""Similarity to a known name from which an unknown one is a typing error, and from which that name is suggested."""
+_SUGGESTED = 3  # kinds at most
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
     r"(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>\w+))?"
@@ -268,8 +270,11 @@ def parse_limit(text: str, where: str) -> Limit:
 
 
 def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: bool) -> Allowed:
-    is_change = of == "change"
-    if is_bounded and of != "new" and (is_named or (name not in FIGURES and _says_quality(name))):
+    is_change, metric = of == "change", recognise_metric(name)
+    # a loss, an error or an accuracy needs no word before it, unless it is a typing error of a known name
+    is_slip = name in FIGURES or get_close_matches(name, FIGURES, 1, _NEAR)
+    is_quality = metric is not None and metric.role in QUALITY_ROLES and not is_slip
+    if is_bounded and of != "new" and (is_named or is_quality):
         return (Subject.CHANGE, (NUMBER, SHARE, POINTS)) if is_change else (Subject.TRAINING, (NUMBER, SHARE))
     if is_change and not is_named and name in BY_METRIC:
         unit = BY_METRIC[name].unit
@@ -283,17 +288,15 @@ def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: 
     return (Subject.NEW, (FINDINGS,)) if of == "new" else FIGURES[name]
 
 
-def _says_quality(name: str) -> bool:
-    """Return whether a name denotes a loss, an error or an accuracy, and is not a mistyped known name."""
-    metric = recognise_metric(name)
-    return metric is not None and metric.role in QUALITY_ROLES and not get_close_matches(name, FIGURES, 1, _NEAR)
-
-
 def _suggest_name(name: str, *, is_change: bool) -> str:
-    if found := get_close_matches(name, BY_METRIC if is_change else FIGURES, n=1):
+    if found := get_close_matches(name, BY_METRIC if is_change else FIGURES, n=1, cutoff=_CLOSE):
         return f"did you mean {found[0]!r}?"
     if is_change:
         return f"changes are known of {', '.join(BY_METRIC)}"
+    # a person may call a kind by a word of its title: `overheating`
+    titles = {kind.name: re.findall(r"\w{4,}", kind.title.lower()) for kind in KINDS.values()}
+    if kinds := [kind for kind, words in titles.items() if any(word in name.lower() for word in words)][:_SUGGESTED]:
+        return f"did you mean {' or '.join(map(repr, kinds))}? (gpureport explain lists all checks)"
     return (
         "name a metric, a kind of finding, a severity, a class of GPU time, a figure, or a training metric as "
         "'training NAME' (see docs/how-to/gates.md)"

@@ -1,7 +1,8 @@
 """The verdict of a gate on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
 Each rule is one sentence: the rule as written, the runs, the observation and the reason. CI servers identify a JUnit
-case by its class and name, so both are the same every night; a run is named only if several are checked by one rule.
+case by its class and name. Both depend on the rule and the run alone, without dates and numbers in the name of the run,
+so that they are the same every night and for any number of sources.
 """
 
 import json
@@ -9,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
 from xml.etree import ElementTree as ET
 
 from gpureport.checks.changes import format_size
@@ -209,13 +211,16 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
     Each check is a test case: a failure if its limit is broken, an error if not assessed. A rule without a check is an
     error. Servers refuse a suite without cases, so if no rule is set, one case says so.
     """
-    times = Counter(check.limit for check in checks)
-    absent = build_missing_check("", "there is no run to assess")
-    lacking = [replace(absent, limit=each.words, origin=each.origin) for each in rules if each.words not in times]
+    held, gone = {check.limit for check in checks}, [check.run for check in checks if check.limit == HAS_DATA]
+    absent = build_missing_check(next(iter(gone), ""), "there is no run to assess")
+    lacking = [replace(absent, limit=each.words, origin=each.origin) for each in rules if each.words not in held]
     suites = ET.Element("testsuites", name="gpureport")
     suite = ET.SubElement(suites, "testsuite", name=f"gpureport {command}")
+    classes: Counter[tuple[str, str]] = Counter()
     for check in (*checks, *lacking):
-        _add_case(suite, check, repeated=times[check.limit] > 1)
+        key = _name_class(display.plain(check.run)), check.limit
+        classes[key] += 1
+        _add_case(suite, check, f"{key[0]}.{classes[key]}" if classes[key] > 1 else key[0])
     if not len(suite):
         case = ET.SubElement(suite, "testcase", classname="gpureport", name="rules")
         ET.SubElement(case, "skipped", message="no rule is set")
@@ -227,10 +232,16 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
-def _add_case(suite: ET.Element, check: Check, *, repeated: bool) -> None:
+def _name_class(run: str) -> str:
+    """Return `gpureport` and the words of the name of a run, such as `gpureport.train` for `train-2026-03-14.csv`."""
+    words = [word for word in re.split(r"[\W_]+", PurePath(run).stem) if word and not word[0].isdigit()]
+    return ".".join(["gpureport", "-".join(words)] if words else ["gpureport"])
+
+
+def _add_case(suite: ET.Element, check: Check, class_name: str) -> None:
     """Add a test case with the element of its outcome, which contains the details line by line."""
     name, run, word = display.plain(check.limit), display.plain(check.run), OUTCOME_WORDS[check.outcome]
-    case = ET.SubElement(suite, "testcase", classname=f"gpureport.{run}" if repeated else "gpureport", name=name)
+    case = ET.SubElement(suite, "testcase", classname=class_name, name=name)
     said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))
     detail = [said, f"run: {run}" if run else ""]
     tag = _TAGS.get(check.outcome, "skipped")

@@ -1,7 +1,7 @@
-"""The command line: `main` finds the command of `table`, and has a module of `commands` do it.
+"""The command line: `main` looks up a command in `table` and calls its function in `commands`.
 
-`options` holds every option once, read by `values`; `sources` and `words` find what a person names, in logs and in
-the store; `recordings` and `steps` read it, `gate` holds it against rules, and `messages` and `output` say the rest.
+`options` defines the options, `values` parses them; `sources` and `words` find logs and stored runs; `recordings` and
+`steps` read them; `gate` checks rules; `messages` and `output` print.
 """
 
 from gpureport.cli.main import main

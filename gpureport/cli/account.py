@@ -1,4 +1,4 @@
-"""Runs as text: what became of every line of one, and a list of those in the store."""
+"""Text on runs: how the lines of a log were read, and the list of stored runs."""
 
 import csv
 import io
@@ -53,7 +53,7 @@ def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
         yield f"  {count(quality.duplicates, 'row')} {verb} the time stamp of the row before (kept)"
     if quality.synthetic_time:
         yield "  the log has no time stamps; times count from --interval"
-    # plain messages last
+    # plain messages come last
     events = sorted(quality.log_events, key=lambda event: event.kind == "driver_message")
     for event in events[:_LISTED]:
         when = "" if event.at is None else f", {(event.at - run.started) / 1e6:,.0f} s after the first sample"

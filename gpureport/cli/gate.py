@@ -40,7 +40,7 @@ def read_each_run(
 ) -> Iterator[tuple[str, Options, Recording | Unread]]:
     fetched = sources.fetch_sources(named, tolerant=True)
     for group, own, read in recordings.read_groups(fetched, options, read_stored, read_log):
-        # a run is handed on before the next but one is read: a folder of many need not fit into memory
+        # yield each run before reading on, so that a large folder need not fit into memory
         begun = list(islice(read, 2))
         for run in chain(begun, read):
             if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(begun) == 1):
@@ -89,7 +89,7 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
 def read_baseline(name: str | None, options: Options) -> Baseline:
     if name is None:
         return Baseline()
-    # labels of the checked runs are not those of the baseline
+    # labels apply to the checked runs, not to the baseline
     own = replace(options, anonymise=False, name=None, step=(), work=())
     try:
         if words.is_source(name, own):
@@ -106,7 +106,7 @@ def read_baseline(name: str | None, options: Options) -> Baseline:
 
 
 def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
-    """Return why there is no baseline; no failing disk may decide a night, which is kept for good."""
+    """Return why there is no baseline; for nightly raise disk errors, because its record is permanent."""
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"

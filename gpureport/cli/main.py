@@ -1,4 +1,4 @@
-"""The program's entry: finds the command, and turns errors into a line and an exit code."""
+"""Entry point: runs the command, and turns errors into one line and an exit code."""
 
 import atexit
 import gc
@@ -69,7 +69,7 @@ class Command(click.Command):
             help=entry.help,
             callback=lambda **values: _run_body(name, values),
         )
-        # an option among the words of a job is not ours
+        # options in the command of a job are not ours
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -164,7 +164,7 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # main takes the options wherever they stand
+    # `main` accepts these options at any position
     if ctx.invoked_subcommand is None:
         from gpureport.cli.commands.others import describe_folder
 
@@ -174,15 +174,16 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
 def main(args: list[str] | None = None) -> None:
     _prepare()
     arguments = sys.argv[1:] if args is None else args
-    # what follows -- belongs to the job that is recorded
+    # words after -- belong to the recorded job
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     level = next((FLAGS[argument] for argument in reversed(own) if argument in FLAGS), Verbosity.NORMAL)
     session = Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
     rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
-    called = _find_called(rest)
+    words = [each for each in rest if not each.startswith("-")]
+    called = next((name for name in (" ".join(words[:2]), *words[:1]) if name in table.COMMANDS), "")
     try:
-        with internal_errors(called.removeprefix("gpureport ")):
+        with internal_errors(called or "gpureport"):
             _use_own_secrets(own)
             code = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session) or 0
     except BrokenPipeError:
@@ -192,8 +193,8 @@ def main(args: list[str] | None = None) -> None:
         print_error("interrupted")
         sys.exit(130)
     except Exception as error:
-        _end(error, called, debug=session.debug)
-    # a rule that one run breaks stays broken
+        _end(error, f"gpureport {called}".strip(), debug=session.debug)
+    # a rule that was broken remains broken
     sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
 
@@ -201,7 +202,7 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
     if isinstance(error, OSError):
         what, hint = error.strerror or str(error), getattr(error, "hint", "check permissions and free space")
         if not error.filename:
-            # what standard output could not take is not written once more at the end
+            # do not write unflushed output again at exit
             sys.stdout = io.StringIO()
         error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
     code, status, message = getattr(error, "code", ""), Exit.USAGE, str(error)
@@ -229,12 +230,6 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
     sys.exit(status)
 
 
-def _find_called(arguments: Sequence[str]) -> str:
-    words = [argument for argument in arguments if not argument.startswith("-")]
-    known = [name for name in (" ".join(words[:2]), *words[:1]) if name in table.COMMANDS]
-    return " ".join(["gpureport", *known[:1]])
-
-
 def _use_own_secrets(arguments: Sequence[str]) -> None:
     use_own_secrets(OwnSecrets())
     if "_GPUREPORT_COMPLETE" in os.environ or not {"-h", "--help", "--help-all", "--version"}.isdisjoint(arguments):
@@ -251,7 +246,7 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
 
 
 def _prepare() -> None:
-    # no file may take the place of a closed standard stream
+    # otherwise a file could get the descriptor of a closed standard stream
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -259,17 +254,17 @@ def _prepare() -> None:
             os.open(os.devnull, flags)
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
-            # nothing is left in it that Python cannot write at its end
+            # Python must have nothing left to flush at exit
             raw: Any = io.FileIO(number, "w", closefd=False)
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-    # NumPy multiplies small matrices here, and parsing needs the cores
+    # matrices are small, and parsing needs the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # with huge pages Arrow clears 2 MB at once: 3% of the time of an ingest, and 30 MB of memory
+    # huge pages cost 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # a closed terminal; nohup has the signal ignored
+    # the terminal was closed; nohup ignores the signal
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     for stream in (sys.stdout, sys.stderr):

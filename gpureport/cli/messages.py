@@ -1,4 +1,4 @@
-"""What is said beside the answer: errors, notes, how far it is; and the time."""
+"""Messages besides the result: errors, notes and progress; and the current time."""
 
 import os
 import shutil
@@ -17,9 +17,9 @@ from gpureport.redaction import redact_text
 from gpureport.regular_files import name_by_url
 
 _PATIENCE, _CLEAR = 1.0, "\r\x1b[K"
-"""Seconds after which something is shown on a terminal, and what clears its line."""
+"""Delay of progress on a terminal in seconds, and the code that clears its line."""
 Exit = IntEnum("Exit", "BROKEN USAGE SOURCE UNASSESSED INTERNAL")
-"""Exit codes, from 1: the last is a fault of gpureport."""
+"""Exit codes from 1; the last one is an internal error."""
 Verbosity = IntEnum("Verbosity", "QUIET NORMAL VERBOSE", start=-1)
 FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERBOSE, "--verbose": Verbosity.VERBOSE}
 
@@ -44,7 +44,7 @@ def current_session() -> Session:
 
 
 def make_printable(text: str) -> str:
-    """Return text on one line, without secrets and control characters, with URLs for copies."""
+    """Return text on one line, without secrets and control characters."""
     spaced = (" " if character.isspace() else character for character in redact_text(name_by_url(text)))
     return "".join(character for character in spaced if character.isprintable())
 
@@ -104,7 +104,7 @@ def report_internal_error(error: InternalError) -> None:
 
 @contextmanager
 def show_stage(label: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what takes over a second; yield what says how far it is."""
+    """Show progress on a terminal after a second; yield the function that updates it."""
     if not sys.stderr.isatty() or current_session().level < Verbosity.NORMAL:
         yield lambda _: None
         return
@@ -112,7 +112,7 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
 
     def say(text: str = "") -> None:
         with lock:
-            # the timer says nothing new
+            # nothing new to show
             is_due = not text or (is_shown.is_set() and text != said[0])
             said[0] = text or said[0]
             if is_due:
@@ -133,7 +133,7 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
 
 
 def now() -> datetime:
-    """Return the time here, or that of SOURCE_DATE_EPOCH in UTC."""
+    """Return the local time, or SOURCE_DATE_EPOCH in UTC."""
     name = "SOURCE_DATE_EPOCH"
     text = os.environ.get(name)
     try:

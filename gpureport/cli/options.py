@@ -1,4 +1,4 @@
-"""Every option once, in the order of the help: what is typed, its help, and how it is read."""
+"""All options in the order of the help: flags and value name, help text, and reader."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -35,12 +35,12 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """`typed` names the value, after the option where that is not called as the field."""
+    """`typed` is the name of the value, preceded by the flags if they differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
 many, once = partial(one, default=()), partial(one, reader=read.single)
-"""Options that may be given several times, and once, where click would let the last win."""
+"""Options that may be repeated, and options that must not (click would use the last)."""
 
 
 def flag(text: str, typed: str = "") -> Any:
@@ -224,7 +224,7 @@ class Options:
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}
 READ = (Path, read.fetched)
 WRITTEN = (parse_place, read.export, read.local_folder)
-"""Readers of options that name what is read, and what is written; but the store is both."""
+"""Readers of options that name inputs, and of those that name outputs; the store is both."""
 
 
 class Option(click.Option):

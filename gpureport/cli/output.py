@@ -1,4 +1,4 @@
-"""Answers on standard output and in files."""
+"""Writes results to standard output and to files."""
 
 import os
 import shlex
@@ -96,14 +96,14 @@ def show_files(sentence: str, options: Options, doubts: Sequence[str] = ()) -> N
             print_note(line.replace("\N{NO-BREAK SPACE}", " "))
     if (page := check_openable(options)) is None:
         return
-    # without a display a browser of text may start in this terminal
+    # without a display, a text browser could start in this terminal
     shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if not shows or click.launch(str(page)):
         print_note(f"No browser was found on this machine. Copy {page} to one that has a browser, and open it there.")
 
 
 def write_file(path: Place, content: str) -> None:
-    # what GitHub shows as the summary of a job is added to
+    # GitHub expects job summaries to be appended to
     if isinstance(path, Path) and str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         with path.open("a", encoding="utf-8") as job:
             job.write(content)

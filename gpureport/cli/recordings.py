@@ -1,4 +1,4 @@
-"""What a person names, read and analysed."""
+"""Reads and analyses the named runs."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,14 +47,14 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     every: Sequence[str] = (),
     step: str | None = None,
 ) -> list[Recording]:
-    """Return every named run; one in a folder that is named by itself as well is read once.
+    """Return the named runs; a run that is named twice, directly and by its folder, is read once.
 
-    `tolerant` leaves out a log that cannot be read where another of its folder can be. `steps` stay apart; `every` are
-    all sources of the command where these are those of one `step`.
+    `tolerant` skips an unreadable log if another one of its folder is readable. `steps` keeps folders apart as steps;
+    `every` has all sources of the command if `named` are those of one `step`.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
-        # nothing is said of each source in their order
+        # no option has a value per source
         fetched = _drop_repeated_sources(fetched)
 
     def find(group: Sequence[str], own: Options) -> list[RunReading]:
@@ -71,7 +71,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     sources.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
-    # names show a copy of a log, and may be hidden now
+    # copies of a log were recognised by name, so names can be hidden now
     return name_runs(_drop_repeated_runs(read) if steps or step is not None else read, options)
 
 
@@ -152,7 +152,7 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
     *,
     steps: bool = False,
 ) -> Iterator[tuple[Sequence[str], Options, Iterator[Kept | Unread | StoreError]]]:
-    """Yield what is read together, and what is made of each of its runs, or why it cannot be."""
+    """Yield each group of sources with its options, and an iterator over its runs or errors."""
 
     def read(group: Sequence[str], own: Options) -> Iterator[Kept | Unread | StoreError]:
         try:
@@ -190,7 +190,7 @@ def _read_all(groups: Iterable[tuple[Any, Options, Iterable[Any]]], *, tolerant:
                 unread.append(one)
         if unread and not kept and len(faults) == failed:
             raise unread[0]
-        # one reason may keep several runs from being read
+        # several runs may have the same error
         for text in dict.fromkeys(map(str, unread)):
             print_error(f"left out: {text}")
         read += kept
@@ -233,7 +233,7 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
             run = recording.run
             say(f"Analysing {run.name} ({place} of {len(recordings)})")
             try:
-                # a person knows a run by its log
+                # name the log, which the user knows
                 with internal_errors(run.sources[0].locator if len(run.sources) == 1 else run.name):
                     analysis = selection.keep_kinds(analyze(recording, rules), set(kinds))
                     runs.append((recording, replace(analysis, cost=calculate_cost(analysis, prices))))
@@ -248,5 +248,5 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
 
 def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
     with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1) or 1) as pool:
-        # NumPy lets go of the interpreter while it computes
+        # NumPy releases the GIL while it computes
         return list(pool.map(lambda run: build_sampled_run(run[0], run[1], key), runs))

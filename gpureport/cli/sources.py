@@ -1,4 +1,4 @@
-"""The runs of logs and trackers, found and not yet read, and the options that importers take."""
+"""Finds the runs of logs and trackers without reading them; options of importers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -45,7 +45,7 @@ def find_given(options: Options, names: Sequence[str]) -> str:
 
 
 def build_read_options(options: Options, *, tracked: bool = False) -> ReadOptions:
-    # a tracker reads the map itself
+    # trackers read the map themselves
     mapping = read_column_map(options.map) if options.map and not tracked else None
     own = {name: getattr(options, name) for name in ("gpus", "columns", "interval", "gpus_per_tick")}
     zone = options.tz or (mapping.zone if mapping else None)
@@ -104,7 +104,7 @@ def build_labels(options: Options, *, several: bool = False) -> Labels:
 
 
 def open_table(options: Options) -> LabelTable | None:
-    """Read the table that a person names once per command, whose end says what came of it."""
+    """Read the table of labels once per command; report unmatched rows at the end."""
     path = options.label_table
     if path is None:
         return None
@@ -158,7 +158,7 @@ def _fetch(source: str) -> str:
         return source
     copy = _fetch_watched(place)
     if copy.is_file():
-        # what says beside a log which run it is of
+        # files beside a log that identify its run
         names = {record_folder.RUN_FILE, record_folder.LABEL_FILE, f"{place.name}.json", f"{place.stem}.json"}
         for beside in place.parent.iterdir():
             if beside.name in names - {place.name}:
@@ -177,11 +177,11 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
-    """Return each source of runs; logs named beside its main log are in its options."""
+    """Return the sources of runs; other logs of a run are in the options of its source."""
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:
-        # not one for each source in their order: each goes to the run whose time it shares
+        # not one per source: each file belongs to the run that it overlaps in time
         training, options = [*training, *map(str, options.training)], replace(options, training=())
     every = give_each(logs, options)
     is_read = [
@@ -200,7 +200,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
         give_each(logs, named)
         if hosts or training:
             raise
-        # each source then says itself what is wrong with it
+        # errors are reported per source later
         return every
     kept, runs_of = list[tuple[str, Options]](), iter(found)
     for (source, own), each in zip(every, is_read, strict=True):
@@ -214,7 +214,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
             kept.append((source, replace(own, host=tuple(map(Path, extra)), training=trained_by)))
             if joined := [locator for locator in extra if locator in files]:
                 print_note(f"gpureport: read as one run: {', '.join([source, *joined])}")
-    # logs of one run, of which its work was stated
+    # several logs of one run whose work was stated
     return kept if len(kept) > 1 else [(source, replace(own, is_common=named.is_common)) for source, own in kept]
 
 
@@ -225,7 +225,7 @@ def split_companions(sources: Sequence[str], options: Options) -> tuple[list[str
         parts[None if alone or not path_exists(source) else recognise_companion(Path(source))].append(source)
     if not parts[None]:
         return list(sources), [], []
-    # the order in which they are named must not matter
+    # independent of the order on the command line
     return parts[None], sorted(map(Path, parts["host"])), sorted(parts["training"])
 
 
@@ -234,7 +234,7 @@ def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:
     window, table = build_window(options), open_table(options)
     is_cut = window is not None or options.job is not None
     with show_stage("Looking for runs"):
-        # a part of a log is labelled by its own time
+        # label a part of a log by its own time
         found = list(_find_whole_runs(sources, replace(options, label_table=None) if is_cut else options))
     if not options.name:
         reading.lengthen_equal_names([each for each in found if isinstance(each, reading.Reading)])
@@ -376,6 +376,6 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
     def say(time: int) -> str:
         return f"{(time - run.started) / 1e6:.6f}s"
 
-    # the last sample of a log lies at its end, and belongs to it
+    # the end is inclusive
     ends = [each.end + (each.end == run.ended) for each, _ in wanted]
     return [Window(start=say(each.start), end=say(end), job=job) for (each, job), end in zip(wanted, ends, strict=True)]

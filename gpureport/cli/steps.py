@@ -1,4 +1,4 @@
-"""Which runs make which step: by labels, settings, folder, or a file."""
+"""Groups runs into steps by labels, settings, folders, or a file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -36,22 +36,24 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     if (options.steps is None) == (not source):
         msg = "name the runs or, with --steps, a file of steps, but not both"
         raise UsageError(msg, code="named_or_selected")
-    if options.anonymise and by[0].kind == "folder":
-        what = "--anonymise hides the folders that distinguish the runs"
-        raise SettingsError("--by", what, "name the steps with --step", code="no_step_folder")
     if options.steps is None:
-        found = recordings.read_recordings(source, options, tolerant=tolerant, steps=True)
+        hides_folders = options.anonymise and by[0].kind == "folder"
+        # group by folder before names are hidden; folders are then numbered, unless --step names them
+        by = _BY_LABEL if hides_folders and options.step else by
+        own = replace(options, anonymise=options.anonymise and not hides_folders)
+        found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)
         chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
-        return _label_steps(chosen, by)
+        labelled = _label_steps(chosen, by, hides_folders=hides_folders)
+        return recordings.name_runs(labelled, options) if hides_folders else labelled
     if options.step:
         what = f"{options.steps} says which step each run belongs to"
         raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
     steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
-    # names are hidden in all runs at once
+    # hide the names of all runs at once
     shown, found = replace(options, anonymise=False), []
     for step, work in steps:
-        # as trackers write them: `True`, `14`, `bf16`
+        # in the notation of trackers: `True`, `14`, `bf16`
         params = tuple((dict(options.param) | {key: str(value) for key, value in step.params.items()}).items())
         own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
         found += recordings.read_recordings(step.runs, own, every=named, step=step.label)
@@ -80,7 +82,7 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
     return kept
 
 
-def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Recording]:
+def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...], *, hides_folders: bool) -> list[Recording]:
     labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
         for place, label in assign_steps([one.run for one in found], by)
@@ -88,7 +90,10 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...]) -> list[Rec
     if by[0].kind == "folder":
         runs = [one.run for one in labelled]
         folders, order = order_folders(runs, [run.step or "" for run in runs])
-        # what the order rests on, where their names do not show it
+        if hides_folders:
+            numbers = {folder: f"step_{number}" for number, folder in enumerate(folders, 1)}
+            return [replace(one, run=replace(one.run, step=numbers[one.run.step or ""])) for one in labelled]
+        # say what determines the order, if the names do not show it
         if len(folders) > 1 and order:
             print_note(f"gpureport: steps stand by {order}: {', '.join(folders)}")
     return labelled

@@ -1,7 +1,7 @@
-"""Every command once: its help, the options it takes, and what is named beside them.
+"""All commands: help, options and arguments.
 
-A command is a function of its module in `commands`, called `first_second` where it has two words. `takes` holds the
-usual options, at most ten, and after the slash what only --help-all lists; ! marks what is needed, @ a group.
+A command is a function in a module of `commands`, named `first_second` if it has two words. `takes` lists at most ten
+usual options and, after a slash, those of --help-all only; `!` marks a required option, `@` a group.
 """
 
 from typing import NamedTuple
@@ -68,7 +68,7 @@ COMMANDS = {
         f"""A SOURCE {_STEPS} The report shows whether the rules of the settings ([[policy]]) hold. The exit code is 1
         if a rule of --fail-on is broken.""",
         "report gpu.csv -o report.html --open",
-        "outputs! opened title detail fail_on by step gpu_hour_price host training / anonymise steps @PICK @ALL",
+        "outputs! opened title detail anonymise fail_on by step gpu_hour_price host / steps @PICK @ALL",
         (_name_several(),),
         brief="Write the report of one or more runs.",
     ),

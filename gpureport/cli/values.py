@@ -1,4 +1,4 @@
-"""Readers of what was typed for an option; `EXPECTED` says what each takes no other of."""
+"""Parsers of option values; `EXPECTED` has the expected form of each."""
 
 import re
 from collections.abc import Callable
@@ -163,7 +163,7 @@ def _need(found: Value | None) -> Value:
 
 
 def _whole(text: str) -> int:
-    # Python refuses to read some thousands of digits
+    # Python refuses to parse thousands of digits
     return int(_need(re.fullmatch("[0-9]{1,18}", text))[0])
 
 

@@ -1,4 +1,4 @@
-"""What a word names: a file or tracker, or a run or baseline of the store; and what is stored."""
+"""Resolves names to files, trackers, stored runs or baselines; stores runs."""
 
 import shlex
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file or tracker; a stored run may be called like a path."""
+    """Return whether a word names a file or tracker; the name of a stored run may look like a path."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
     return _looks_like_path(source) and find_stored(source, options) is None
@@ -162,7 +162,7 @@ def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) ->
 def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry, str]:
     from gpureport.importers.reading import IMPORTER_VERSION
 
-    # hashing a large log is in vain if the store cannot hold the run
+    # check the store before hashing a large log
     may_be_stored = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
     done, run = "", None
     try:
@@ -173,7 +173,7 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
         done = " again" if store.intact(known) else " again, since it was damaged"
         labelled = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
         run = reading.labels.applied(labelled)
-        # a GPU log that has grown is another run
+        # a GPU log that has grown counts as a new run
         has_grown = bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
         if done == " again" and known.stored.importer_version == IMPORTER_VERSION and not (has_grown or force):
             if not _is_alike(run, known.run):

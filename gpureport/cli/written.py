@@ -1,4 +1,4 @@
-"""What a command is to write, held against all that it reads."""
+"""Refuses outputs that would overwrite inputs."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from gpureport.regular_files import name_by_url
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
 _OWN, _HEAD = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT"), 4096
-"""What JSON and text of gpureport say at their beginning: further down they look like logs."""
+"""Beginnings of JSON and text that gpureport wrote; the rest may look like a log."""
 
 
 def refuse_taken(ctx: click.Context) -> None:
@@ -32,7 +32,7 @@ def refuse_taken(ctx: click.Context) -> None:
                 parts = (each / part for part in STORE_PARTS)
                 read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
             elif reader in READ:
-                # of the copy of an object that object
+                # for a local copy of an object, that object
                 place = parse_place(name_by_url(str(each)))
                 read.append(ReadPath(place=place, name=f"the file of {param.opts[-1]}"))
             elif reader in WRITTEN:

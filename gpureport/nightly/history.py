@@ -5,7 +5,7 @@ A record is one small Parquet file with a row per figure, so that any tool can r
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import date
 from io import BytesIO
@@ -123,13 +123,11 @@ def load_record(content: bytes) -> NightlyRecord:
         version=first["version"],
         recorded=first["recorded"],
         runs=tuple(_load_run(list(group)) for _, group in groupby(rows, key=lambda row: row["part"])),
-        checks=tuple(_load_check(each) for each in json.loads(metadata.get(_CHECKS, b"[]"))),
+        checks=tuple(
+            Check(**each | {"outcome": CheckOutcome(each["outcome"]), "bounds": each["bounds"] and (*each["bounds"],)})
+            for each in json.loads(metadata.get(_CHECKS, b"[]"))
+        ),
     )
-
-
-def _load_check(fields: dict[str, Any]) -> Check:
-    bounds = fields["bounds"] and (fields["bounds"][0], fields["bounds"][1])
-    return Check(**fields | {"outcome": CheckOutcome(fields["outcome"]), "bounds": bounds})
 
 
 def _load_run(rows: list[dict[str, Any]]) -> NightlyRun:
@@ -209,9 +207,15 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
         for run in night.measured_runs:
             kept[night.date, str(run.run_id)] = night, run
         named: Counter[tuple[str, str]] = Counter()
+        later = [
+            each
+            for each in ordered
+            if each is not night and each.date == night.date and each.recorded >= night.recorded
+        ]
+        filled = {(run.step, run.source) for other in later for run in other.measured_runs}
         for run in night.missing_runs:
             named[run.step, run.source] += 1
-            if not _is_gap_filled(night, run, ordered):
+            if (run.step, run.source) not in filled:
                 kept[night.date, run.step, run.source, named[run.step, run.source]] = night, run
     shown, left = {(id(night), id(run)) for night, run in kept.values()}, []
     for night in ordered:
@@ -220,15 +224,6 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
             gone = {run.name for run in night.measured_runs} - {run.name for run in runs}
             left.append(replace(night, runs=runs, checks=tuple(each for each in night.checks if each.run not in gone)))
     return sorted(left, key=lambda night: (night.date, night.recorded, night.id))
-
-
-def _is_gap_filled(night: NightlyRecord, gap: NightlyRun, nights: Sequence[NightlyRecord]) -> bool:
-    return any(
-        (run.step, run.source) == (gap.step, gap.source)
-        for other in nights
-        if other is not night and other.date == night.date and other.recorded >= night.recorded
-        for run in other.measured_runs
-    )
 
 
 def first_night_of_run(nights: Iterable[NightlyRecord], run_id: str) -> str | None:

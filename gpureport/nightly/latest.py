@@ -154,7 +154,11 @@ def _describe_most_important(night: LatestNight) -> str:
 
 
 def describe_latest_night(night: LatestNight) -> list[str]:
-    lines = []
+    lines = [
+        f"New GPU model: the history of {format_group(*trend.group)} starts tonight; earlier nights ran on other GPUs."
+        for trend in night.own_trends
+        if any(point.is_on_other_gpus for point in trend.points) and not any(point.runs for point in trend.points[:-1])
+    ]
     for group in night.groups:
         # figures that are no longer known
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
@@ -243,7 +247,7 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
 
 def describe_absence(kind: FigureKind, point: Point) -> str:
     if not point.runs:
-        return "no data"
+        return "measured on other GPUs" if point.is_on_other_gpus else "no data"
     # without a stated unit, the work is missing rather than a price
     is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
     return "no work stated" if is_unstated else display.NOT_RECORDED

@@ -98,13 +98,16 @@ def _build_night_row(
     night: NightlyRecord, run: NightlyRun, kinds: Sequence[FigureKind], reports: Collection[str]
 ) -> Content:
     is_measured = run.run_id is not None
+    known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
+    counts = {severity: round(count) for severity, count in known.items() if count is not None}
+    found = ", ".join(display.plural(count, severity) for severity, count in counts.items() if count)
     return {
         "date": night.date,
         "label": format_label(night.label),
         "name": format_label(run.name or run.source),
         "group": format_group(*run.group) if is_measured else format_label(run.step),
         "figures": [format_value(kind, run.value(kind.name)) for kind in kinds] if is_measured else [],
-        "findings": _format_findings(run) if is_measured else "",
+        "findings": (found or ("none" if counts else "")) if is_measured else "",
         "verdict": _mark(_list_checks_of_run(night, run)),
         "reason": display.clean_sentence(run.reason),
         "report": night.page if is_measured and night.page in reports else "",
@@ -140,13 +143,6 @@ def _mark(checks: Sequence[Check]) -> Content:
         "counts": verdict.counts,
         "style": _STYLES[verdict.exit_code],
     }
-
-
-def _format_findings(run: NightlyRun) -> str:
-    known = {severity: run.value(f"findings_{severity}") for severity in ("problem", "warning")}
-    counts = {severity: round(count) for severity, count in known.items() if count is not None}
-    found = ", ".join(display.plural(count, severity) for severity, count in counts.items() if count)
-    return found or ("none" if counts else "")
 
 
 def _list_limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> Iterator[Content]:

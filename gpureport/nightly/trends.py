@@ -40,12 +40,13 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The mean of a figure over one night's runs, or None if not recorded."""
+    """The mean of a figure over one night's runs; None if not recorded, or if the job ran on other GPUs."""
 
     date: str
     label: str
     value: float | None
     runs: tuple[NightlyRun, ...]
+    is_on_other_gpus: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +81,13 @@ def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
     for night in nights:
         for run in night.measured_runs:
             grouped[run.group][night.date].append((night, run))
-    found = []
+    found, measured = [], {(night.date, run.step) for night in nights for run in night.measured_runs}
     for group, held in sorted(grouped.items()):
         for kind in FIGURES:
-            points = tuple(_build_point(date, dates[date], held.get(date, []), kind.name) for date in sorted(dates))
+            built = (_build_point(date, dates[date], held.get(date, []), kind.name) for date in sorted(dates))
+            points = tuple(
+                replace(each, is_on_other_gpus=not each.runs and (each.date, group[0]) in measured) for each in built
+            )
             if any(point.value is not None for point in points):
                 found.append(_build_trend(group, kind, points))
     return tuple(found)

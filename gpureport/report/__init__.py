@@ -1,4 +1,4 @@
-"""Reports: one content, `build`, and one renderer a format; `write` owns the files.
+"""Reports: `build` makes the content, one renderer per format prints it, and `write` writes the files.
 
 Importing this package loads no renderer, and none of the libraries that content and renderers need.
 """
@@ -14,7 +14,7 @@ __all__ = ["FORMATS", "build", "render", "write"]
 
 
 def __getattr__(name: str) -> object:
-    """Return what is loaded when it is first asked for: content needs NumPy and pyarrow, which a caller may not."""
+    """Import `build` on first access, because it loads NumPy and pyarrow."""
     if name != "build":
         raise AttributeError(name)
     from gpureport.report.sections import builder

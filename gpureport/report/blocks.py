@@ -1,7 +1,4 @@
-"""A report as one list of blocks, which every format sets without knowing what they are about.
-
-What several runs have in common is said once, with the runs that it holds for.
-"""
+"""A report as one list of blocks, which every format prints. A statement that holds for several runs appears once."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,16 +23,15 @@ from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders, list_labels
 
 LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
-_DOUBTS = 5  # doubts about comparisons that Markdown has at most
+_DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-# the label of a run or a comparison, and what is said of it
-Said = tuple[str, Sequence[Fact]]
+Said = tuple[str, Sequence[Fact]]  # label of a run or comparison, and its facts
 
 
 def list_blocks(report: Report) -> Iterator[Block]:
     yield Block(forms=Form.ALL, part="details", head=report)
     yield from _pictures(report)
-    yield Block(forms=Form.ALL, part="actions", title="What to do next", actions=report.actions)
+    yield Block(forms=Form.ALL, part="actions", title=report.actions_heading, actions=report.actions)
     yield from _rules(report.policy) if report.policy else ()
     yield Block(forms=Form.LONG, title=report.steps_heading, table=report.steps)
     yield from list_study(report)
@@ -91,7 +87,7 @@ def _pictures(report: Report) -> Iterator[Block]:
 def _spent(spent: TimeSpent) -> Iterator[Block]:
     each, unit = shared_total(spent), spent.columns[0]
     if each:
-        # the total of a GPU holds its unit, that of a step has it in the heading of its column
+        # totals of GPUs contain their unit; totals of steps have it in the column heading
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
     label, title = join(unit, versus, by=", "), "Where the GPU time went"
@@ -109,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total that all bars have, where none has a change; empty where they differ."""
+    """Return the total if all bars share it and none has a change, otherwise an empty text."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -176,7 +172,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
     cards = [card for card in report.findings if card.id in row.cards]
     texts = [row.summary, *(() if report.several else (card.summary for card in cards))]
     told = [("How much", join(row.extent, row.cost)), ("Do this", row.advice)]
-    told += [("", text) for card in cards for text in card.recommendations if text not in row.advice]
+    told += [("Steps", text) for card in cards for text in card.recommendations if text not in row.advice]
     is_said = any(text.startswith("Confidence") for text in row.caveats)
     told += [("Confidence", "" if is_said else row.confidence), ("Cause", cards[0].cause if cards else "")]
     told += [("Caveats", text) for text in row.caveats]
@@ -193,30 +189,42 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         panels = [join(panel.label, panel.note, by=": ") for panel in row.history.panels]
         texts = [join(row.history.title, row.history.caption, by=". "), *panels]
         yield Block(forms=Form.TEXT, texts=texts)
-    yield Block(table=_list_cards(cards))
+    yield Block(table=_list_cards(cards, row.title))
     yield Block(table=_list_evidence([card for card in cards if not card.repeats]))
-    for card in cards:
-        if len(card.occurrences) > 1:
-            yield _list_stretches(card)
+    for card in (card for card in cards if len(card.occurrences) > 1):
+        count = f"{'first ' if card.omitted else ''}{len(card.occurrences)}"
+        held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
+        yield Block(
+            forms=Form.PAGE,
+            title=f"Stretches of time of {card.id} ({count})",
+            level=4,
+            facts=[Fact(name=device, text="; ".join(texts)) for device, texts in held.items()],
+            texts=[card.omitted],
+        )
     facts = []
     for step in dict.fromkeys(step for card in cards for step in card.steps):
         unknown = step.unknown and f"When: {step.when} This recording does not show whether {step.unknown}."
         risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
         facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
-    more = f"gpureport explain {row.kind} --detail full: when each helps, how to check it, and sources."
+    more = f"More on each: gpureport explain {row.kind} --detail full."
     yield Block(title="Steps to take, one by one", level=4, texts=[more] if facts else [], facts=facts)
 
 
-def _list_cards(cards: Sequence[FindingCard]) -> Table | None:
+def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     gone = {card.status for card in cards if not card.is_open}
-    columns = {"Lost": [card.lost for card in cards], "Where": [card.where for card in cards]}
+    lost, heading = [card.lost for card in cards], "Lost"
+    if len(cards) > 1 and all(text.startswith("up to ") and text.endswith(" of the run)") for text in lost):
+        lost, heading = [text[6:].replace(" of the run)", ")") for text in lost], "Lost, up to (share of the run)"
+    columns = {heading: lost, "Where": [card.where for card in cards]}
     own = [name for name, texts in columns.items() if len({*texts}) > 1 or len(cards) == 1] or ["Where"]
     is_one = len(gone) == 1 and len(cards) > 1
     notes = [f"{name}: {texts[0]}." for name, texts in columns.items() if name not in own and cards]
     notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
     for at, card in enumerate(cards):
-        said = ["" if card.repeats else card.title, card.run, "" if card.is_open or is_one else card.status]
+        # the heading of the row already gives the title
+        devices = card.title.removeprefix(title).removeprefix(", ") if len(cards) > 1 and not card.repeats else ""
+        said = [devices, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
         said += [f"Explains {display.join_words(card.explains)}." if card.explains else ""]
         rows.append([Cell(text=card.id, small=join(*said)), *(columns[name][at] for name in own)])
@@ -233,22 +241,10 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
     return build_table(("Evidence", title, "Limit"), rows, in_words=(title, "Limit")) if rows else None
 
 
-def _list_stretches(card: FindingCard) -> Block:
-    count = f"{'first ' if card.omitted else ''}{len(card.occurrences)}"
-    held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
-    return Block(
-        forms=Form.PAGE,
-        title=f"Stretches of time of {card.id} ({count})",
-        level=4,
-        facts=[Fact(name=device, text="; ".join(texts)) for device, texts in held.items()],
-        texts=[card.omitted],
-    )
-
-
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # terms are explained where some heading uses them
+    # only terms that a heading uses are explained
     named = [text for block in shown for fact in block.facts for text in (fact.name, fact.text)]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -259,7 +255,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    # what the table of GPUs has need not be said again
+    # leave out what the table of GPUs already shows
     shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
     said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
     facts, table = split_facts(said)
@@ -273,7 +269,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
 
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
-    """Return what is said of runs by its name, each statement once, with its runs where these are not all."""
+    """Return each distinct fact once; it names its runs if it does not hold for all."""
     holders = group_holders((fact, label) for label, facts in runs for fact in facts)
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
@@ -283,7 +279,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
 
 
 def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return what runs have in common as statements, and what each has of its own as a table with a row a run."""
+    """Return the facts that runs share, and a table, one row per run, of those in which they differ."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -298,7 +294,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return the tables of runs with their labels; those of a row each and of the same columns as one, a row a run."""
+    """Return tables with their labels; tables with equal columns and one row each become one table, one row per run."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -319,13 +315,14 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
 def _gpu_time(report: Report) -> Iterator[Block]:
     part, title = report.comparison, "Every run" if report.several else "GPU time in figures"
     if part:
-        # charts of groups by two settings leave out what the table has
+        # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        yield Block(forms=Form.TEXT, title=title, table=part.estimates)
+        # charts on paper have no tooltips, so the values need a table
+        yield Block(forms=Form.TEXT | Form.PAPER, title=title, table=part.estimates)
+        yield Block(forms=Form.SHEET, table=None if table else part.estimates)
         title = "GPU time by class"
-    level = 3 if part else 2
-    yield Block(anchor="" if part else "runs", title=title, level=level, table=report.gpu_time_table)
+    yield Block(anchor="" if part else "runs", title=title, level=3 if part else 2, table=report.gpu_time_table)
 
 
 def _gpus(report: Report) -> Iterator[Block]:
@@ -363,9 +360,12 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
     table = build_table(columns, rows, in_words=columns)
     forms, command = Form.EVERY_PAGE, judgement.command
     advice = f"{judgement.advice} Where gpureport cannot be installed, run instead:" if command else judgement.advice
-    texts = [judgement.sentence, advice]
-    title = "What could not be checked"
-    yield Block(forms=Form.MARKDOWN | forms, anchor="not-assessed", title=title, texts=texts)
+    yield Block(
+        forms=Form.MARKDOWN | forms,
+        anchor="not-assessed",
+        title="What could not be checked",
+        texts=[judgement.sentence, advice],
+    )
     yield Block(forms=forms, code=[command, *judgement.other_commands] if command else ())
     yield Block(forms=forms, table=table if rows else None)
     yield Block(forms=forms, facts=[Fact(name="", text=limit) for limit in judgement.limits])
@@ -379,7 +379,9 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
-    facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in kinds.items() if named]
+    # the table of missing checks has the others
+    shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
+    facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
     texts = [] if several else [f"{run.summary}." for run in answers]
     return Block(title="Every check", level=3, texts=texts, facts=facts)
 

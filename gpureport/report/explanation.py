@@ -1,6 +1,6 @@
-"""What `gpureport explain` says of kinds of findings, classes of GPU time, metrics, figures, and what to record.
+"""`gpureport explain`: kinds of findings, classes of GPU time, metrics, figures, and what to record.
 
-A new kind, metric or class is explained from its own attributes; a new figure by an entry of `explanation.toml`.
+Kinds, metrics and classes are explained from their attributes, figures by entries of `explanation.toml`.
 """
 
 import re
@@ -29,11 +29,10 @@ from gpureport.report.wording.terminal_lines import PIPE, Page
 from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
-_SUGGESTED = 3  # names that are suggested at most
-# likeness to a figure from which a word is taken for a slip: other names are more often meant
-_SLIP = 0.85
-_SHORTEST = 3  # letters from which on a word is looked for in others
-_FIRST = 3  # steps of a cause on the first page
+_SUGGESTED = 3  # maximum number of suggested names
+_SLIP = 0.85  # similarity from which a figure is suggested; other names are meant more often
+_SHORTEST = 3  # minimum length of a word to search for within names
+_FIRST = 3  # steps per cause in the short form
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
 _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {
@@ -42,17 +41,21 @@ _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items()
 
 
 def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
-    """Return what a name stands for, or everything that can be explained without one.
+    """Return the explanation of a name, or without one the list of all names.
 
     Raises:
-        SettingsError: when nothing has the name, with the nearest one that does.
+        SettingsError: for an unknown name; the hint has the nearest known one.
     """
     if name is None:
         return list(_index(rules))
     if name == RECORDING:
-        return list(_explain_recording())
+        blocks = _section(_SAID["recording"]["title"])
+        for part in _SAID["recording"]["sections"]:
+            blocks += _section(part["title"], code=[line.format_map(_COMMANDS) for line in part.get("code", ())])
+            blocks += _section("", *part.get("paragraphs", ()), facts=part.get("facts", {}).items())
+        return blocks
     if _find_class(name) is None:
-        # a class of GPU time may be called as the finding that fills it
+        # a class of GPU time and a kind may have the same title
         name = _list_titles(rules).get(name.lower(), name)
     kinds = kinds_by_name(rules).get(name)
     found = list(_explain_kinds(name, kinds, rules, brief=brief)) if kinds else _explain_class(name)
@@ -71,17 +74,8 @@ def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
 
 def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), code: Sequence[str] = ()) -> list[Block]:
     named = [Fact(name=name, text=text) for name, text in facts if text]
-    # a title alone is that of all that follow
-    level = 4 if texts or named or code else 3
-    return [Block(title=title, level=level, texts=texts, facts=named, code=code)]
-
-
-def _explain_recording() -> Iterator[Block]:
-    said = _SAID["recording"]
-    yield from _section(said["title"])
-    for part in said["sections"]:
-        yield from _section(part["title"], code=[line.format_map(_COMMANDS) for line in part.get("code", ())])
-        yield from _section("", *part.get("paragraphs", ()), facts=part.get("facts", {}).items())
+    # a title without content heads the sections that follow
+    return [Block(title=title, level=4 if texts or named or code else 3, texts=texts, facts=named, code=code)]
 
 
 def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, brief: bool) -> Iterator[Block]:

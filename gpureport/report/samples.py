@@ -1,7 +1,7 @@
-"""The samples behind the timelines, packed into a page for its script: deflated, in base64, and an index of them.
+"""The samples behind the timelines, embedded in a page for its script: deflated, in base64, with an index.
 
-A page that would get too large holds the smallest, mean and largest value of buckets. Times are distances, values
-codes of a scale that the devices of a run share. The text of a report never comes from these bytes.
+If they are too large, minimum, mean and maximum per bucket are embedded. Times are differences, values are codes of
+a scale per metric and run. The text of a report never comes from these bytes.
 """
 
 import json
@@ -24,20 +24,19 @@ from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-_BUDGET = 10_000_000  # bytes in a page
-_LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
-"""Seconds of buckets to fall back to, one after the other; 0 is every sample."""
-_LEAST_BUCKET = 4  # with fewer samples, three values are no smaller
-_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # GPUs at most, and pixels of each
+_BUDGET = 10_000_000  # maximum bytes in a page
+_LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)  # bucket lengths in seconds, tried in order; 0 is every sample
+_LEAST_BUCKET = 4  # samples per bucket below which three values save nothing
+_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # maximum number of GPUs, and height of each in pixels
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
 _NO_VALUE, _HIGHEST_CODE = 255, 254
-_OFF_GRID = 0.02  # of the step of the grid, for single precision
-_EXACT_INTEGERS = 2.0**53  # beyond, doubles skip integers
+_OFF_GRID = 0.02  # tolerance relative to the grid, for single precision
+_EXACT_INTEGERS = 2.0**53  # doubles represent all integers up to here
 
 
 class DeviceSamples(NamedTuple):
-    """A device's series: times in microseconds, and by the place of a metric one array of values, or three."""
+    """Series of a device: times in microseconds, and per metric index one array of values, or three."""
 
     series: DeviceSeries
     times: IntArray
@@ -64,7 +63,7 @@ def collect_samples(recording: Recording, device: Device, metrics: Sequence[str]
 
 
 class CodeScale(NamedTuple):
-    """What codes stand for, `offset + step * code`, and the largest difference between a code and its value."""
+    """Values of codes, `offset + step * code`, and the largest rounding error."""
 
     offset: float = 0.0
     step: float = 0.0
@@ -76,7 +75,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return the scale that series share: exact where values are few even steps of a `grid` apart."""
+    """Return a common scale of series; it is exact if the values are few multiples of a `grid` step apart."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -93,8 +92,8 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
-    """Return the distances of times in a unit as LEB128: seven bits a byte, lowest first, and whether more follow."""
-    # rounded before distances are taken, so that errors do not add up
+    """Return time differences in a unit as LEB128: seven bits per byte, lowest first, and a continuation bit."""
+    # round before taking differences, so that errors do not accumulate
     ticks = np.rint((times - times[:1]) / unit).astype(np.int64)
     distances: IntArray = np.diff(ticks, prepend=0)
     longest = max(int(distances.max(initial=0)).bit_length(), 1)
@@ -126,7 +125,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric of the timelines; an `averaged` value is a mean up to its reading, so drawn that much earlier."""
+    """A metric of the timelines; an `averaged` value is a mean over the time before its time stamp."""
 
     metric: str
     title: str
@@ -138,7 +137,7 @@ class PlottedMetric(NamedTuple):
         return _UNITS[BY_NAME[self.metric].unit]
 
 
-# what feeds a GPU stands below its utilisation
+# signals of the host follow the utilisation of the GPU
 _METRICS = (
     PlottedMetric(UTILISATION, "GPU utilisation", averaged=True),
     PlottedMetric("cpu_utilization_ratio", "CPU utilisation", averaged=True),
@@ -188,7 +187,7 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     for digits, size in enumerate((1, 10)):
-        # nearly whole, and half a digit
+        # nearly an integer; half a digit
         is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - as above
         if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004 - as above
             return digits
@@ -209,7 +208,7 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run; `detail` are the seconds of buckets, by size when None."""
+    """Return the samples of every run; `detail` is the bucket length in seconds, None for what fits."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None
@@ -252,7 +251,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     raw, described = {}, []
     for at, device in enumerate(devices):
         unit = max(round(device.series.interval * 1e6 / 10), 1)
-        # times are left out where a device before has the same, up to their rounding
+        # refer to an earlier device with equal times, up to rounding
         long = [place for place, other in enumerate(devices[:at]) if len(device.times) == len(other.times)]
         apart = (np.abs(device.times - devices[place].times).max(initial=0) for place in long)
         like = next((place for place, most in zip(long, apart, strict=True) if most <= unit), None)
@@ -289,7 +288,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return who a device is, and its paces: how far apart samples are, how far for a gap, and where."""
+    """Return name and sampling of a device; `paces` are interval, gap length, start and end."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [

@@ -138,7 +138,6 @@ CASES: dict[tuple[str, ...], Case] = {
     (*PAIR, "--training", "loss.csv"): (2, "--training: ", "wrong_count"),
     (*PAIR, "--target", "regret=0.3"): (2, "", ""),
     (*PAIR, "--by", "param:lr"): (2, "--by: ", ""),
-    (*PAIR, "--by", "folder", "--anonymise"): (2, "--by: ", "no_step_folder"),
     ("analyze", "night.csv", "--job", "3"): (2, "--job: ", "no_such_job"),
     ("analyze", "idle.csv", "--job", "1"): (2, "--job: ", "no_job"),
     ("analyze", "good.csv", "--since", "30d"): (2, "name the runs or select ", "named_or_selected"),

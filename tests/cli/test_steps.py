@@ -50,6 +50,9 @@ def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program,
         record(runs / "other" / "base" / str(place), place)
     assert steps(gpureport, "runs/base", "other/base") == {"runs/base": 3, "other/base": 2}
     assert steps(gpureport, "runs/base", "other/base", "--anonymise") == {"step_1": 3, "step_2": 2}
+    folders = ("runs/base", "runs/8-workers", "--by", "folder", "--anonymise")
+    assert steps(gpureport, *folders) == {"step_1": 3, "step_2": 3}
+    assert steps(gpureport, *folders, "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
     assert steps(gpureport, "runs/base", "runs/8-workers") == {"base": 2, "second": 1, "8-workers": 3}

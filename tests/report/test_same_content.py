@@ -35,6 +35,7 @@ KEYS = {
         "names a direction for programs; the sign of the change says it",
     ),
     **dict.fromkeys(("actions.finding", "rows.id", "rows.cards"), "lead from one part to another"),
+    "findings.title": "the heading of its row has the kind and, of one run, the GPUs",
     "findings.status": "open unless a store says otherwise, which stands in words beside the confidence",
     "timeline.strips.marks": "the finding itself is shown",
     "timeline.events": "listed under data quality",
@@ -96,15 +97,7 @@ _REFERENCE = dict.fromkeys(
 
 ALLOWED: dict[str, dict[str, str]] = {
     ".html": KEYS | _ONCE_FOR_ALL | _IN_TABLES,
-    ".pdf": KEYS
-    | _ONCE_FOR_ALL
-    | _IN_TABLES
-    | {
-        "comparison.charts.rows.each_run": "drawn as dots; the alternative text of the figure says it",
-        "comparison.estimates.cells": "the charts draw the runs as dots; the full text has them in figures",
-    }
-    | _DRAWN
-    | _FOLDS,
+    ".pdf": KEYS | _ONCE_FOR_ALL | _IN_TABLES | _DRAWN | _FOLDS,
     "short .pdf": KEYS
     | _DRAWN
     | _FOLDS

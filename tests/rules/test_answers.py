@@ -85,9 +85,12 @@ def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
     write(Path("other.csv"), pause=70)
     for name in ("2026-11-23", "2026-11-24"):
         assert names("night.csv", "--name", name) == [("gpureport", "no idle_gap")]
-    both = [("gpureport.night", "no idle_gap"), ("gpureport.other", "no idle_gap")]
-    assert names("night.csv", "other.csv") == both
-    assert names("gone.csv") == [("gpureport", "the run has data"), ("gpureport", "no idle_gap")]
+    alone, other = ("gpureport.night", "no idle_gap"), ("gpureport.other", "no idle_gap")
+    assert names("night.csv") == [alone]
+    assert names("night.csv", "other.csv") == [alone, other]
+    write(Path("night-2.csv"), pause=60)
+    assert names("night.csv", "night-2.csv") == [alone, ("gpureport.night.2", "no idle_gap")]
+    assert names("gone.csv") == [("gpureport.gone", "the run has data"), ("gpureport.gone", "no idle_gap")]
 
 
 def test_summaries_link_nowhere_and_keep_the_limit_of_a_job(gate: Program) -> None:
@@ -283,8 +286,10 @@ def test_a_folder_with_an_unreadable_log(
     rules = "--fail-on", "idle_ratio <= 2%"
     assert compare_night(run, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)
     outcomes = {(source, rule): kind for rule, source, kind in cases(tmp_path / "check.xml")}
-    assert outcomes["gpureport", "the run has data"] == "error"
-    assert outcomes["gpureport", "idle_ratio <= 2%"] == ("failure" if name == "tonight" else "error")
+    assert outcomes["gpureport.b", "the run has data"] == "error"
+    assert outcomes["gpureport.a" if name == "tonight" else "gpureport.b", "idle_ratio <= 2%"] == (
+        "failure" if name == "tonight" else "error"
+    )
 
 
 def test_a_baseline_that_no_rule_asks_for(

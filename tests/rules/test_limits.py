@@ -124,9 +124,11 @@ def lasting(seconds: float) -> Analysis:
 
 
 def test_limits_offer_what_was_meant_and_include_their_end() -> None:
-    with pytest.raises(SettingsError) as caught:
-        check("thermal_throtle", RUN)
-    assert "'thermal_throttle'" in caught.value.hint
+    for text in ("thermal_throtle", "no overheating"):
+        with pytest.raises(SettingsError) as caught:
+            check(text, RUN)
+        assert "'thermal_throttle'" in caught.value.hint
+        assert "coverage" not in caught.value.hint
     # 0.3 s keeps `<= 0.3 s` and breaks `< 0.3 s`, also after the rounding of a sum.
     lost = tuple(finding("idle_gap", (at, at + 1), lost=seconds) for at, seconds in ((10, 0.1), (20, 0.2)))
     run = replace(RUN, findings=lost)

@@ -171,6 +171,17 @@ def test_a_night_without_stated_work_is_not_called_one_without_data(tmp_path: Pa
     assert not [name for name in pages if "cost_per_1000_work" in name]
 
 
+def test_another_gpu_model_starts_a_history_and_is_said(tmp_path: Path) -> None:
+    add_night(tmp_path, 0)
+    log = write_log(tmp_path / "other.csv", 1)
+    log.write_text(log.read_text().replace("NVIDIA L4", "NVIDIA A10G"))
+    said = run_program(tmp_path, "nightly", "other.csv", "--site", "site", "--date", date(1)).out
+    assert any("New GPU model" in line and "A10G" in line for line in said.splitlines()), said
+    pages = [page for name, page in site(tmp_path).items() if name.startswith("figures/")]
+    assert pages
+    assert all("measured on other GPUs" in page and "no data" not in page for page in pages)
+
+
 def test_every_page_is_static_and_every_link_leads_somewhere(folder: Path) -> None:
     pages = site(folder)
     assert {name.partition("/")[0] for name in pages} == {"index.html", "nights", "figures"}

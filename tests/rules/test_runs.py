@@ -127,7 +127,10 @@ def test_what_is_known_is_judged_beside_findings_that_do_not_count() -> None:
     half = bare(util=90.0, power=np.array([[200.0] * 300, [np.nan] * 300]))
     assert [one(f"gpu_power_watts <= {watts} W", half).outcome.value for watts in (300, 100)] == [CANNOT, BROKEN]
     idle = bare(util=steps((95, 600), (0, 600)), power=200.0)
-    assert one("idle_ratio <= 40%", idle).outcome.value == BROKEN
+    broken = one("idle_ratio <= 40%", idle)
+    assert broken.outcome.value == BROKEN
+    # the class `idle` leaves both out
+    assert "start-up and end included" in broken.observed
     worked = run(work=Work(amount=12_000, unit="steps"))
     assert one("work_rate_hertz >= 9 /s", worked).outcome.value == PASSED
     assert one("cost_per_1000_work <= 100 EUR", worked).outcome.value == BROKEN

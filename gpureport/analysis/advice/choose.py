@@ -4,7 +4,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,11 @@ _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which tensor cores stay unused: tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
-_DERIVED = 1.05
-"""Ratio up to which two values may differ by rounding alone, if each was derived from an amount and a share."""
+_DERIVED = 1.05  # ratio up to which two values may differ by rounding alone, if each came from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
 """Values of settings that no param names: None means unknown. Settings that are not listed are off."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
-_FEWEST = 2  # workers to suggest if the main process loads the data
+_FEWEST, _MOST = 2, 8  # workers to suggest: if the main process loads the data, and at most if cores are not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,12 +342,13 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 def _suggest_workers(facts: RunFacts) -> str:
     """Return how many loader workers to try: twice as many, but no more than cores if those are in use."""
-    cores, setting, most = facts.cores, facts.setup.workers, "at most one a core"
+    cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than cores, which the job hardly uses"
     elif cores:
         most = f"at most {cores.most_workers}{'' if cores.gpus == 1 else ' for each GPU'}: {cores.words}"
     if setting is None or not isfinite(setting.value):
         return f"Double their number, to {most}."
-    wanted = max(2 * round(setting.value), _FEWEST)
-    return f"Try {min(wanted, cores.most_workers) if cores else wanted} instead of {round(setting.value)}, {most}."
+    room = inf if facts.job_hardly_uses_cpu else cores.most_workers if cores else _MOST
+    wanted, now = min(max(2 * round(setting.value), _FEWEST), room), round(setting.value)
+    return f"Try {f'{wanted} instead of' if cores or wanted > now else 'more than'} {now}, {most}."

@@ -1,1 +1,1 @@
-"""The commands, in modules that are loaded when one of theirs is called; `table.MODULES` names them."""
+"""The commands; their modules (`table.MODULES`) are imported on demand."""

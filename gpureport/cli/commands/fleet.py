@@ -1,4 +1,4 @@
-"""`gpureport fleet`: runs stored first, summarised on an engine, added up into a report."""
+"""`gpureport fleet`: stores runs, summarises each with an engine, and reports the sums."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from gpureport.store.store import Store
 
 _MOST_NAMED = 20
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
-"""Options that label or cut what is read, `--tag` left out: without a source it selects."""
+"""Options that label or cut logs; not `--tag`, which selects runs if no source is given."""
 
 
 def fleet(source: tuple[str, ...], options: Options) -> int:
@@ -87,7 +87,7 @@ def _read_sources(
 ) -> tuple[set[str], list[running.Outcome]]:
     logs, lookup = [source for source in named if words.is_source(source, options)], store.lookup()
     ids = {lookup.find(name).run.id for name in named if name not in logs}
-    # a table of jobs does not travel to workers: it labels what is stored afterwards
+    # workers do not get the table of jobs; it labels stored runs later
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
     folder = running.locate_store(store.folder)
     tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]

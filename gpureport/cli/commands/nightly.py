@@ -76,10 +76,10 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
             for standing in kinds:
                 checks += latest.check_for_worse_change(found, draft.date, groups, standing=standing)
         verdict = Verdict(checks=tuple(checks))
-        # the runs of the record say that a source has no data
+        # the runs of the record already say which source has no data
         record = replace(draft, checks=tuple(records.capture_check(each) for each in checks if each.limit != HAS_DATA))
         history.append(record)
-    # with those that another process added meanwhile
+    # including records that another process added meanwhile
     every = history.read_all(each for each in earlier if record is None or each.file != record.id)
     reports = _NightReports(store, {each.page: each for each in every}, options, fresh, baseline_name, against)
     nights = keep_latest_records(every)
@@ -111,7 +111,7 @@ def _capture_night(
         try:
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
-            # its readers typed no command
+            # readers of the site typed no command
             what = "there is no recording at this path and no stored run of this name"
             raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
 
@@ -167,7 +167,7 @@ class _NightReports:
                 runs = self._analyse({run.run_id: run.name for run in whole.measured_runs if run.run_id})
                 if runs is None:
                     return None
-                # what a person said of tonight counts only beside the baseline
+                # the options of this call apply only to the comparison with the baseline
                 content = output.build_report(runs, Options(), command=night.command, checks=whole.checks)
                 earlier = (*self._compare_with_baseline(whole, runs), *self._compare_with_last_week(whole, runs))
                 return render(content, back=site.BACK, earlier=earlier).encode()

@@ -1,4 +1,4 @@
-"""Commands that analyse no run, and `gpureport` without a command."""
+"""The commands that analyse no runs, and `gpureport` without a command."""
 
 import shlex
 from collections.abc import Iterator

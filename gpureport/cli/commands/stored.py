@@ -1,4 +1,4 @@
-"""Commands on the store: ingest, runs and baseline."""
+"""The commands on the store: ingest, runs and baseline."""
 
 import shutil
 import subprocess
@@ -35,13 +35,13 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         entry, done = words.store_run(store, reading, force=options.force)
         return account.describe_stored(entry.run, done, reading.columns() if level >= Verbosity.VERBOSE else None)
 
-    # each is freed once it is stored, as a tracker may hold a thousand
+    # free each run once it is stored, because a tracker may have thousands
     waiting = deque(sources.find_readings(source, options))
     for lines_or_error in sources.try_each((waiting.popleft() for _ in range(len(waiting))), store_each):
         if isinstance(lines_or_error, InternalError):
             messages.report_internal_error(lines_or_error)
         elif isinstance(lines_or_error, SourceError):
-            # a fault can be that of many runs
+            # several runs may have the same error
             if str(lines_or_error) not in said:
                 messages.print_source_error(lines_or_error)
             said.add(str(lines_or_error))
@@ -144,7 +144,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
         messages.report_internal_error(error)
     copies, git = place.folder / BASELINES / made.name / "runs", shutil.which("git")
     asked = [str(git), "-C", str(copies), "check-ignore", "-q", "."]
-    # git ends with 0 where the folder lies in a work tree that ignores it
+    # git exits with 0 if a work tree ignores the folder
     if git and isinstance(copies, Path) and subprocess.run(asked, check=False, capture_output=True).returncode == 0:  # noqa: S603 - git, on our own folder
         messages.print_note(f"git ignores {copies}; to commit it: git add --force {place.folder / BASELINES}")
 

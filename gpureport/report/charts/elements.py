@@ -1,7 +1,7 @@
-"""Elements of SVG: across in per cent on a page, so that a figure fits any width; in points on paper and in pictures.
+"""SVG elements. On a page x is in per cent, so that a figure fits any width; on paper and in pictures it is in points.
 
-No element has a style attribute, which a content security policy may forbid; ids begin with a prefix of their own.
-Text of the class `wide-only` fits on a wide page alone, that of `narrow-only` stands in its place.
+No element has a style attribute, which a content security policy may forbid. Ids have a prefix per figure.
+CSS shows `wide-only` text on wide pages and `narrow-only` text on others.
 """
 
 import math
@@ -20,9 +20,9 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Least points that a figure in a row is wide on a page of full width, and on any narrower one."""
+"""Minimum width of a figure in a row, in points: on a page of full width, and on a narrower one."""
 TEXT = 11.0  # size of text in figures, in points
-_BOLD, _REGULAR = 0.68, 0.56  # mean width of a letter, as a part of its size
+_BOLD, _REGULAR = 0.68, 0.56  # mean letter width as a fraction of the font size
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
@@ -38,16 +38,16 @@ _TILES = {
     "oo": (6, "M2 3h2.2", 2.2),
     "//--": (6, "M0 6L6 0M0 3H6", 0.8),
 }
-"""Side of the tile of each hatch, its path, and the thickness of its lines."""
+"""Tile size, path and line width of each hatch."""
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
-"""Name of each unit of time, its length, and the length of the axis from which it is used."""
+"""Time units: name, seconds, and the axis length in seconds from which the unit is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizontalScale:
-    """Where values lie across a figure that begins at `start` and ends at `end`; `width` is None on a page."""
+    """Maps values from `start` to `end` to x positions; `width` is None on a page."""
 
     start: float
     end: float
@@ -69,7 +69,7 @@ class HorizontalScale:
 
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
         if self.width is None:
-            # the style sheet of a page may say how every svg is displayed, so attributes stand at a group
+            # attributes are on a group, because the style sheet of a page may override those of svg
             return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
         return f'<g transform="translate({self.position(value)} 0)"{attributes}>{drawn}</g>'
 
@@ -88,7 +88,7 @@ def _n(value: float) -> str:
 
 
 def paint(role: str, colour: str) -> str:
-    """Return the attributes that fill or draw something in a colour of the palette; `ink` is that of the text."""
+    """Return the attributes that fill or stroke an element with a palette colour; `ink` is the text colour."""
     return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
@@ -137,10 +137,9 @@ def define_patterns(keys: Collection[str], prefix: str) -> str:
 
 
 def paint_shape(key: str, prefix: str, shape: str) -> str:
-    """Return a shape (`rect x="0" width="9"`) in the fill of a class: its ground, and the hatch upon it."""
+    """Return a shape (`rect x="0" width="9"`) twice: filled with the colour of a class, then with its hatch."""
     fill = find_fill(key)
-    hatch = f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else ""
-    return f'<{shape} fill="{fill.colour}"/>{hatch}'
+    return f'<{shape} fill="{fill.colour}"/>' + (f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else "")
 
 
 def draw_swatch(key: str, label: str, prefix: str) -> str:
@@ -187,13 +186,13 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
-    # the labels are a figure of their own
+    # labels are a separate figure
     shown, room = [tick for tick in ticks if scale.start <= tick.at <= scale.end], scale.width or NARROW
     letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
     narrow = shown if letters < room else shown[::2]
     shown, texts = narrow if scale.width else shown, ""
     for tick in shown:
-        # below the middle of its tick, unless it would leave the figure
+        # centred below its tick, unless it would leave the figure
         half, share = measure_text(tick.text) / 2 / room, scale.share(tick.at)
         anchor = "start" if share < half else "end" if share > 1 - half else "middle"
         look = f'x="{scale.position(tick.at)}" y="11" text-anchor="{anchor}"{"" if tick in narrow else WIDE_ONLY}'
@@ -206,7 +205,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Return shares over equal buckets as an area or a line, `span` of the width long; NaN interrupts both."""
+    """Return shares in equal buckets as an area or line over the fraction `span` of the width; NaN leaves a gap."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line
@@ -219,7 +218,7 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
 
 
 def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
-    """Return up to which share of each bucket of a band its classes reach when they are stacked, the highest first."""
+    """Return the upper edge of each class per bucket when the classes are stacked, the topmost class first."""
     edges = np.arange(math.ceil(band[-1].end / seconds - 1e-6) + 1) * seconds if band else np.zeros(1)
     keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
     for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):

@@ -1,4 +1,4 @@
-"""Colours, in one place: of the figures, and what style sheets and papers share with them."""
+"""Colours of figures, style sheets and PDFs."""
 
 from typing import NamedTuple
 
@@ -17,19 +17,19 @@ COLOURS = {
     "warning": "#e69f00",
     "info": "#7a8694",
 }
-"""What figures are drawn in where no style sheet applies, by meaning; style sheets have a class for each."""
+"""Colours by meaning, used where no style sheet applies; style sheets have a class for each."""
 LIGHT_TEXT, DARK_TEXT = "#ffffff", "#14181c"
 
 
 class ClassFill(NamedTuple):
-    """How a class of GPU time is drawn: its ground, the hatch on it as matplotlib writes it, and text on it."""
+    """How a class of GPU time is drawn: colour, hatch in the notation of matplotlib, and text colour."""
 
     colour: str
     hatch: str = ""
     text: str = DARK_TEXT
 
 
-# Okabe and Ito's colours suit any colour vision; the hatch says the same without colour.
+# the colours of Okabe and Ito suit any colour vision; hatches distinguish classes without colour
 CLASSES = {
     "computing": ClassFill(COLOURS["busy"], text=LIGHT_TEXT),
     "short_pauses": ClassFill("#9ccbee"),
@@ -57,5 +57,4 @@ SHARED = COLOURS | {
     "bad_ground": "#fdece3",
     "warning_text": "#7a5200",
 }
-"""What templates of pages and papers read as `colours`, by meaning: the accent is that of links and gains, `_dark` are
-those on a dark ground."""
+"""Colours that templates read as `colours`; `accent` is for links and gains, `_dark` for dark backgrounds."""

@@ -1,4 +1,4 @@
-"""Figures in rows, and then one of their axis: bars of GPU time, utilisation with its classes, signals of a GPU."""
+"""Figures in rows, followed by one axis: bars of GPU time, utilisation with its classes, signals of a GPU."""
 
 from collections.abc import Iterator
 from html import escape
@@ -7,7 +7,7 @@ from gpureport.report.charts import elements as svg
 from gpureport.report.model.pictures import SignalHistory, SignalPanel, SpentBar, TimeSegment, TimeSpent, UseOverTime
 
 _THICK, _WHISKER, _CAP = 22.0, 28.0, 3.0
-"""Thickness of a bar, where the line of its interval lies, and half the height of its ends."""
+"""Height of a bar, y position of its interval line, and half the height of the ends of that line."""
 _CURVE, _BAND_TOP, _BAND = 32.0, 34.0, 10.0
 _PANEL, _PAPER_PANEL, _HEAD, _FOOT = 96.0, 66.0, 14.0, 3.0
 _SMALL, _AFTER_END, _AT_START, _LEFT = 10.0, 44.0, 0.05, 0.3
@@ -105,11 +105,11 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
     if panel is history.panels[0] and len(shaded) == 1:
         (start, end), words = shaded[0], history.span_text
         fits = scale.width is not None or scale.holds_text(words, end - start, svg.NARROW)
-        # never on the upper end of the axis
+        # never at the upper end of the axis
         written = svg.text(_AFTER_END if scale.share(start) < _AT_START else 6.0, 11, words, "alert", bold=True)
         if scale.holds_text(words, end - start):
             labels.append(scale.place(start, written, "" if fits else svg.WIDE_ONLY))
-    # the lower end lies on the curve, on a ground of its own
+    # the lower label overlaps the curve, so it has a background
     ground = f'{svg.paint("stroke", "paper")} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return svg.write_document(
         [

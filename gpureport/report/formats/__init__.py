@@ -1,1 +1,1 @@
-"""One module or folder a format: content in, text or bytes out; `output` names the module of each."""
+"""One module or folder per format, which converts the content to text or bytes; `output` lists them."""

@@ -1,7 +1,6 @@
 """The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and how results become JSON in every document.
 
-It grows, it never renames. Numbers are in base units, times ISO 8601: with an offset where the zone of the log is
-known, without one where it is not.
+Keys are added, never renamed. Numbers are in base units. Times are ISO 8601, with an offset if the time zone is known.
 """
 
 import json
@@ -31,7 +30,7 @@ _ACROSS = "kind severity confidence steps summary recommendation fingerprint evi
 
 Content = dict[str, Any]
 Made = Mapping[type, Callable[[Any], Content]]
-"""What JSON has of a result of each type beside its fields, or in their place."""
+"""Functions that return additional or replaced keys of a result, by its type."""
 
 _REASONS: Mapping[type, Callable[[Any], str]] = {
     Reason: describe_reason,
@@ -54,7 +53,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
 
 
 def dump(content: Content, made: Made | None = None) -> str:
-    """Return a document as JSON text: a result is an object of its fields, and of what is `made` for its type."""
+    """Return a document as JSON; a result becomes an object of its fields and of what `made` adds for its type."""
     more = {**_MADE, **(made or {})}
 
     def encode(value: Any) -> Content:
@@ -64,7 +63,7 @@ def dump(content: Content, made: Made | None = None) -> str:
 
 
 def list_fields(value: Any, without: str = "") -> Content:
-    """Return the fields that the repr of a result shows, with the codes of its verdict and its reason."""
+    """Return the fields in the repr of a result, and the codes of its verdict and reason."""
     names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
     said = {name: getattr(value, name) for name in names}
     for name, each in said.items():
@@ -218,7 +217,7 @@ def _finding(finding: Finding, analysis: Analysis) -> Content:
 
 
 def _cost(cost: Cost) -> Content:
-    """Return what a run cost; `price` is that of every GPU, None where they differ."""
+    """Return the cost of a run; `price` is None if the GPUs have different prices."""
     amounts = {gpu.amount for gpu in cost.gpus}
     return list_fields(cost, "counted carbon_intensity") | {
         "currency": cost.currency or None,

@@ -1,4 +1,4 @@
-"""What a team sets of its pages and PDFs in `[report]` of `gpureport.toml`: logo, accent, font and last line."""
+"""Logo, accent colour, font and footer of pages and PDFs, from `[report]` of `gpureport.toml`."""
 
 import re
 from base64 import b64encode
@@ -9,8 +9,7 @@ from gpureport.errors import SettingsError
 from gpureport.report.charts import palette
 from gpureport.settings import Section, Settings
 
-_LARGEST = 8 * 2**20
-"""Bytes of the largest logo or font: a page that carries a larger picture is too heavy to send (pragmatic)."""
+_LARGEST = 8 * 2**20  # maximum size of a logo or font in bytes, as pages contain them (pragmatic)
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
@@ -18,7 +17,7 @@ _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brand:
-    """The look of pages and PDFs; the font is for characters that the DejaVu fonts do not hold."""
+    """The look of pages and PDFs; the font is for characters that the DejaVu fonts lack."""
 
     logo: Path | None = None
     accent: str = ""
@@ -52,7 +51,7 @@ PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:
-    """Return what `[report]` sets; its files are found from the folder of the settings."""
+    """Return the settings in `[report]`; its paths are relative to the folder of the settings file."""
     section = settings.section("report")
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")

@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, whole without script, readable without style sheet."""
+"""The report as one HTML file that needs no network, is complete without scripts and readable without CSS."""
 
 import re
 from base64 import b64encode
@@ -23,12 +23,11 @@ from gpureport.report.samples import embed_series
 
 STYLE, _SCRIPTS = "report.css", ("controls.js", "report.js")
 _NAMED = re.compile(r"\b([FR]\d+)\b")
-# verdicts that have a colour; of all others a change is grey
-_TONES = {"better": "good", "worse": "bad"}
+_TONES = {"better": "good", "worse": "bad"}  # changes with other verdicts are grey
 
 
 class _CompiledTemplates(BytecodeCache):
-    """What templates were compiled to, for the next page of this process."""
+    """Compiled templates, kept for later pages of this process."""
 
     _codes: ClassVar[dict[str, Any]] = {}
 
@@ -76,7 +75,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page; that of a night has the address of the site, and changes since `earlier`."""
+    """Return the report as a page; that of a night links `back` to the site and shows changes since `earlier`."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),
@@ -94,15 +93,15 @@ def render(
     for block in select_blocks(list_reference(report), Form.PAGE):
         name = block.anchor or name
         sections.setdefault(name, []).append(block)
-    # braces of scripts are their own, so they are no templates
+    # scripts contain braces, so they are not rendered as templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
-    # the GPU that the page shows, else that of the first mark, else the first of the last run
+    # the GPU of the picture, otherwise that of the first mark, otherwise the first GPU of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]
     run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
-    # style sheet and script are files, and series escape what they write
+    # safe: style and script are files of gpureport, and series are escaped
     style, script, index = mark_safe((style, script, samples.about if samples else ""))
     strips = [draw_timeline(run, f"run{at}") if run.strips else "" for at, run in enumerate(report.timeline)]
     return pages.get_template("report.html").render(
@@ -141,7 +140,7 @@ def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
 def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str]:
     texts = {fact.name.lower(): fact.text for fact in definitions}
 
-    @pass_context  # so that no template is compiled with the terms of one page
+    @pass_context  # otherwise the compiled template would keep the terms of this page
     def explained(_context: Context, title: str) -> str:
         name = title.lower()
         while name and name not in texts:
@@ -152,7 +151,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return the filter that adds a tooltip to the longest first term of a text, and escapes it."""
+    """Return a filter that escapes a text and adds a tooltip to its first term, the longest if several start there."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

@@ -1,4 +1,4 @@
-"""Writing reports: the one place that opens files, and the table of formats."""
+"""Writes reports to files; the table of formats."""
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -29,9 +29,8 @@ _GONE = {
     ".prom": "gpureport check --export openmetrics=",
     "metrics.txt": "gpureport check --export openmetrics=",
 }
-"""Extensions and file names whose formats went, and what writes such files."""
-_LONGER = {".html", ".pdf", ".txt"}
-"""Formats that leave something out unless every detail is wanted; a page alone holds samples."""
+"""Extensions and file names of removed formats, and the command to use instead."""
+_LONGER = {".html", ".pdf", ".txt"}  # formats that have a short form; only pages contain samples
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
@@ -51,12 +50,9 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
-    """Refuse to write to what is read; locators of servers and trackers are not looked at."""
-    read = [
-        ReadPath(place=parse_place(each), name="a source")
-        for each in sources
-        if "://" not in each or is_bucket_url(each)
-    ]
+    """Refuse to overwrite a source; sources on servers and in trackers are not checked."""
+    local = [each for each in sources if "://" not in each or is_bucket_url(each)]
+    read = [ReadPath(place=parse_place(each), name="a source") for each in local]
     refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
 
 
@@ -72,7 +68,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
-    """Return the report in a format; `detail` are seconds of a bucket, 0 for all there is, by size when None."""
+    """Return the report in a format; `detail` is the bucket size in seconds, 0 for full detail, None for what fits."""
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}
@@ -83,7 +79,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
-    """Write the report, whole or not at all; `-` is plain text on standard output."""
+    """Write the report atomically; `-` is plain text on standard output."""
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return

@@ -1,6 +1,6 @@
-"""PDF files set by typst: figures as vectors, tagged, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
+"""PDF files set by typst: tagged, with vector figures, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
-A template reads its content from a JSON file: a name in a log is a string of it and never markup.
+Templates read the content from a JSON file, so that a name from a log is a string and never markup.
 """
 
 import json
@@ -32,19 +32,17 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-SCALE = 0.68
-"""How large on paper what figures of the page are drawn with is: their letters are then as large as those around."""
+SCALE = 0.68  # scale of the figures of the page on paper, which gives their text the size of the text around them
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-"""Stands for a character that no font holds: archives forbid the empty boxes that would be drawn."""
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # replaces characters that no font has, because PDF/A forbids missing glyphs
 _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
-    form = Form.PAGE if full else Form.PAPER
+    form = Form.SHEET if full else Form.PAPER
 
     def select(blocks: Iterable[Block]) -> object:
         return _convert_to_json(tuple(select_blocks(blocks, form)))
@@ -54,6 +52,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
         "headline": list(display.headline(report.verdict.sentence)),
         "quiet_line": report.quiet_line,
         "steps_heading": report.steps_heading,
+        "actions_heading": report.actions_heading,
         "checks": report.judgement.sentence,
         "study": select(list_study(report)),
         "findings": select(list_findings(report)),
@@ -68,7 +67,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
     ]
     figures = draw_report(report, (_ROW, _PAGE, _BOX), full=full) | {"timelines": timelines}
     ended = max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
-    # what is for reference stands in blocks
+    # the blocks in `rest` have the reference parts
     first = replace(report, comparison=None, findings=(), gpus=(), quality=(), answers=(), checklists=(), gpu_time=())
     return set_document("report.typ", first, rest, figures, brand=brand, ended=ended)
 
@@ -76,7 +75,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
 def set_document(  # noqa: PLR0913 - what a document is made of
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file set from a template, which reads the content as `report`, and figures as SVG."""
+    """Return a PDF file; its template reads the content as `report`, and the figures as SVG files."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -85,7 +84,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # fonts are given by folder, and matplotlib's holds others, which must not stand in for a missing glyph
+            # copied to a folder of their own: other fonts of matplotlib must not replace missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)
@@ -108,7 +107,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
                 root=folder,
                 font_paths=[folder / "fonts"],
                 ignore_system_fonts=True,
-                # empty: neither this machine's packages nor those that an earlier document fetched
+                # empty, so that no package of this machine is used
                 package_path=folder / "packages",
                 package_cache_path=folder / "packages",
                 pdf_standards=["a-2a", "ua-1"],
@@ -116,7 +115,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
             )
             return document
     except (typst.TypstError, RuntimeError) as error:
-        # the only part that is not ours
+        # the logo is the only input that is not ours
         where = str(brand.logo or source / name)
         what = f"cannot be set as PDF ({' '.join(str(error).split())})"
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
@@ -127,7 +126,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
 
 
 def _choose_date(ended: int) -> int:
-    """Return the date of the file, which is never that of this machine's clock."""
+    """Return SOURCE_DATE_EPOCH or the end of the recording, so that equal input gives equal files."""
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     if stated is None:
         return ended
@@ -142,7 +141,7 @@ def _write_figure(folder: Path, name: str, svg: str, fonts: Collection[Path]) ->
         return None
     root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
     width, height = map(float, root.get("viewBox", "").split()[2:])
-    # the plain colour of a class lies below its hatch: viewers leave white seams between its tiles
+    # draw the plain colour below the hatch, because viewers leave white seams between tiles
     underlaid = _HATCHED.sub(lambda found: f'{found[1]}fill="{find_fill(found[2]).colour}"{found[3]}{found[0]}', svg)
     document = underlaid.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     (folder / f"{name}.svg").write_text(replace_missing_characters(document, fonts), encoding="utf-8")

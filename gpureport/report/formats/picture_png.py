@@ -1,4 +1,4 @@
-"""The figures of a report below each other, as a PNG file, for programs that take no SVG."""
+"""The figures of a report in one PNG file, for programs without SVG."""
 
 import typst
 
@@ -7,7 +7,7 @@ from gpureport.report.model.report_content import Report
 
 _SOURCE = b"""#set page(width: auto, height: auto, margin: 0pt)
 #image(bytes(sys.inputs.picture), format: "svg", width: 900pt)"""
-_DPI = 144.0  # two pixels a point
+_DPI = 144.0  # two pixels per point
 
 
 def render(report: Report) -> bytes:

@@ -1,4 +1,4 @@
-"""The content of the report as JSON: the model, name by name."""
+"""The content of the report as JSON, with the field names of the model."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def dump(content: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON has of a value, figures rounded; what is empty in a block is left out."""
+    """Return a value as JSON: numbers rounded, empty fields of blocks left out."""
     if isinstance(value, float):
         return round(value, _DIGITS) if math.isfinite(value) else None
     if isinstance(value, tuple | list | np.ndarray):

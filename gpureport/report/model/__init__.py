@@ -1,1 +1,1 @@
-"""The content of a report, as values that every format shows; JSON holds them name by name."""
+"""The content of a report as values; every format prints them, and JSON has them by field name."""

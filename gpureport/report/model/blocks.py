@@ -1,4 +1,4 @@
-"""Blocks: what every format shows one below the other, whatever it is about."""
+"""Blocks, the units of content that every format prints one below the other."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,17 +9,19 @@ from gpureport.report.model.head import Action, FirstScreen, Tile
 from gpureport.report.model.pictures import TimeSpent
 from gpureport.report.model.shapes import Fact, Table
 
-SECTION = 2  # level of its title
+SECTION = 2  # title level of a section
 
 
 class Form(Flag):
-    """Where a block stands: on a screen, in Markdown, in the full text, on short paper, on a page and full paper."""
+    """The outputs that print a block; SHEET is the full PDF, PAPER the short one."""
 
     SCREEN = auto()
     MARKDOWN = auto()
     TEXT = auto()
     PAPER = auto()
-    PAGE = auto()
+    HTML = auto()
+    SHEET = auto()
+    PAGE = HTML | SHEET
     FULL = TEXT | PAGE
     LONG = MARKDOWN | FULL
     ALL = SCREEN | LONG
@@ -28,9 +30,9 @@ class Form(Flag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Values over time, drawn as heights from `low` to `high`; NaN where nothing was recorded.
+    """Values over time on a scale from `low` to `high`, in words `ends`; NaN where nothing was recorded.
 
-    `ends` are both ends of the scale in words, `share` is its length as a share of the longest series.
+    `share` is its length relative to the longest series.
     """
 
     name: str
@@ -44,7 +46,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """One figure of a run, in the unit shown; of a run that the mean of its step leaves out, `text` says why."""
+    """One figure of a run, in the displayed unit; if the mean of its step excludes the run, `text` says why."""
 
     run: str
     value: float
@@ -54,9 +56,9 @@ class RunDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """One figure of a step, a mean over its runs in the unit shown, None when not recorded, with its 95% interval.
+    """The mean of a figure over the runs of a step, in the displayed unit, with its 95% interval; None if not recorded.
 
-    `each_run` has all runs in words; it is empty where `text` says the same of a single run.
+    `each_run` has the value of each run in words; it is empty for a single run.
     """
 
     label: str
@@ -73,9 +75,9 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalChart:
-    """One figure of every step: `dots`, or `bars` from zero; a share is shown in per cent.
+    """One figure of every step, as `dots` or as `bars` from zero; shares are in per cent.
 
-    `end` is the largest value of the axis, shared by panels beside each other; None where the rows set it.
+    `end` is the maximum of the axis if several panels share it, otherwise None.
     """
 
     title: str
@@ -87,22 +89,19 @@ class IntervalChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A heading with what stands below it, in this order.
+    """A heading and its content, printed in the order of the fields.
 
     Attributes:
-        anchor: id of the section that begins with it; blocks without one belong to that before.
-        part: what it counts as where a screen is full; empty for what never gives way.
-        label: stands beside the title.
-        level: 2 for the title of a section, 3 within it, 4 for a few words above what follows.
+        anchor: id of the section that begins here; blocks without one belong to the section before.
+        part: the part that a full screen shortens (see `_LEAST` of the terminal); empty parts are never shortened.
+        label: text beside the title.
+        level: 2 for the title of a section, 3 within a section, 4 for a lead-in.
         style: severity of a finding.
-        warnings: what a reader must know of the rest.
-        texts: paragraphs; a screen has no room for them.
-        marks: begin and end of stretches to mark below the series, as shares of their length.
-        events: what the log says happened, as shares of the length of the series.
-        charts: figures of steps; text says them in words.
-        table: of which a screen has the first rows.
-        facts: named statements; those of one name follow each other.
-        code: lines to be copied as they are.
+        texts: paragraphs; a screen leaves them out.
+        marks: intervals to mark below the series, from 0 to 1.
+        events: times of log events, from 0 to 1.
+        facts: named statements; equal names are adjacent.
+        code: lines to copy.
     """
 
     forms: Form = field(default=Form.FULL, repr=False)
@@ -129,15 +128,15 @@ class Block:
 
     @property
     def has_body(self) -> bool:
-        """Whether anything stands in it but a heading; that of a section may say all of it."""
+        """Whether it has content besides a heading; the label of a section title counts."""
         said = (*self.warnings, *self.texts, *self.code, *self.series, *self.tiles, *self.actions, *self.charts)
         return any((self.level == SECTION and self.label, self.head, self.bars, self.table, *self.facts, *said))
 
 
 def select_blocks(blocks: Iterable[Block], form: Form) -> list[Block]:
-    """Return the blocks of a form, without headings below which nothing stands."""
+    """Return the blocks of an output, without headings that have no content."""
     kept = []
-    # whether anything stands below a heading of a level that is yet to come
+    # by level: whether a heading of that level, which precedes, has content
     filled = dict.fromkeys((2, 3, 4), False)
     for block in reversed([each for each in blocks if form in each.forms]):
         is_kept = block.has_body or (bool(block.title) and filled[block.level])

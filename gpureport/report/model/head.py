@@ -1,4 +1,4 @@
-"""What the first screen says: the headline, what to know with it, the tiles, and what to do next."""
+"""The content of the first screen: headline, lead, tiles, and what to do next."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,14 +10,13 @@ class Change:
     """How a figure changed from one step to another.
 
     Attributes:
-        text: in per cent with its sign (`−52%`), from tenfold on as times (`12 times`).
-        interval: its 95% interval in words (`−58 to −45%`); empty where there is none.
-        verdict: `better`, `worse`, `no clear change`, `not enough data` or `unconfirmed (one run each)`, against
-            several `unconfirmed (one run on one side)`; empty for a figure without direction.
-        comparisons: of how many comparisons it is one, where that is why nothing is claimed although its interval alone
-            would show a change; None where it is not why.
-        arrow: `up` or `down`; empty where the figure stayed the same.
-        since: which step it is measured from, where it is not the one before.
+        text: the change in per cent (`−52%`), from tenfold on as a multiple (`12 times`).
+        interval: its 95% interval in words (`−58 to −45%`), if any.
+        verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
+            (one run on one side)`; empty for a figure without direction.
+        comparisons: number of comparisons, if only their number (Holm) prevents a clear verdict; otherwise None.
+        arrow: `up` or `down`; empty if the figure stayed the same.
+        since: the step it is measured from, if that is not the previous one.
     """
 
     text: str
@@ -30,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One key figure; its unit is empty where `value` has its own, its change is from the first step to the last."""
+    """One key figure; `unit` is empty if `value` contains it, `change` is from the first step to the last."""
 
     label: str
     value: str
@@ -46,22 +45,22 @@ class Tile:
 
 
 class VerdictCode(StrEnum):
-    FINDING = "finding"  # the worst there is; `Verdict.kind` says which
+    FINDING = "finding"  # the worst finding; `Verdict.kind` is its kind
     HEALTHY = "healthy"
-    # no problem, but many short pauses that nothing explains
+    # no problem, but many unexplained short pauses
     SHORT_PAUSES = "short_pauses"
-    # a tenth of the GPU time or more, without a finding that calls for attention
+    # at least a tenth of the GPU time, without a finding that needs attention
     LOST_TIME = "lost_time"
-    CAUSE_UNKNOWN = "cause_unknown"  # GPUs were little used, and the log doesn't show why
-    # no problem, but a part of the time holds no utilisation
+    CAUSE_UNKNOWN = "cause_unknown"  # low utilisation, for which the log shows no cause
+    # no problem, but utilisation is missing for part of the time
     PARTLY_OBSERVED = "partly_observed"
-    # no problem, but fewer checks were assessed than were not, or the training log counts long waits for data
+    # no problem, but most checks could not be assessed, or the training log reports long waits for data
     FEW_CHECKS = "few_checks"
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
     TOO_SHORT = "too_short"
-    # a run that would be healthy breaks rules that a person set
+    # otherwise healthy, but rules of the user are broken
     RULES_FAILED = "rules_failed"
     BETTER = "better"
     WORSE = "worse"
@@ -80,14 +79,12 @@ class VerdictCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result.
+    """The result: `sentence` is the headline.
 
     Attributes:
-        details: the lead, one or two sentences: how sure it is, what is left, what to do.
-        notes: what else is worth knowing, shown in a fold.
-        doubts: how many details, the first ones, a reader must know before he believes the headline.
-        further_doubts: how many notes, the first ones, are doubts too.
-        code: what the headline says, in one word; None of many runs.
+        details: the sentences of the lead; the first `doubts` of them are reasons to doubt the headline.
+        notes: further sentences, shown in a fold; the first `further_doubts` of them are doubts as well.
+        code: the headline as a code; None on a page on many runs.
     """
 
     sentence: str
@@ -101,9 +98,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A thing to do next; at most three are shown, the most promising first.
+    """One action; at most three are shown, the most promising first.
 
-    `finding` is the id of the row that it rests on, if any; a trial is against short pauses, which no finding explains.
+    `finding` is the id of the row that it is based on, if any; a trial is against unexplained short pauses.
     """
 
     title: str
@@ -116,7 +113,7 @@ class Action:
 
 
 class FirstScreen(Protocol):
-    """What begins with a first screen: the report of some runs, the page on many."""
+    """Content that has a first screen: a report, or the page on many runs."""
 
     @property
     def verdict(self) -> Verdict: ...

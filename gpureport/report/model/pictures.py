@@ -1,6 +1,6 @@
-"""What pictures show: where GPU time went, use over time, the signals of a GPU, and strips of a timeline.
+"""Data of the pictures: where GPU time went, use over time, signals of a GPU, and timelines.
 
-Times are seconds since the first sample. Texts are empty where there is nothing to say; `small` stands under a label.
+Times are seconds since the first sample. Texts may be empty; `small` is printed below a label.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A mark on an axis: where it is, and what is written at it."""
+    """A tick of an axis and its text."""
 
     at: float
     text: str
@@ -20,7 +20,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassName:
-    """A class of GPU time: its key, which has a fill in `charts/palette.py`, and its name."""
+    """A class of GPU time: its key, as in `charts/palette.py`, and its name."""
 
     key: str
     label: str
@@ -28,7 +28,7 @@ class ClassName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSegment:
-    """The time of one class in a bar: its length in the unit of the bars, and the same in words."""
+    """The time of one class in a bar, as a value in the unit of the bars and as text."""
 
     key: str
     label: str
@@ -38,11 +38,11 @@ class TimeSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentBar:
-    """The GPU time of one step, or of one GPU of a single run; its segments add up to its length.
+    """The GPU time of one step, or of one GPU of a single run; the segments add up to the bar.
 
-    `total` is empty for GPUs, whose bars share one length. A `change` is from the step before; where there is none a
-    `note` takes its place: `first step`, `7.5% lost to heat`; it is bad where it is worth a colour. `beside` is a
-    second figure: the rate of training alone, the power of a GPU.
+    `total` is empty for GPUs, whose bars have the same length. `change` is from the previous step; a bar without one
+    has a `note` (`first step`, `7.5% lost to heat`), in colour if `is_bad`. `beside` is a second figure: the rate of
+    training alone, or the power of a GPU.
     """
 
     label: str
@@ -60,9 +60,9 @@ class SpentBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSpent:
-    """Bars whose length is GPU time: per unit of work where the work is known, which the caption says.
+    """Bars of GPU time, per unit of work if the work is known.
 
-    `columns` are the headings of the total and of the figure beside it, `rest` says what is not drawn.
+    `columns` are the headings of the total and of the second figure; `rest` says what is not drawn.
     """
 
     caption: str
@@ -78,7 +78,7 @@ class TimeSpent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassStretch:
-    """A stretch of time in one class of GPU time, in seconds since the first sample."""
+    """An interval in one class of GPU time, in seconds since the first sample."""
 
     key: str
     start: float
@@ -87,9 +87,9 @@ class ClassStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseRow:
-    """GPU utilisation over time of one run: a mean per bucket, NaN without samples, and the classes below the curve.
+    """Mean GPU utilisation of a run per bucket (NaN without samples), and a band with the classes of GPU time.
 
-    In each `band_seconds` from the start the classes of the band have their shares; their order is not known.
+    Per `band_seconds` the band has the share of each class; the order of the classes within them is arbitrary.
     """
 
     label: str
@@ -104,7 +104,7 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseOverTime:
-    """Small multiples of GPU utilisation on one time axis, which is `seconds` long."""
+    """GPU utilisation of several runs on a common time axis of `seconds`."""
 
     caption: str
     rows: tuple[UseRow, ...]
@@ -115,7 +115,7 @@ class UseOverTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
-    """A line of a panel: name, mean of each bucket (NaN without samples), and whether it is the one to look at."""
+    """A line of a panel: name, mean per bucket (NaN without samples), and whether it is the highlighted one."""
 
     label: str
     mean: FloatArray
@@ -126,8 +126,8 @@ class SignalLine:
 class SignalPanel:
     """One quantity over time; all values are in the unit of the lines.
 
-    The label has the ends of the axis: `Temperature, 30 to 90 °C`. Of the main line, `usual` is the median outside the
-    shaded stretches, and `meanwhile` the mean within them. What is an alert shows what went wrong, and has a colour.
+    The label includes the range of the axis: `Temperature, 30 to 90 °C`. For the main line, `usual` is the median
+    outside the shaded intervals and `meanwhile` the mean within them. `is_alert` draws it in a warning colour.
     """
 
     quantity: str
@@ -148,7 +148,7 @@ class SignalPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalHistory:
-    """The signals of one GPU over time, in seconds since the first sample, with the stretches that a finding shades."""
+    """The signals of one GPU over time; `spans` are the shaded intervals of a finding."""
 
     gpu: str
     title: str
@@ -164,7 +164,7 @@ class SignalHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassShare:
-    """A class of GPU time: its share of the bar, the GPU time, and in words what lies behind it."""
+    """A class of GPU time in a bar: its share, its GPU time, and its causes in words."""
 
     key: str
     label: str
@@ -177,9 +177,9 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """Where GPU time went, of a whole run or step or (`whole` false) of one GPU; its ratios add up to 1.
+    """Where the GPU time of a run or step went, or (`whole` false) that of one GPU; the ratios add up to 1.
 
-    Beside it, and in none of its parts, the time in which no job held a GPU.
+    `no_job` is the time without a job, which is not part of the bar.
     """
 
     label: str
@@ -192,7 +192,7 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """A stretch of a strip that a finding card speaks of; `whole` when the card speaks of nearly all of the run."""
+    """An interval of a finding on a strip; `whole` if the finding covers nearly all of the run."""
 
     card: str
     severity: str
@@ -203,7 +203,7 @@ class FindingMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEventLine:
-    """Something the log says happened: `E1` at a time, None where the log does not say; `sentence` has all of it."""
+    """An event of the log; `at` is None if the log has no time for it, `sentence` describes it in full."""
 
     id: str
     at: float | None
@@ -217,7 +217,7 @@ class LogEventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricLimit:
-    """A limit that a metric of a GPU is held against, in the base unit of the metric, and in words: `limit 88 °C`."""
+    """A limit of a metric, in its base unit and in words: `limit 88 °C`."""
 
     metric: str
     value: float
@@ -226,10 +226,9 @@ class MetricLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStrip:
-    """GPU utilisation of one GPU over time.
+    """Utilisation of one GPU over time, as time-weighted means per bucket; NaN without samples.
 
-    A mean is weighted with the time samples stand for, NaN without samples; `coarse` has few buckets, for a line of
-    text. Gaps are stretches without a utilisation. The band is as that of a `UseRow`.
+    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without utilisation; `band` is as in `UseRow`.
     """
 
     device: str
@@ -245,9 +244,9 @@ class TimelineStrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The strips of one run on an axis that every run of the report shares; none where `absent` says why.
+    """The strips of one run, on the time axis of the report; if there are none, `absent` says why.
 
-    `caption` has sampling and time base, `column` what a column of the figure is. The recording has every sample.
+    `caption` states the sampling and the clock, `column` the time that a column of the figure covers.
     """
 
     label: str

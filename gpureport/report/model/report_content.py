@@ -1,23 +1,22 @@
-"""The content of a report: what every format shows, as text ready to print, with raw values where one is needed.
+"""The content of a report as printable text, with raw values where a format needs them.
 
-A renderer lays out and never computes. Times are seconds since the run's first sample unless a name says
-otherwise; text holds no markup and no control characters.
+Renderers compute nothing. Times are seconds since the first sample of the run unless a name says otherwise; text has
+no markup and no control characters.
 """
 
 from dataclasses import dataclass
 
 from gpureport.report.model.blocks import Block, IntervalChart
-from gpureport.report.model.head import Action, Tile, Verdict
+from gpureport.report.model.head import Action, Tile, Verdict, VerdictCode
 from gpureport.report.model.pictures import LogEventLine, SignalHistory, TimeBar, Timeline, TimeSpent, UseOverTime
 from gpureport.report.model.shapes import Fact, Table
 
-# name and version of the content; fields are added, never renamed
-SCHEMA = "gpureport.report/2"
+SCHEMA = "gpureport.report/2"  # fields are added, never renamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLine:
-    """One measured value in words, the limit it was held against, and where that limit comes from."""
+    """One measured value in words, the limit it was compared with, and the source of that limit."""
 
     quantity: str
     observed: str
@@ -27,7 +26,7 @@ class EvidenceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One stretch of time a finding speaks of, in seconds since the first sample."""
+    """One interval of a finding, in seconds since the first sample."""
 
     device: str
     start: float
@@ -37,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceStep:
-    """A step of the advice catalogue; `unknown` is what must hold for it and is not known, empty when all is."""
+    """A step of the advice catalogue; `unknown` has those of its conditions that the recording leaves open."""
 
     name: str
     title: str
@@ -54,17 +53,16 @@ class FindingCard:
     """All findings of one kind and cause in one run.
 
     Attributes:
-        id: `F1`, `F2` ... in the order shown.
-        status: `open`, or what became of it by the last step.
-        run: label of the run; empty when the report holds one run.
+        id: `F1`, `F2` ... in display order.
+        status: `open`, or whether the last step still has it.
+        run: label of the run; empty in a report on one run.
         run_index: position of the run in `Report.timeline`.
-        lost_seconds: GPU-seconds lost at most; None where it cannot be put in GPU time.
-        occurrences: when, in order; `omitted` says how many more there are than are listed.
-        explains: ids of cards that follow from this one, which are the next ones.
-        lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
-        lost_at_least: whether more was lost than `lost_seconds`, but not known how much.
-        root: id of the card this one follows from; empty when it stands for itself.
-        repeats: id of the card that says the same of another run, and lost more; empty where none does.
+        lost_seconds: upper bound of the lost GPU-seconds (a lower bound if `lost_at_least`); None if unknown.
+        omitted: how many intervals `occurrences` leaves out, in words.
+        explains: ids of the cards that this one causes.
+        lost_cost: cost of the lost time; None without a price.
+        root: id of the card that causes this one, if any.
+        repeats: id of the card with the same text on another run that lost more, if any.
     """
 
     id: str
@@ -99,7 +97,7 @@ class FindingCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMark:
-    """What became of a kind in one run: `found`, `not found` or `not assessed`."""
+    """The outcome of a kind in one run: `found`, `not found` or `not assessed`."""
 
     run: str
     step: str
@@ -111,12 +109,12 @@ class FindingRow:
     """All findings of one kind and cause, over every run.
 
     Attributes:
-        id: `R1`, `R2` ... in the order shown; page anchors use it.
-        runs: in how many runs it was found, and in which steps: `3 of 3 runs of 1-starved`; for one run, which GPUs.
-        cost: what it cost: `55 to 67 GPU-s a run`; empty where it is not known or nothing.
-        history: the crop of the timeline in which it is seen; None where nothing can be drawn.
-        cards: ids of the finding cards it gathers, the worst first.
-        root: id of the row that all its findings follow from; empty where they stand for themselves.
+        id: `R1`, `R2` ... in display order; also the anchor on the page.
+        runs: number of runs and their steps, `3 of 3 runs of 1-starved`; for a single run its GPUs.
+        cost: lost GPU time per run, `55 to 67 GPU-s a run`; empty if unknown or zero.
+        history: signals around the findings; None if nothing can be drawn.
+        cards: ids of its finding cards, the worst first.
+        root: id of the row that causes all its findings, if any.
     """
 
     id: str
@@ -138,7 +136,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """The GPUs of one run side by side, and in words what sets one apart; `same` is said where nothing does."""
+    """A table of the GPUs of one run, and sentences on outliers; `same` is the sentence if there are none."""
 
     label: str
     table: Table
@@ -169,7 +167,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that one thing to record would make possible; `where` are runs and devices, if that is not everywhere."""
+    """Checks that lack the same data; `where` names the runs and devices unless it is all of them."""
 
     kinds: tuple[str, ...]
     where: str
@@ -182,9 +180,9 @@ class Judgement:
     """How many checks found something, were clear, or could not be made.
 
     Attributes:
-        missing: how many of them some step could not assess in any of its runs.
-        partly: how many of the others some run could not assess.
-        command: what records it where gpureport cannot be installed, beside `other_commands`.
+        missing: number of checks that no run of some step could assess.
+        partly: number of other checks that some run could not assess.
+        command: with `other_commands`, records the missing data without gpureport.
     """
 
     sentence: str
@@ -200,13 +198,13 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLine:
-    """One kind of one run: what became of it on a group of devices.
+    """The outcome of one kind on one group of devices of a run.
 
     Attributes:
-        group: the devices; empty when the run has one group.
+        group: the devices; empty if the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
-        cards: ids of the cards that show what was found.
-        reason: why it could not be judged, wholly or in part; empty when it could.
+        cards: ids of the cards of the findings.
+        reason: why it could not be judged, entirely or in part, if so.
     """
 
     kind: str
@@ -222,7 +220,7 @@ class AnswerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Every kind of one run, once a group of devices; `summary` names how many of each outcome there are."""
+    """The outcome of every kind in one run, per group of devices; `summary` counts the outcomes."""
 
     label: str
     summary: str
@@ -231,7 +229,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLine:
-    """A question of the practice answered: `done`, `worth trying` or `cannot be judged`, and why."""
+    """A recommended practice: `done`, `worth trying` or `cannot be judged`, and why."""
 
     item: str
     title: str
@@ -259,13 +257,13 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPart:
-    """What a report on several steps says beside their table.
+    """The parts of a report that compare steps, besides the table of steps.
 
     Attributes:
-        grouped: names of the settings whose values make the groups; empty where the steps are a chain.
-        charts: figures of every step, the marks of which `legend` explains; `estimates` has the same as a table.
-        study: the best group and what each setting did, and what makes comparisons doubtful.
-        reference: gains of a chain, what is still lost, each step against the one before, and what must agree.
+        grouped: names of the settings that define the groups; empty for a chain of steps.
+        charts: figures of every step, explained by `legend`; `estimates` has them as a table.
+        study: the best group, the effect of each setting, and doubts.
+        reference: gains, remaining losses, and each step against the previous one.
     """
 
     grouped: str
@@ -280,10 +278,9 @@ class ComparisonPart:
 class Report:
     """A whole report.
 
-    The first screen and the open page show `subtitle` (the quiet line of what was read), `verdict`, `tiles`, `spent`,
-    `use` or `worst`, `actions` and `steps`. Everything else stands in folds, in an appendix, or behind
-    `--detail full`; `folds` says of each fold in one line what is in it. `order` says in which order the finding
-    cards are.
+    The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
+    The rest is in folds, in an appendix, or in the full form. `folds` has a summary line per fold, `order` describes
+    the order of the finding cards.
     """
 
     title: str
@@ -322,9 +319,13 @@ class Report:
 
     @property
     def quiet_line(self) -> str:
-        """What was read, after the title where that says something else; a long chain of steps is cut in it."""
+        """What was read, preceded by the title unless it contains the title."""
         is_said = self.title.removesuffix("\N{HORIZONTAL ELLIPSIS}") in self.subtitle
         return self.subtitle if is_said else f"{self.title} \N{MIDDLE DOT} {self.subtitle}"
+
+    @property
+    def actions_heading(self) -> str:
+        return "What could be tried" if self.verdict.code is VerdictCode.HEALTHY else "What to do next"
 
     @property
     def steps_heading(self) -> str:

@@ -1,4 +1,4 @@
-"""The generic shapes of a section: statements and tables, which every format shows without new code."""
+"""Facts and tables, which every format can print."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A table cell.
+    """A table cell; `small` is a second, smaller line.
 
     Attributes:
-        small: a small line under the text.
-        value: the value behind it; None when not recorded.
-        flagged: whether it stands apart from the others.
-        change: how the figure changed from the row above.
+        value: the number, for sorting; None if not recorded.
+        flagged: whether it is an outlier or a failure.
+        change: the change from the row above.
     """
 
     text: str
@@ -38,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `numeric` says of each column after the first whether it holds figures; `note` is all notes in one."""
+    """A table; `numeric` says for each column after the first whether it has numbers."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -53,7 +52,7 @@ class Table:
 def build_table(
     columns: Sequence[str], rows: Iterable[Sequence[Cell | str]], *notes: str, in_words: Sequence[str] = ()
 ) -> Table:
-    """Return a table from its rows, each with its head first; columns `in_words` hold no figures; empty notes go."""
+    """Return a table; the first cell of a row is its head, columns `in_words` have no numbers."""
     cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
     return Table(
         columns=tuple(columns),

@@ -1,1 +1,1 @@
-"""What several sections need to know of a run: its label, device names, GPU time, events and readings."""
+"""Data of a run that several sections need: label, device names, GPU time, events and readings."""

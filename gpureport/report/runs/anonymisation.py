@@ -1,4 +1,4 @@
-"""Removes what identifies people and machines, so that names that differ still do."""
+"""Replaces names of people and machines, so that different names remain different."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for ta
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
-"""Ends of names of machines that are no ends of names of files or of Python's modules."""
+"""Domains of host names that are not file extensions or Python modules."""
 _COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
-"""Ends of names of machines that are names of languages too: `bleu.de` is a metric, `node7.example.de` is none."""
+"""Country domains that are also languages: `bleu.de` is a metric, `node7.example.de` a host."""
 _IPV6 = re.compile(
     r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _IPV6 = re.compile(
 _SHAPES = (
     re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+"),
     re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s\"'<>(),]*[^\s\"'<>(),.;]", re.IGNORECASE),
-    # network cards, those of InfiniBand among them
+    # network cards, including InfiniBand
     re.compile(r"(?<![\w:.-])[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2}){4,18}(?![\w:-])", re.IGNORECASE),
     re.compile(r"(?<![\w.])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?!\w|\.\w)", re.IGNORECASE),
     re.compile(r"(?<![\w:])[0-9a-f]{4}(?::[0-9a-f]{4}){3}(?![\w:])", re.IGNORECASE),
@@ -48,15 +48,15 @@ _NAMING = re.compile(
     r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
     re.IGNORECASE,
 )
-"""Names of params whose values are machines, where these are no numbers."""
+"""Names of params whose values are hosts, unless they are numbers."""
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
-"""The machines in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+"""Hosts in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
 
-What follows a blank belongs to an option alone: words such as `host memory` name no machine.
+A value after a blank counts only for an option: `host memory` names no host.
 """
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
@@ -64,17 +64,17 @@ _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGN
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
-    # what stands above it in the line is the kernel's stamp and the host, or what a shell on many hosts put there
+    # the text before it has the time stamp and the host
     (re.compile(r"^.*?(?=NVRM: Xid \()", re.DOTALL), ""),
     (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
 )
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
 """File extensions to keep; any other could be part of a host's name."""
-_SHORTEST = 3  # letters of a name: a shorter one could be part of a word
+_SHORTEST = 3  # minimum length of a name; a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
-_MARK = "\ufffe"  # in no text: Unicode keeps it for programs
+_MARK = "\ufffe"  # never in text: a noncharacter of Unicode
 _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 
@@ -93,7 +93,7 @@ def names_machine(key: str, value: str) -> bool:
 
 
 def list_machines(value: str) -> Iterator[str]:
-    """Yield the machines that a value lists, without ports and schemes: `node[1-2]`, `tcp://a:29500, b.example.org`."""
+    """Yield the hosts in a value, without ports and schemes: `node[1-2]`, `tcp://a:29500, b.example.org`."""
     for part in expand_node_list(value):
         host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
         if _NO_NAME.fullmatch(host) is None:
@@ -101,10 +101,10 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:
-    """Return `<address>` for an address of IPv6; `::` alone is a sign of programming languages."""
+    """Return `<address>` for an IPv6 address; `::` alone is an operator of programming languages."""
     address = found["address"]
     ended = address.rstrip(".")
-    # a colon may follow it in a sentence
+    # a colon of the sentence may follow
     for bare in (ended, ended.removesuffix(":")):
         try:
             IPv6Address(bare)
@@ -116,7 +116,7 @@ def _hide_ipv6(found: re.Match[str]) -> str:
 
 
 class _SharedNames:
-    """What is shown for the names in all runs of an output: machines, people, and texts that must stay distinct."""
+    """Pseudonyms of hosts and people, shared by all runs of an output."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._numbers: dict[str, int] = {}
@@ -146,7 +146,7 @@ class _SharedNames:
                     self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1`, `host-2`, …; a name without a domain is the first machine that is called so."""
+        """Return `host-1`, `host-2`, …; a name without a domain is the first host with that name."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
@@ -157,7 +157,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return a text without its names; with a number where another of the same kind (a step, …) looks the same."""
+        """Return the hidden form of a text, with a number if another text of the same kind has the same form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each goes on where the last one ended
@@ -201,14 +201,13 @@ class _Pseudonyms:
         self._texts = {**shared.texts, **files, **self._sources}
         paths, last = [PurePath(source.locator) for source in run.sources], PurePath(run.name).parts[-1:]
         if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
-            # it merely repeats the name of its file or folder
+            # the run is named after its file or folder
             self._texts[run.name] = f"run-{run.id[:_SHOWN]}"
-        longest_first = sorted(filter(None, self._texts), key=len, reverse=True)
-        names = "|".join(map(re.escape, longest_first)) or r"(?!)"
+        names = "|".join(map(re.escape, sorted(filter(None, self._texts), key=len, reverse=True))) or r"(?!)"
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:
-        # a host is marked, as its pseudonym may be the name of another
+        # mark pseudonyms, because one may be the name of another host
         text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hide_host(host)}>")
         text = _PATH.sub("<path>", text)
         text = self._any.sub(lambda found: self._texts[found.group()], text)
@@ -266,14 +265,14 @@ class _Pseudonyms:
                     replace(self._at(each), text=self.text(_hide_process(each.text))) for each in quality.log_events
                 ),
                 notes=tuple(map(self.text, quality.notes)),
-                # a line may name anything
+                # rejected lines may contain any name
                 rejected=tuple(replace(each, examples=()) for each in quality.rejected),
             ),
         )
 
     def _pairs(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for key, named, value, hidden in self._hide_values(what, pairs):
-            # a param that is one word is a setting, whoever has the same name
+            # a param of one word is a setting, even if a person has that name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
             machines = (
                 dict.fromkeys(map(self._shared.hide_host, list_machines(value))) if names_machine(key, value) else ()

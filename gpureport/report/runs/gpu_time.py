@@ -1,4 +1,4 @@
-"""Where the GPU time went: every GPU-second in one class, as shares of a bar."""
+"""Where the GPU time went: sums per class, and bars of their shares."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +14,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import group_holders
 
 _MAX_SINGLE = 16
-NO_JOB = "no job"
-"""Name of the time without a job. It is shown beside a bar, since the shares of a bar are of the jobs' time."""
+NO_JOB = "no job"  # name of the time without a job, which is not part of a bar
 
 
 def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
@@ -34,7 +33,7 @@ def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
 
 
 def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
-    """Return the GPU-seconds in which a job held a GPU, from first to last sample: the base of all shares."""
+    """Return the GPU-seconds in which jobs held GPUs, the base of all shares."""
     return sum(analysis.job_gpu_seconds for analysis in analyses)
 
 
@@ -59,7 +58,7 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def measure_own_seconds(time: GpuTime) -> float:
-    """Return the seconds that shares of one GPU's own time are of: where most of it has no data, those with data."""
+    """Return the base of the shares of one GPU: its job time, or the observed part if most of it has no data."""
     is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 
@@ -94,7 +93,7 @@ def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
 
 
 def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
-    """Return the label of each class that a bar has, in the order of reports."""
+    """Return the labels of the classes in bars, in display order."""
     found = {part.key: part.label for bar in bars for part in bar.parts}
     return {key: found[key] for key in (*GPU_TIME_CLASSES, *sorted({*found} - {*GPU_TIME_CLASSES})) if key in found}
 

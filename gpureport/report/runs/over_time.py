@@ -1,4 +1,4 @@
-"""What is drawn of a run over time: which GPUs and their limits, means and classes in buckets, events of the log."""
+"""Data of a run over time: drawn GPUs and their limits, means and classes in buckets, log events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -21,25 +21,25 @@ from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
-FEW_GPUS = 16  # most GPUs of which each is drawn: nobody reads a page of more
+FEW_GPUS = 16  # maximum number of GPUs that are all drawn
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
-_ROUNDING = 1e-6  # seconds below which a stretch is rounding
-SHORTEST = 1e-3  # share of a bucket that covers it; in seconds the shortest axis
+_ROUNDING = 1e-6  # seconds below which an interval is a rounding error
+SHORTEST = 1e-3  # share of a bucket that counts as all of it; shortest axis in seconds
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
     "driver_message": "message of the driver",
 }
-MOST_EVENTS = 20  # the JSON has them all
+MOST_EVENTS = 20  # the JSON has all of them
 _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95
 Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Where the time of each sample begins and ends in seconds of the run, and its value in its base unit."""
-Average = Callable[[FloatArray], FloatArray]  # returns the means of buckets between edges
+"""Start and end of each sample in seconds of the run, and its value in its base unit."""
+Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
 def group_by_node(gpus: Sequence[Device]) -> dict[str | None, list[Device]]:
@@ -53,7 +53,7 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
     gpus = run.run.gpus
     if len(gpus) <= FEW_GPUS:
         return gpus
-    # of each node the one with median utilisation, of an even number the less busy
+    # per node the GPU with (lower) median utilisation
     found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
     use = {device: summary.mean for device, summary in found.items() if summary is not None}
     nodes = group_by_node(gpus).values()
@@ -98,13 +98,13 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
 
 
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
-    """Return when samples begin and end in seconds of the run, and their values; a mean lies before its stamp."""
+    """Return start, end and value of each sample; a mean covers the time before its time stamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return what gives means of buckets: edges cut through samples, so that sampling does not beat against them."""
+    """Return a function from bucket edges to means; samples across an edge count in part, which avoids aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -124,7 +124,7 @@ def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Aver
 
 
 class ClassHistory:
-    """The seconds of each class in equal buckets of a run, found for a GPU when they are asked for."""
+    """Seconds of each class of GPU time in equal buckets of a run, computed per GPU on demand."""
 
     def __init__(self, run: ReportRun, rules: Sequence[Rule] = RULES) -> None:
         most = _BUCKETS if len(run.run.gpus) <= FEW_GPUS else _FEW_BUCKETS
@@ -134,7 +134,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return the stretches of a mean over GPUs. Their order within a bucket is not known, so it alternates."""
+        """Return the intervals of the mean over GPUs; their order within a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
@@ -143,7 +143,7 @@ class ClassHistory:
         return tuple(_join_buckets(amounts, self.bucket_seconds))
 
     def prepare(self, devices: Sequence[str]) -> None:
-        """Find the seconds of several GPUs at once, which is quicker than one by one."""
+        """Compute the seconds of several GPUs at once, which is faster."""
         run, new = self._run, [device for device in devices if device not in self._traced]
         is_traced = new and run.seconds > 0
         found = trace_gpu_time(run.recording, run.analysis, self._count, self._rules, new) if is_traced else {}
@@ -193,10 +193,10 @@ def build_timelines(
     runs: Sequence[ReportRun], cards: Sequence[FindingCard], histories: Mapping[int, ClassHistory]
 ) -> Iterator[pictures.Timeline]:
     axis = max((run.seconds for run in runs), default=0.0)
-    clocks = {(clock_note(run.run), run.run.interval) for run in runs}
+    clocks = {(clock_note(run.run), display.duration(run.run.interval or 0.0)) for run in runs}
     for position, run in enumerate(runs):
         gpus, every, is_moment = run.run.gpus, run.run.interval or 0.0, run.seconds <= 0
-        # a bucket is never shorter than a sample: below that it would only repeat samples
+        # a bucket shorter than a sample would repeat samples
         count = min(_COLUMNS // (1 if len(gpus) <= FEW_GPUS else 2), max(int(run.seconds / (every or 1.0)), 1))
         edges = np.linspace(0.0, max(run.seconds, SHORTEST), count + 1)
         drawn = choose_drawn_gpus(run)
@@ -208,7 +208,7 @@ def build_timelines(
         started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
         sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
         said = f"{sampling}; {started}{clock_note(run.run)}"
-        # what holds of all runs stands under data quality
+        # data quality has what all runs share
         said = started.strip(", ") if started and len(runs) > 1 and len(clocks) == 1 else said
         mine = [card for card in cards if card.run_index == position]
         yield pictures.Timeline(
@@ -251,7 +251,7 @@ def _strips(
 
 
 def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
-    # before its first sample, in its log gaps, and after its last
+    # before the first sample, in log gaps, and after the last
     if not len(cells):
         yield 0.0, seconds
         return

@@ -1,4 +1,4 @@
-"""A run of the report: its label and step, the names of its devices, its times, and the quiet line on what was read."""
+"""A run of the report: label, step, names of devices, times, and the line that says what was read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +19,18 @@ from gpureport.report.wording.display import format_range
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import group_holders
 
-LABEL_LENGTH = 60  # of a name from outside
-_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # devices, nodes, characters of a node
+LABEL_LENGTH = 60  # maximum length of a name from a log
+_NAMED, _NAMED_NODES, _NODE = (
+    6,
+    3,
+    40,
+)  # most devices and nodes that are named, and length of a node name
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRun:
-    """A run with its label; `step` is the label of the step it belongs to."""
+    """A run with its label; `step` is the label of its step."""
 
     label: str
     step: str
@@ -53,7 +57,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return the stretches of a finding in which a job held any of its GPUs; all where it is that none did."""
+        """Return the intervals of a finding in which a job held one of its GPUs; all if there are none."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
@@ -64,11 +68,11 @@ class ReportRun:
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return several devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; all GPUs where none is."""
+        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; no devices are all GPUs."""
         gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
-            return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
+            return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - two are called both
         if len(unique) > _NAMED:
             return f"{len(unique)} of {len(gpus)} GPUs"
         names = [self.device(device) for device in unique]
@@ -103,13 +107,13 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     def key(analysis: Analysis) -> tuple[str, str, str | None]:
         return analysis.run.id, analysis.run.name, analysis.run.step
 
-    # a comparison that counts work in samples holds other analyses, so recordings are matched by their run
+    # a comparison may hold copies of analyses, so recordings are matched by run
     recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
     steps, ordered = [step for step, _ in held], []
     for step, analysis in held:
-        # a label is the step's, with the run's name where a step has several runs; where the name, of folders, begins
-        # or ends with the step, that is said once
+        # the label is the step, followed by the run name if the step has several runs; a name that begins or ends
+        # with the step is the label itself
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label, recording = whole if steps.count(step) > 1 else step, recordings[key(analysis)].pop(0)
@@ -118,7 +122,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the run's own clock; without stamps in the log since the first sample."""
+    """Return a time on the clock of the run; without time stamps, the time since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)
@@ -150,7 +154,7 @@ def clock_note(run: Run) -> str:
 
 
 def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> str:
-    """Return how many GPUs of which model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 in turn`."""
+    """Return the number of GPUs per model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 in turn`."""
     models = [display.clean(device.model or "GPU of unknown model") for device in devices]
     names = [display.shorten_middle(model, LABEL_LENGTH) for model in models]
     if in_turn:

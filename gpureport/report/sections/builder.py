@@ -1,4 +1,4 @@
-"""The one place where the content of a report is put together, and what each fold of it holds in one line."""
+"""Builds the content of a report, and the summary line of each fold."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -52,7 +52,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
 ) -> Report:
-    """Return the content of a report on one run, or on several in the order of their steps."""
+    """Return the content of a report on one run, or on several in step order."""
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
@@ -79,8 +79,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     is_hinted = bool(repetitions) and repetitions in result.details
     next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
     worst = find_worst(inputs)
-    shown = worst.findings if worst else ()
-    history = signal_history.build_history(inputs[0], shown) if len(inputs) == 1 else None
+    history = signal_history.build_history(inputs[0], worst.findings if worst else ()) if len(inputs) == 1 else None
     histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}
     named = display.shorten(name_chain(inputs), _CHAIN) or "GPU report"
     if several:

@@ -1,4 +1,4 @@
-"""What is for reference: checks that were not assessed, answers, rules a person set, how every line was read, terms."""
+"""Reference parts: checks that were not assessed, answers, rules, data quality, and terms."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -34,7 +34,7 @@ from gpureport.report.wording import display, terms
 from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import group_holders
 
-_FEW, _NAMED_GROUPS = 4, 3  # places and groups of GPUs that are named one by one
+_FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named groups of GPUs
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
@@ -42,7 +42,7 @@ _NOTE = "A rule that is not assessed is neither kept nor broken: the reason stan
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Return how many checks were assessed; missing are those that no run of some step could assess."""
+    """Count the checks; missing are those that no run of some step could assess."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
@@ -71,7 +71,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
 
 def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
-    # a run is named where there are several, a device where not all are meant
+    # name the run if there are several, and the device if not all are meant
     named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
     placed = zip(named, (entry for _, entry in cases), strict=True)
     by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
@@ -109,7 +109,7 @@ def _list_reasons(entries: Sequence[NotJudged]) -> Iterator[str]:
     others = group_holders((each.template or each.reason, each.amounts) for each in entries if each not in absent)
     for reason, amounts in others.items():
         ends = [(min(each)[1], max(each)[1]) for each in zip(*amounts, strict=True)]
-        # what is counted is named once
+        # name the unit once
         named = [(least.split()[0] if most.endswith("samples") else least, least, most) for least, most in ends]
         ranges = [most if least == most else f"{first} to {most}" for first, least, most in named]
         text = terms.humanize(display.clean_sentence(reason.format(*ranges) if ranges else reason))
@@ -131,7 +131,7 @@ def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> It
         lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]
         counts = Counter(line.outcome for line in lines)
         named = [f"{counts[outcome]} {_OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
-        # each model is asked every question
+        # every check applies to each GPU model
         asked = f", {groups} groups of GPUs asked one by one" if groups > 1 else ""
         shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, groups)
         if lines:
@@ -187,11 +187,11 @@ def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, versi
         "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
     }
     kinds = [(terms.kind_title(kind), text) for rule in rules for kind, text in rule.conditions.items()]
-    inputs, rows = ("Run", "Kind", "Input"), []
+    inputs, rows = ("Run", "Kind", "Input, with its sha256"), []
     for run in runs:
         for source in run.run.sources:
             locator = display.shorten_middle(display.clean(source.locator), _LOCATOR)
-            read = Cell(text=locator, small=f"sha256 {display.clean(source.sha256)}")
+            read = Cell(text=locator, small=display.clean(source.sha256))
             rows.append((run.label, display.clean(source.kind), read))
     return Method(
         definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
@@ -218,17 +218,20 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 
 _LISTED = 12
-_NEARLY_ALL = 0.9995  # prints as all of the time
-_LONGEST = 500  # characters; the JSON has all
+_NEARLY_ALL = 0.9995  # prints as 100%
+_LONGEST = 500  # maximum length; the JSON has all
 
 
 def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
-    held = []
+    held, counted = [], [run.run.quality for run in runs]
+    # if no line was rejected, give the sum over all runs
+    is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
+        lines = _describe_lines(counted if is_whole else [run.run.quality])
         more = len(run.run.quality.log_events) - over_time.MOST_EVENTS
         each = RunQuality(
             label=run.label,
-            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run) if text),
+            facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=tuple(over_time.list_events(run)),
             more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
@@ -237,7 +240,7 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     return tuple(held)
 
 
-def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
+def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
     data, info, length = run.run.quality, run.run, display.duration(run.seconds)
     noun = "point" if info.tracked else "line"
     period = f"{length} in all" if data.synthetic_time else f"{format_period(info, info.started, info.ended)}, {length}"
@@ -252,7 +255,7 @@ def _list_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     single = f"One sample {'of each device' if len(info.devices) > 1 else 'in all'}."
     yield "Sampling", single if info.interval is None else f"A sample every {display.duration(info.interval)}."
     yield from _list_gap_facts(run)
-    yield f"{noun.capitalize()}s", _describe_lines(data, noun)
+    yield f"{noun.capitalize()}s", lines
     rejected = []
     for each in data.rejected:
         first = "" if each.first_line is None else f" (first: line {each.first_line})"
@@ -279,23 +282,24 @@ def _describe_absent(run: ReportRun, absent: Sequence[AbsentCells]) -> Iterator[
         yield f"{count} ({display.clean(reason)}) of {display.join_words(named)}"
 
 
-def _describe_lines(data: Quality, noun: str) -> str:
-    rejected = sum(entry.rows for entry in data.rejected)
+def _describe_lines(counted: Sequence[Quality]) -> str:
+    def count(name: str) -> int:
+        return sum(getattr(each, name) for each in counted)
+
     parts = {
-        "kept as samples": data.rows_kept,
-        "rejected": rejected,
-        "header" if data.headers == 1 else "headers": data.headers,
-        "without data": data.noise,
-        "driver message" if data.events == 1 else "driver messages": data.events,
-        "further lines of these rows": data.continued,
+        "kept as samples": count("rows_kept"),
+        "rejected": sum(entry.rows for each in counted for entry in each.rejected),
+        "header" if count("headers") == 1 else "headers": count("headers"),
+        "without data": count("noise"),
+        "driver message" if count("events") == 1 else "driver messages": count("events"),
+        "further lines of these rows": count("continued"),
     }
     shown = " + ".join(
         f"{display.integer(count)} {name}" for name, count in parts.items() if count or name == "rejected"
     )
-    total = f"{display.integer(data.lines)} read = {shown}"
-    if not data.accounted:
-        return f"{total}; the parts do not add up, please report this log"
-    return total if rejected else f"{total}: no {noun} lost"
+    total = f"{display.integer(count('lines'))} read = {shown}"
+    doubt = "" if all(each.accounted for each in counted) else "; the parts do not add up, please report this log"
+    return f"{total}{f', in {len(counted)} runs' if len(counted) > 1 else ''}{doubt}"
 
 
 def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
@@ -306,12 +310,11 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     share = display.or_not_recorded(covered, display.percent)
     share += " of the time from first to last sample lies near a sample" if covered is not None else ""
     if pauses:
-        # what no sample owns though it is no gap
+        # time that no sample covers, although it is too short for a gap
         count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
         share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)
-        length = display.duration((gap.end - gap.start) / 1e6)
-        at = display.elapsed(run.since_start(gap.start))
+        length, at = display.duration((gap.end - gap.start) / 1e6), display.elapsed(run.since_start(gap.start))
         yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"

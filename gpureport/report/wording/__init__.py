@@ -1,1 +1,1 @@
-"""How numbers, units, terms and differences are written; sentences of one section stay with it."""
+"""How numbers, units, terms and differences are printed."""

@@ -1,4 +1,4 @@
-"""Differences between steps in words: size, interval, verdict, what would settle it, and what changed in the set-up."""
+"""Differences between steps in words: size, interval, verdict, required runs, and changes of the set-up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,20 @@ from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import NUMBERS, Scale
 from gpureport.report.wording.words import WORDS, say
 
-ONCE_SETTLED = " once settled"
-"""Suffix of a title whose figure leaves out start-up and the time until the run had settled."""
+ONCE_SETTLED = " once settled"  # suffix of the title of a figure without start-up and settling time
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
 _TIMES = 10.0  # from here on as times
-_WHOLE = 0.95  # per cent that rounds to one
-_LONGEST = 365 * 86_400.0  # seconds to ask a reader for
+_WHOLE = 0.95  # per cent that rounds to 1
+_LONGEST = 365 * 86_400.0  # longest recording in seconds that is suggested
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
-_NEPTUNE_PARAMS = "parameters/"  # where Neptune's users keep params, by its guides
-_LISTED, _VALUE = 4, 24  # changes in a line, characters of each
+_NEPTUNE_PARAMS = "parameters/"  # prefix of params by the guides of Neptune
+_LISTED, _VALUE = 4, 24  # maximum number of changes in a line, length of each
 
 
 def format_times(ratio: float) -> str:
-    """Return a ratio as a multiple: `1.84 times`, whole from tenfold on: `12 times`."""
+    """Return a ratio as a multiple: `1.84 times`, without decimals from tenfold on: `12 times`."""
     return f"{_format_ratio(ratio)} times"
 
 
@@ -38,7 +37,7 @@ def format_times_range(interval: Sequence[float]) -> str:
 
 
 def format_percent_change(ratio: float) -> str:
-    """Return a ratio as a change in per cent with its sign: −46%, +0.4%; from tenfold on as times."""
+    """Return a ratio as a signed change in per cent: −46%, +0.4%; from tenfold on as a multiple."""
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 
@@ -61,7 +60,7 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed: in the units of a scale, a share by `percent`; `per` is the batch of work, if any."""
+    """How a figure is printed: in the units of a scale, or by `percent`; `per` is the batch of work, if any."""
 
     title: str
     scale: Scale = NUMBERS
@@ -78,7 +77,7 @@ class FigureFormat:
         return display.lower_first(self.title)
 
     def format_sides(self, delta: Delta) -> tuple[str, str, str]:
-        """Return before, after and the difference, both shares with a decimal if one of them has it."""
+        """Return before, after and the difference; both sides have the same decimals if they are shares."""
         sides = delta.before, delta.after
         show = display.percent_formatter(sides) if self.percent else self.value
         before, after = (self.absent if value is None else show(value) for value in sides)
@@ -89,31 +88,33 @@ class FigureFormat:
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
-        """Return both ends of an interval, the unit said once; empty where there is none, or it prints as one value."""
+        """Return both ends of an interval, without the unit of the difference; empty if both print alike."""
         if delta.interval is None or not all(map(isfinite, delta.interval)):
             return ""
         low, high = delta.interval
         first, last = map(self.scale.format_signed, delta.interval)
-        same_unit = self.scale.unit(low) == self.scale.unit(high)
-        return "" if first == last else f"{self.scale.format_signed(low, bare=same_unit)} to {last}"
+        units = {self.scale.unit(each) for each in (low, high, delta.difference or low)}
+        if first == last or len(units) > 1:
+            return "" if first == last else f"{first} to {last}"
+        return " to ".join(self.scale.format_signed(end, bare=True) for end in (low, high))
 
     def describe_precision(self, delta: Delta) -> Iterator[str]:
         detectable, needed = delta.detectable_difference, delta.needed
-        # runs that agree to within their resolution give 0, which is no size to state
+        # 0 means that the runs agree within their resolution
         if not detectable or not isfinite(detectable):
             return
-        yield say("precision.detectable", size=self.scale.format(detectable))
-        # what is established needs no narrower interval
+        # an established change needs no narrower interval
+        if not delta.verdict.is_established:
+            yield say("precision.detectable", size=self.scale.format(detectable))
         if needed is not None and not delta.verdict.is_established:
             length = display.duration(needed.seconds) if needed.seconds and needed.seconds < _LONGEST else ""
-            width = self.scale.format(needed.half_width)
-            yield say("precision.needed", width=width, runs=needed.runs, length=length)
+            yield say("precision.needed", width=self.scale.format(needed.half_width), runs=needed.runs, length=length)
         if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
             yield say("precision.no_gap", length=display.duration(delta.unseen_gap_seconds))
 
 
 def describe_verdict(delta: Delta) -> str:
-    """Return a verdict in words: one run against several is unconfirmed as well, though not one run each."""
+    """Return a verdict in words; `unconfirmed` says whether one or both sides have a single run."""
     if delta.verdict is not Verdict.UNCONFIRMED:
         return delta.verdict.value
     missing = "one run on one side" if max(delta.runs) > 1 else "one run each"
@@ -128,7 +129,7 @@ def build_change(delta: Delta | None) -> Change | None:
     ends = delta.interval if delta.interval and all(map(isfinite, delta.interval)) else None
     if delta.metric.endswith("_ratio"):
         text = display.percentage_points(delta.difference)
-        # no share leaves 0 to 100%
+        # shares stay between 0 and 100%
         least, most = (-1.0, 1.0) if before is None else (-before, 1 - before)
         interval = format_points([min(max(end, least), most) for end in ends]) if ends else ""
     elif before:
@@ -164,7 +165,7 @@ def format_points(ends: Sequence[float]) -> str:
 
 
 def list_setup_changes(changes: Sequence[SetupChange], most: int = _LISTED) -> str:
-    """Return changes in a line, of which at most some are named: `workers 2 → 14; pin False → True; and 3 more`."""
+    """Return changes in one line, at most `most` of them: `workers 2 → 14; pin False → True; and 3 more`."""
     named = []
     for change in changes[:most]:
         before, after = (describe_values(each, _VALUE) for each in (change.values_before, change.values_after))

@@ -1,4 +1,4 @@
-"""Numbers and log text as reports print them; how numbers are set is `number_format`'s.
+"""Printed numbers and log text; `number_format` has the number formats.
 
 Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
 print as "not recorded", never as 0.
@@ -16,28 +16,27 @@ from gpureport.number_format import MINUS
 NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
-_TIMES = 2  # ratio from which it reads better as times than as per cent
-_HEADLINE = 140  # letters above which only the first sentence of a verdict is a headline
-_LARGER = 1000  # number above which the larger unit of a range reads better
+_TIMES = 2  # ratio from which a multiple reads better than per cent
+_HEADLINE = 140  # length above which only the first sentence of a verdict is the headline
+_LARGER = 1000  # value from which a range uses the larger unit
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
     r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
 )
-# where a sentence ends and the next begins: a name may hold `1. one`
-_SENTENCE = re.compile(r"\. (?=[A-Z])")
+_SENTENCE = re.compile(r"\. (?=[A-Z])")  # end of a sentence; a name may contain `1. one`
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
 """A number and its unit; a length of two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-Show = Callable[[float], str]  # what prints a value with its unit
+Show = Callable[[float], str]  # functions that print a value with its unit
 
 
 def clean(text: str) -> str:
     spaced = " ".join(_ESCAPES.sub("", text).split())
-    # printable text has none of the characters left out below, which take long to look at one by one
+    # fast path: printable text has no characters to remove
     if spaced.isprintable():
         return spaced
     kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE)
-    # code points that are never characters, as Unicode lays it down: XML cannot hold them
+    # noncharacters of Unicode, which XML forbids
     known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004 - as said
     return "".join(char for char in known if not "\ufdd0" <= char <= "\ufdef").strip()
 
@@ -47,7 +46,7 @@ def plain(text: str) -> str:
 
 
 def clean_sentence(text: str) -> str:
-    """Return a sentence from elsewhere, cleaned, with its numbers kept beside their units."""
+    """Return a cleaned sentence with no-break spaces between numbers and units."""
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
 
 
@@ -61,7 +60,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Return text of at most `length` characters, cut in its middle: what tells names apart is often their end."""
+    """Return text of at most `length` characters, cut in the middle, because names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
@@ -79,7 +78,7 @@ def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lower_first(text: str) -> str:
-    """Return text as it stands within a sentence: its first letter small, unless it begins with an abbreviation."""
+    """Return text for the middle of a sentence: the first letter in lower case, unless it begins an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
@@ -108,7 +107,7 @@ integer, number, signed = number_format.format_integer, number_format.format_num
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
-    """Return a ratio in per cent, with a decimal below 10% and from 98.5% on, or wherever it is wanted `finely`."""
+    """Return a ratio in per cent, with a decimal below 10%, from 98.5% on, or if `finely`."""
     value = ratio * 100
     fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     if not fine or abs(value) < 1:
@@ -145,14 +144,14 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a length of time; one below a limit, in seconds, that would round up to it has a decimal: `19.5 s`."""
+    """Return a duration; just below a limit in seconds it has a decimal, so that it does not round up: `19.5 s`."""
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
 
 
 def rough_duration(seconds: float) -> str:
-    """Return a length of time as a headline gives it: without seconds from ten minutes on."""
+    """Return a duration for headlines, without seconds from ten minutes on."""
     return duration(_MINUTE * round(seconds / _MINUTE) if seconds >= _ROUGH else seconds)
 
 
@@ -179,8 +178,7 @@ _UNITS: dict[str, Show] = {
     "J": energy,
     "g": mass,
 }
-# units of what is counted: a whole number of it has no decimals
-_COUNTED = ("", "rows", "cores")
+_COUNTED = ("", "rows", "cores")  # units of counts, which have no decimals if whole
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -200,7 +198,7 @@ def or_not_recorded(value: float | None, shown: Show) -> str:
 
 
 def format_range(values: Iterable[float], show: Show) -> str:
-    """Return the least and the most of some values, the unit said once; a single text where both print the same."""
+    """Return minimum and maximum with one unit, or a single text if both print alike."""
     known = list(values)
     least, most = show(min(known)), show(max(known))
     low, high = _NUMBER.fullmatch(least), _NUMBER.fullmatch(most)
@@ -210,7 +208,7 @@ def format_range(values: Iterable[float], show: Show) -> str:
 
 
 def format_gpu_time_range(seconds: Iterable[float]) -> str:
-    """Return the least and the most of GPU time, both in the unit of the least: `55.3 to 67.2 GPU-s`."""
+    """Return minimum and maximum GPU time in the unit of the minimum: `55.3 to 67.2 GPU-s`."""
     known = list(seconds)
     units = [number_format.choose_unit(pick(known), number_format.GPU_TIME) for pick in (min, max)]
     name, size = units[0] if max(known) / units[0][1] < _LARGER else units[1]
@@ -223,6 +221,6 @@ def format_interval(ends: tuple[float, float], show: Show, unit: str = "") -> st
 
 
 def drop_equal_ends(interval: str) -> str:
-    """Return an interval in words; empty where both ends read alike, for then the figure says it all."""
+    """Return an interval in words; empty if both ends print alike."""
     low, _, high = interval.partition(" to ")
     return "" if high.removesuffix("%").removesuffix(" times").partition(GAP)[0] == low else interval

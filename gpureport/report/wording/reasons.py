@@ -13,7 +13,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import WORDS, say
 
 SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compared with"
-"""How a rule decides on a change where either side is one run, which shows no scatter of its own."""
+"""How a rule judges a change if one side is a single run."""
 
 
 def describe_reason(reason: Reason | None) -> str:
@@ -34,19 +34,19 @@ def describe_reason(reason: Reason | None) -> str:
 
 
 def describe_state(drift: Reason) -> str:
-    """Return how a machine had changed: `started 12 °C warmer and ran at a 6% lower clock`."""
+    """Return how the machine drifted: `started 12 °C warmer and ran at a 6% lower clock`."""
     warmer, lower = "warmer" if drift.amount > 0 else "cooler", "lower" if drift.least < 1 else "higher"
     size = display.percent(abs(drift.least - 1))
     return f"started {abs(drift.amount):.0f} °C {warmer} and ran at a {size} {lower} clock"
 
 
 def count_family(reason: Reason | None) -> int | None:
-    """Return of how many comparisons an interval is one, where that (Holm) keeps it from showing a change."""
+    """Return the number of comparisons if it (Holm) is the reason why an interval shows no change."""
     return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
 
 
 def describe_interval(interval: str, comparisons: int | None) -> str:
-    """Return an interval in words, with of how many comparisons it is one; empty where its ends are alike."""
+    """Return an interval in words with the number of comparisons, if any."""
     interval = display.drop_equal_ends(interval)
     return f"{interval}, one of {comparisons} comparisons" if interval and comparisons is not None else interval
 

@@ -1,6 +1,6 @@
-"""Scales that figures and their differences are printed in: units, how fine, and the batch of work they are of."""
+"""Scales of printed figures and differences: units, decimals, and batch of work."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Units of one kind of figure, the largest first; `decimals` tells how many `text` gives a number."""
+    """Units of a kind of figure, the largest first; `decimals` is the number of decimals that `text` prints."""
 
     units: number_format.Units = (("", 1.0),)
     text: Callable[[float], str] = display.number
@@ -29,7 +29,7 @@ class Scale:
         return _join(number_format.add_sign(f"-{text}" if value < 0 else text), "" if bare else name)
 
     def format_change(self, difference: float, values: Iterable[float]) -> str:
-        """Return a difference with its sign and at most as many decimals as the values in the same unit."""
+        """Return a signed difference with at most as many decimals as the values in the same unit."""
         name, size = self.unit(difference)
         number = difference / size
         decimals = max((self.decimals(value / size) for value in values if self.unit(value)[0] == name), default=None)
@@ -38,12 +38,6 @@ class Scale:
         rounded = round(number, decimals)
         text = number_format.add_sign(f"{rounded:,.{decimals}f}")
         return _join(text if rounded else f"within ±{10**-decimals:.{decimals}f}", name)
-
-
-def split_common_unit(texts: Sequence[str]) -> tuple[list[str], str]:
-    units = {text.partition(display.GAP)[2] for text in texts if text}
-    unit = units.pop() if len(units) == 1 else ""
-    return [text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts], unit
 
 
 def _join(number: str, unit: str) -> str:
@@ -59,24 +53,23 @@ POWER = Scale(units=(("W", 1.0),))
 MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text="{:,.1f}".format, decimals=lambda _: 1)
 CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals=lambda _: 0)
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
-"""Differences of shares: the shares themselves are printed in per cent, with decimals of their own."""
+"""Differences of shares, in percentage points."""
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
-# least cost of a million, which is the usual batch; costs of others, and energies, are at least 1
-_TEN_CENTS = 0.1
+_TEN_CENTS = 0.1  # minimum cost per million, the usual batch; other costs and energies are at least 1
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _WATT_HOUR = 3600.0
 
 
 class WorkScale(NamedTuple):
-    """How figures per 1,000 units of work are scaled: they are multiplied by `factor` and are `per`."""
+    """Converts figures per 1,000 units of work: multiplied by `factor` they are per `per`."""
 
     factor: float
     per: str
 
 
 class EnergyScale(NamedTuple):
-    """How energies per 1,000 units of work are scaled: they are divided by `size`, are in `unit` and are `per`."""
+    """Converts energies per 1,000 units of work: divided by `size` they are in `unit` per `per`."""
 
     size: float
     unit: str
@@ -84,7 +77,7 @@ class EnergyScale(NamedTuple):
 
 
 def choose_work_scale(values: Iterable[float | None], unit: str | None, least: float = _TEN_CENTS) -> WorkScale:
-    """Return the batch of work of which every figure, given per 1,000, lies between 1 and 9,999."""
+    """Return the batch of work for which all figures, given per 1,000, are between 1 and 9,999."""
     known = [abs(value) for value in values if value]
     low, high = min(known, default=1.0), max(known, default=1.0)
     fitting = [each for each in _BATCHES if low * each[0] >= (least if each == _BATCHES[0] else 1)]

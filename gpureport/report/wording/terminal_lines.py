@@ -1,4 +1,4 @@
-"""Lines of plain text, wrapped to a width, that can carry a style but nothing else that steers a terminal."""
+"""Wrapped lines of text with styles; other control sequences are removed."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -34,14 +34,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """How wide lines may be, whether nothing but ASCII may be used, and whether styles may be codes of a terminal."""
+    """Line width, whether only ASCII is allowed, and whether styles are printed as terminal codes."""
 
     width: int = 80
     ascii: bool = False
     colour: bool = False
 
     def wrap(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
-        """Yield text in lines behind a name; a word longer than a line has one of its own, so that it can be copied."""
+        """Yield text wrapped behind a name; a word longer than a line is not broken, so that it can be copied."""
         line = display.pad_to_width(name, indent)
         begun = False
         for gap, word in _WORD.findall(text):

@@ -1,4 +1,4 @@
-"""What kinds, classes of GPU time, columns and figures are called in every format, and what terms mean."""
+"""Names of kinds, classes of GPU time, columns and figures, and definitions of terms."""
 
 import re
 import tomllib
@@ -17,29 +17,29 @@ _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("term
 DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
 KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}  # title of each kind
 CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles.items()}
-CLASSES = _WORDS["classes"]  # what each class of GPU time is called
+CLASSES = _WORDS["classes"]  # name of each class of GPU time
 TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
     UNKNOWN: "cause unknown",
     OUTSIDE: "outside the job",
 }
-"""What a part of a class of GPU time is called; a cause without an entry is its own name."""
+"""Names of causes within a class of GPU time; other causes are printed as they are."""
 DEFINITIONS = tuple(
     (name, text.replace("{far}", f"{FAR_SECONDS / 60:g}")) for name, text in _WORDS["definitions"].items()
 )
 FIGURE_NAMES = _WORDS["figures"]
-"""What figures of runs are called, in the order of columns; `per` is the batch of work, as `per_batch` names it."""
+"""Names of figures of runs in column order; `{per}` is replaced by the result of `per_batch`."""
 OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
     CheckOutcome.BROKEN: "failed",
     CheckOutcome.CANNOT_JUDGE: "not assessed",
 }
-"""What people read of each outcome of a rule; JSON and the types of JUnit keep the names of old."""
-PER_RUN = "a run"  # what figures without work are for
+"""Printed outcomes of rules; JSON and JUnit types keep the former names."""
+PER_RUN = "a run"  # unit of figures without known work
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIX = re.compile(r"_(?:ratio|bytes_per_second|bytes|watts|celsius|hertz|seconds_total|seconds|total)$")
 _BATCH = f"{WORK_BATCH:,} "
 _PLURALS = {"ches": "ch", "shes": "sh", "sses": "ss", "xes": "x", "ies": "y", "ss": "ss", "us": "us", "s": ""}
-"""Ends of plurals, and what one ends in: `batches`, `classes`, `entries`; a last `ss` or `us` is no plural."""
+"""Plural endings and their singular endings; words that end in `ss` or `us` are singular."""
 
 
 def class_title(key: str, causes: Iterable[str] = ()) -> str:
@@ -86,7 +86,7 @@ def name_one(unit: str) -> str:
 
 
 def name_for_one(title: str) -> str:
-    """Return a name of a figure per one unit of work: a change of it in per cent is that of a thousand."""
+    """Return the name of a figure per single unit of work, for changes in per cent."""
     before, _, unit = title.rpartition(_BATCH)
     noun, _, rest = unit.partition(" ")
     return f"{before}{name_one(noun)}{rest and f' {rest}'}" if before and name_one(noun) != noun else title

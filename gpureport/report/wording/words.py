@@ -1,4 +1,4 @@
-"""Sentences on steps, worded in `words.toml`, and the names of runs in a sentence."""
+"""Sentences from `words.toml`, and lists of run names."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
 def say(key: str, /, **fields: object) -> str:
-    """Return a sentence filled with fields; those that are empty or 0 are not known."""
+    """Return a filled sentence; fields that are empty or 0 count as unknown."""
 
     def fill(name: str, noun: str) -> str:
         return display.plural(int(str(fields[name])), noun) if noun else str(fields[name])
@@ -27,10 +27,10 @@ def say(key: str, /, **fields: object) -> str:
 def fill_template(
     text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
 ) -> str:
-    """Return a text with what stands for its names; `in_full` nothing where one of them is not known.
+    """Return the filled template; with `in_full` an empty text if a name is unknown.
 
-    Of the choices in brackets the first is said whose names are all known; where none is, nothing. `{n:run}` counts
-    runs, `{flag:?}` is known or not but says nothing.
+    `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun, `{flag:?}`
+    prints nothing but must be known.
     """
 
     def is_known(choice: str) -> bool:
@@ -55,7 +55,7 @@ Key = TypeVar("Key", bound=Hashable)
 Holder = TypeVar("Holder")
 _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
-_LONGEST = 48  # most characters of a name in a sentence that must not be cut
+_LONGEST = 48  # maximum length of a name in a sentence
 
 
 def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]]:
@@ -70,7 +70,7 @@ def clean_name(name: str) -> str:
 
 
 def list_labels(labels: Sequence[str]) -> str:
-    """Return names as a list in a sentence, those numbered one after the other as a range: `a/1 to /3 and b`."""
+    """Return names as a list in words; consecutive numbers become a range: `a/1 to /3 and b`."""
     ranges: list[list[str]] = []
     for label in labels:
         one, other = _NUMBERED.fullmatch(ranges[-1][-1] if ranges else ""), _NUMBERED.fullmatch(label)

@@ -1,4 +1,4 @@
-"""Blocks as Markdown for a merge request or a job summary: text from logs is escaped."""
+"""Blocks as Markdown for merge requests and job summaries; text from logs is escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,12 +13,10 @@ from gpureport.report.model.shapes import Table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 
-# most bytes: a summary that is longer than its server takes would be lost whole
-LIMIT = 20_000
+LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
-# most characters of a sentence, and of a line of a cell
-_LONGEST_TEXT, _LONGEST_CELL = 600, 240
-_BAR = 24  # characters of the longest bar
+_LONGEST_TEXT, _LONGEST_CELL = 600, 240  # maximum length of a sentence, and of a line in a cell
+_BAR = 24  # length of the longest bar
 _CUT = "\n**Shortened: the full report has the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
@@ -27,7 +25,7 @@ _LIST = re.compile(r"^(?:\d+(?=[.)](?:\s|$))|(?=[-+=]))")
 
 def escape(text: str) -> str:
     escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
-    # a backslash does not keep servers from reading a name after @; a space without width does
+    # a zero-width space after @ prevents mentions; a backslash does not
     return escaped.replace("@", "@&#8203;")
 
 
@@ -73,8 +71,7 @@ def _body(block: Block) -> Iterator[str]:
 def _head(head: FirstScreen) -> Iterator[str]:
     first, further = display.headline(head.verdict.sentence)
     yield f"# {_say(first)}"
-    lead = join(further, *head.verdict.details, by=" ")
-    for text in filter(None, (head.quiet_line, lead)):
+    for text in filter(None, (head.quiet_line, join(further, *head.verdict.details, by=" "))):
         yield from ("", _begin(text, 4))
     yield ""
 

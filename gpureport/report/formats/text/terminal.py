@@ -1,4 +1,4 @@
-"""Blocks as text for a terminal or a pipe: one screen of a report, or everything."""
+"""Blocks as text for terminals and pipes: one screen, or everything."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
-_HEIGHT = 30  # lines of a screen at most
+_HEIGHT = 30  # maximum number of lines of a screen
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
 _LEAST = (
@@ -25,31 +25,29 @@ _LEAST = (
     *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
-"""What gives way where a screen is full, in this order, and how much of it stays."""
+"""How a full screen is shortened: parts in order, each with the number of entries that remain."""
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
 )
-# the sign of each class of GPU time
-BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))
+BLOCKS = dict(zip(_CLASSES, "█▌▚▖▓▒░oH·-x?", strict=True))  # character of each class of GPU time
 _LETTERS = dict(zip(_CLASSES, "#=hltw.oHs-x?", strict=True))
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
-# columns that a name takes at most, and what is said of it at least
-_NAME, _WORDS = 24, 22
+_NAME, _WORDS = 24, 22  # maximum width of a name, and minimum width of its text
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
-"""Cells of the longest bar, and of a series, at least: where a page is too narrow, words give way, then figures."""
+"""Minimum length of the longest bar and of a series; on a narrow page words are dropped first, then figures."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
-"""Options of a command that `gpureport report` does not have, that mean something else there, or of one call alone."""
-_BLANK = 0.005  # share of the full height below which nothing is drawn
+"""Options that are not copied into the suggested `gpureport report` command."""
+_BLANK = 0.005  # relative height below which nothing is drawn
 
 
 def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
     command = build_report_command(report.method.command)
     text = " ".join(each.replace(" ", "\0") for each in command)
-    # each line of a command that is continued ends with a backslash
+    # continued lines of a command end with a backslash
     *lines, last = replace(page, width=page.width - 2).wrap(text, 2, "Full report: ")
     texts = [*(f"{line.text} \\" for line in lines), last.text] if command else []
     closing = [Line(each.replace("\0", " "), "soft") for each in texts]
@@ -65,7 +63,7 @@ def build_report_command(command: str) -> list[str]:
     for argument in waiting:
         name, equals, _ = argument.partition("=")
         if name not in _ONLY_THERE_WITH_VALUE:
-            # the ellipsis stands in the place of names left out
+            # an ellipsis replaces names that were left out
             kept.append(argument if argument == "…" else shlex.quote(argument))
         elif not equals:
             next(waiting, None)
@@ -90,7 +88,7 @@ def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = 
 
 
 def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
-    """Return blocks with so many entries each; blank lines before a last line and below the headline give way."""
+    """Return the lines of blocks with at most so many entries per part; `gaps` limits blank lines."""
     allowed = ((block, limits.get(block.part, 1)) for block in blocks)
     lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
     blank = [place for place, line in enumerate(lines) if not line.text]
@@ -101,7 +99,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a block below a blank line, its heading first, or nothing; with `most` entries, else with all it says."""
+    """Yield a blank line, the heading and the body of a block; `most` limits its entries, None prints everything."""
     body = list(_body(block, page, most))
     if block.title:
         yield Line()
@@ -144,7 +142,7 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return as many whole sentences as fit; doubts give way last, the first never, and the rest is counted."""
+    """Return as many sentences as fit, doubts first and at least one of them; hidden doubts are counted."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
@@ -188,7 +186,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a bar a line, of more than fit the first, the worst and the last; and the legend."""
+    """Yield one line per bar, and the legend; if there are too many, the first, the worst and the last bars."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
@@ -201,7 +199,7 @@ def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
         note = bar.note if bar.is_bad or not are_steps else ""
         texts.append(("" if shared_total(spent) else bar.total, change, verdict or note))
     widths, rights = _measure(texts), (True, True, False)
-    # words give way first, then changes
+    # drop words first, then changes
     for place in (2, 1, None):
         length = page.width - 2 * _GUTTER - label + 1 - sum(width + _GUTTER for width in widths if width)
         if place and length < _SHORTEST_BAR:
@@ -304,7 +302,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table; columns that do not fit follow below, or are left out; on a narrow page rows are lists."""
+    """Yield a table; columns that do not fit follow below, on a screen they are dropped; narrow pages list the rows."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []
@@ -330,7 +328,7 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
         shown = [0, *places[: max(int(np.sum(taken <= room)), 1)]]
         for lines, style in ((heads, "soft"), (rows, "")):
             picked = ([line[place] for place in shown] for line in lines)
-            # small print of names stands below the first figures alone
+            # small text of row heads is printed below the first figures only
             kept = (line for line in picked if any(line[1:] if lines is rows and 1 not in shown else line))
             sizes, ends = [widths[place] for place in shown], [rights[place] for place in shown]
             yield from (Line(_set_columns(line, sizes, ends), style) for line in kept)

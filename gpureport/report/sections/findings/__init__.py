@@ -1,1 +1,1 @@
-"""Findings: rows and cards, what to do next, and what could not be judged."""
+"""Findings: rows, cards and actions."""

@@ -1,4 +1,4 @@
-"""What to do next: at most three things over all runs, by severity, gain and certainty; measurements last."""
+"""What to do next: at most three actions by severity, gain and confidence, then measurements."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,26 +27,21 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Shares of the GPU time from which a saving is worth naming, and waiting decides what is worth a change."""
+"""Minimum share of the GPU time of a saving that is named; share of waiting above which no larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Seconds of a run below which a long start-up tells of its length, and longer runs tell more than further ones."""
-# checks that a log is too short for, from which a longer one is asked for
-_MANY_CHECKS = 5
-# relative change from which it matters that a comparison cannot show a smaller one
-_COARSE = 0.05
-_BELOW, _STEP_WATTS = 0.9, 5
-"""Share of the power drawn while slowed that a limit is set to, as the advice on it says, and in which steps."""
+"""Run length in seconds below which start-up weighs too much, and below which longer runs help more than more runs."""
+_MANY_CHECKS = 5  # number of checks for which the log is too short, from which a longer one is requested
+_COARSE = 0.05  # detectable relative change from which longer runs are advised
+_BELOW, _STEP_WATTS = 0.9, 5  # suggested power limit: fraction of the power drawn while slowed, and rounding in watts
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds that ask for nothing of a GPU that may serve requests: it is kept ready, at a clock that was chosen."""
-_NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
-"""Kinds that ask for nothing while they are information alone."""
+"""Kinds without an action if the GPU may serve requests, which keep it idle and at a fixed clock."""
+_NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}  # kinds without an action if their severity is info
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
-"""Classes of GPU time whose kinds have advice of their own on what GPUs wait for."""
+"""Classes of GPU time whose kinds already advise on what GPUs wait for."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _BESIDE = "not shown beside other programs"
-_OTHER_USE = "other use"
-"""The cause of a change that is to be seen to before low use: another program used the GPU meanwhile."""
+_OTHER_USE = "other use"  # cause of a change that has priority over low use: another program used the GPU
 _CPU = "cpu_utilization_ratio"
 
 
@@ -58,7 +53,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return the three most promising things to do in the `best` group, otherwise in the last step."""
+    """Return the three most promising actions for the `best` group, otherwise for the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -82,7 +77,7 @@ def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
 
 def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
     kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
-    # a larger batch needs its data just as slowly loaded
+    # a larger batch would wait for data as well
     waits = [each for each in every if _name_class(each) == "waiting_for_input" or each.finding.cause == _BESIDE]
     if (
         advice is None
@@ -103,7 +98,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     if kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START:
         of = "a run this short"
     saves = f"Saves up to {display.percent(saving)} of {of}" if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN
-    # where the gain is not known, what was lost decides: the headline tells of the largest loss
+    # without a known gain the loss decides, as in the headline
     score = (saving or found.share) * _WEIGHTS[found.confidence]
     if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
         score = -1.0
@@ -111,7 +106,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
         title=advice.title,
         gain=advice.gain or saves,
         text=f"{own or row.summary} {advice.how}",
-        certainty=f"Confidence {row.confidence}{f': in {row.runs}' if row.marks else ''}.",
+        certainty=f"Found with {row.confidence} confidence{f' in {row.runs}' if row.marks else ''}.",
         command=advice.command,
         finding=row.id,
     )
@@ -132,7 +127,7 @@ def _name_class(found: Found) -> str:
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
-    """Return the share of the GPU time that findings lost, a mean over their runs; 0 where it overlaps another loss."""
+    """Return the share of the GPU time that findings lost, as a mean over their runs; 0 if it overlaps another loss."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
@@ -184,12 +179,12 @@ def _list_measurements(
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step is one run, so a difference may be chance. Run every step twice more."
         yield 1, _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job differ, too.")
-    # nothing tells what GPUs wait for where the CPU was not logged
+    # without the CPU the log cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
         title, how, gain, _ = ACTIONS["record"]
         yield 1, _ask(title, gain, how, "The CPU was not recorded.", RECORD)
-    # every run is too short for many checks
+    # ask for longer logs only if every run is too short
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
     count = min(len({each.kind for each in own}) for own in lacking)
     longest = max(run.seconds for run in runs)
@@ -207,7 +202,7 @@ def _list_measurements(
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
-    # the least relative change that each comparison could have shown
+    # smallest detectable relative change of each comparison
     known = [(delta, base, step) for delta, base, step in pairs if delta and delta.before]
     judged = [((each[0].detectable_difference or 0.0) / (each[0].before or 1.0), *each) for each in known]
     unclear = [each for each in judged if each[1].verdict is Verdict.NO_CLEAR_CHANGE and each[0] >= _COARSE]

@@ -1,4 +1,4 @@
-"""Findings gathered for reading: a card for each kind and cause in one run, and a row for each over all runs."""
+"""Finding cards, one per kind and cause of a run, and finding rows, one per kind and cause of all runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,18 +21,16 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 _OPEN = "open"
-# stretches of time that are listed, and steps that are named one by one
-_LISTED, _NAMED = 100, 3
+_LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named steps
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time whose kinds a change of the job does not end: a sick GPU is as sick where no step uses it."""
-# time between samples from which a sample per second would tell more
-_COARSE_SECONDS = 2.0
+"""Classes of GPU time whose kinds do not end with a change of the job: hardware faults remain."""
+_COARSE_SECONDS = 2.0  # sampling interval in seconds from which a sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
-    """Return findings as cards, of the last step first, by gravity and loss; what follows from one after it."""
+    """Return cards by severity and loss, those of the last step first; consequences follow their root."""
     every = words.gather(runs)
     titles = _name_all(every)
     groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
@@ -59,7 +57,7 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
 
 
 def _name_all(every: Sequence[Found]) -> dict[Key, str]:
-    # causes of a kind that have no titles of their own are told apart in brackets
+    # equal titles are distinguished by their cause in brackets
     alike = Counter((found.finding.kind, found.title) for found in every)
     causes = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
     return {found.key: f"{found.title}{cause}" for found, cause in zip(every, causes, strict=True)}
@@ -120,7 +118,7 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the finding's own sentence, or for several how many there are and how long they last."""
+    """Return the sentence of a single finding, or number, length and the largest of several."""
     largest, count = terms.humanize(display.clean_sentence(group.finding.summary)), len(group.findings)
     if count == 1:
         return largest
@@ -140,7 +138,9 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     if not occurrences:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
-    stamp = "" if run.quality.synthetic_time else format_time(run, min(span.start for span in group.intervals))
+    # with several runs, data quality has the dates
+    has_date = not (run.quality.synthetic_time or group.several)
+    stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""
     where, at = f"{times}{display.elapsed(first.start)} after the start", "at"
     if len(occurrences) == 1:
@@ -181,7 +181,7 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
 
 
 def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> tuple[FindingRow, ...]:
-    """Return one row for each kind and cause: by severity, then by the GPU time that the worst run lost."""
+    """Return one row per kind and cause, by severity and by the GPU time that the worst run lost."""
     every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}

@@ -1,4 +1,4 @@
-"""Findings told as one, those of a kind and cause in one run or in all; and what `kinds.toml` says of them."""
+"""Findings of one kind and cause, grouped, and their words from `kinds.toml`."""
 
 import re
 from collections import Counter
@@ -23,15 +23,14 @@ from gpureport.report.wording.words import fill_template, group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # kind and cause
-_OTHERS = "GPUs"  # where runs name other ones
-_NOTABLE = 0.1
-"""Share of the run from which a fact that calls for no action is the headline of a run without problems."""
+_OTHERS = "GPUs"  # name of GPUs that differ from run to run
+_NOTABLE = 0.1  # share of the run from which a finding of severity info is the headline of a run without problems
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Share of the time below which a whole run computes little, and of a run below which the length of a part is told."""
+"""Computing share below which a run computes little; share of the run below which the length of a finding is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -43,7 +42,7 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
 
 
 class Part(NamedTuple):
-    """A finding of the run at a position in the report; `root` is kind and cause of what it follows from."""
+    """A finding, and the position of its run in the report; `root` is the kind and cause of its root finding."""
 
     position: int
     run: ReportRun
@@ -52,9 +51,9 @@ class Part(NamedTuple):
 
 
 class Found:
-    """Findings of one kind and cause, the one that lost most among them; `several` says whether runs stand beside it.
+    """Findings of one kind and cause; `finding` is the one that lost most, `several` that the report has several runs.
 
-    `roots` has None where findings stand for themselves; `lost_by_run` are GPU-seconds by the position of a run.
+    `roots` contains None if a finding has no root; `lost_by_run` has GPU-seconds by the position of the run.
     """
 
     def __init__(self, parts: Sequence[Part], *, several: bool = False) -> None:
@@ -72,7 +71,7 @@ class Found:
         self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in parts)
         self.lost = max(self.lost_by_run.values(), default=None)
         self.has_one_gpu = all(len(run.run.gpus) == 1 for run in self.runs.values())
-        # the kind in words, or its cause where that says more; and the cause
+        # title of the kind or, if it has one, of the cause; and the cause
         self.title = terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
         self.cause = display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
 
@@ -126,7 +125,7 @@ class Found:
 
     @cached_property
     def gpus(self) -> str:
-        """The GPUs concerned: `GPU 2`, `all 4 GPUs`, `the GPU`; `GPUs` where runs name other ones."""
+        """The GPUs concerned: `GPU 2`, `all 4 GPUs`, `the GPU`; `GPUs` if they differ from run to run."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
         held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
@@ -134,7 +133,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield of each finding the first value whose statistic is so called, else begins so; `*` is any metric."""
+        """Yield per finding the first evidence with a statistic, otherwise with such a prefix; `*` is any metric."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -148,7 +147,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Return the findings of all runs by kind and cause: by severity, then by the worst run's loss, roots first."""
+    """Return the findings by kind and cause, sorted by severity and by the loss of the worst run, roots first."""
     held: dict[Key, list[Part]] = {}
     for position, run in enumerate(runs):
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
@@ -163,7 +162,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings; a fact counts where it takes a tenth of its run."""
+    """Return the worst findings; those of severity info count only from a tenth of the run on."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -193,7 +192,7 @@ def write_headline(found: Found) -> str:
 
 
 def fill_words(found: Found, template: str, *, now: bool = False, **places: str) -> str:
-    """Return a template with its figures and those of the caller; empty where one is not known."""
+    """Return the filled template, or an empty text if a figure is not known."""
 
     def fill(name: str, noun: str) -> str:
         if noun not in {"", "?"}:
@@ -231,7 +230,7 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
 
 
 def _describe_gaps(found: Found) -> str:
-    # each GPU's part of its own time, as its bar shows it
+    # relative to the time of each GPU, as its bar shows it
     shares = [
         fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
         / gpu_time.measure_own_seconds(time)
@@ -241,9 +240,16 @@ def _describe_gaps(found: Found) -> str:
     return format_range(shares, display.percent) if shares and all(shares) else ""
 
 
+def _describe_own_share(found: Found) -> str:
+    # relative to the time of these GPUs, as their bars show it
+    times = [time for time in found.run.analysis.gpu_time if time.device in found.worst.devices]
+    own = fsum(map(gpu_time.measure_own_seconds, times))
+    return display.percent(found.worst.lost / own) if own and found.worst.lost else ""
+
+
 def _describe_whole_loss(found: Found) -> str:
     run, spans = found.run.run, [each.intervals for each in found.worst.findings]
-    # the rows of GPUs lie apart a little
+    # GPUs are sampled at slightly different times
     first, last = run.started + 5e5 * (run.interval or 0), run.ended
     never = all(each and each[0].start <= first and each[-1].end >= last for each in spans)
     return display.rough_duration(found.seconds) if never and len(found.spans) == 1 else ""
@@ -263,14 +269,14 @@ def _name_stopped(found: Found) -> str:
 
 
 def _count_jobs(found: Found) -> str:
-    # a finding without devices is of all GPUs of a job
+    # a finding without devices is about all GPUs of a job
     held = Counter(device for each in found.worst.findings for device in each.devices or ("",))
     jobs = max(held.values(), default=1)
     return str(jobs) if jobs > 1 else ""
 
 
 def leave_out_occupied_gpus(found: Found) -> Found:
-    """Return findings without those of unused GPUs that another process holds, unless all are."""
+    """Return findings without unused GPUs that another process holds, unless that leaves none."""
     free = [part for part in found.parts if not _measure_occupied(part.finding)]
     return Found(free, several=found.several) if free else found
 
@@ -308,13 +314,14 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
     ),
     "lost_share": lambda found: format_range(found.shares, display.percent) if found.share else "",
     "gap_share": _describe_gaps,
+    "own_share": _describe_own_share,
     "gaps": lambda found: (
         display.plural(len(found.intervals), "gap") + (f" on {found.gpus}" if found.is_plural else "")
     ),
     "longest": lambda found: display.duration(max((each.seconds for each in found.intervals), default=0.0)),
     "before_end": lambda found: (
         display.rough_duration((found.run.run.ended - int(found.spans[0, 0])) / 1e6)
-        # GPUs that did not come back
+        # only for GPUs that did not come back
         if len(found.spans) and found.spans[-1, 1] >= found.run.run.ended
         else ""
     ),
@@ -348,7 +355,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
 
 
 class Advice(NamedTuple):
-    """What to do: title, how to go about it, what it brings where that is not the time lost, and a command to copy."""
+    """An action: title, instructions, gain unless it is the lost time, and a command to copy."""
 
     title: str
     how: str
@@ -374,6 +381,6 @@ def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
 
 
 def has_alternative(found: Found, others: Iterable[Found]) -> bool:
-    """Return whether free memory and a GPU larger than needed, either of which this is, were found in one run."""
+    """Return whether both free memory and an oversized GPU, one of which this is, were found in the same run."""
     other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
     return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)

@@ -1,1 +1,1 @@
-"""GPUs side by side: figures, clocks, stages, and energy."""
+"""Tables of GPUs: figures, clocks, stages, and energy."""

@@ -1,4 +1,4 @@
-"""Tables of a run: its GPUs, of many by node, with which differ from the others; its stages; what held the clocks."""
+"""Tables of a run: GPUs (many are grouped by node) with outliers, stages, and reasons for lowered clocks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
@@ -13,7 +13,7 @@ from gpureport.report.runs.over_time import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
-_ROBUST = 3 * 1.4826  # three robust standard deviations, in medians of absolute deviations
+_ROBUST = 3 * 1.4826  # three robust standard deviations, as a multiple of the median absolute deviation
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
     "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "
@@ -27,13 +27,13 @@ _CLOCK_NOTE = (
     "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
     "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
 )
-_AT_REST = {"gpu_idle"}  # reasons that only occur at rest
+_AT_REST = {"gpu_idle"}  # reasons that occur only when idle
 _MOST_REASONS = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A figure; `margin` is the least difference worth a word, `summary` makes one value of several GPUs."""
+    """A column; `margin` is the smallest difference of an outlier, `summary` combines the values of several GPUs."""
 
     title: str
     prose: str
@@ -66,7 +66,7 @@ _COLUMNS = (
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-# shown where the driver's counter was read, beside the integral of power
+# shown beside the integral of power if the energy counter was read
 _COUNTED = _Column(
     "Energy counted",
     "",
@@ -84,7 +84,7 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
     where = " in any run" if len(with_gpus) > 1 else ""
     where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-    # the first table tells what is not recorded
+    # the first table says what was not recorded
     note = f"Not recorded{where}: {unknown}." if unknown else ""
     return tuple(_build_gpu_table(run, known, "" if place else note) for place, run in enumerate(with_gpus))
 
@@ -132,8 +132,7 @@ def _build_cells(column: _Column, values: Sequence[float | None], *, compared: b
         if value is not None and abs(value - middle) > limit:
             others = median(each for place, each in enumerate(values) if each is not None and place != at)
             note = f"others {column.shown(others)}"
-        text = display.or_not_recorded(value, column.shown)
-        yield Cell(text=text, small=note, value=value, flagged=bool(note))
+        yield Cell(text=display.or_not_recorded(value, column.shown), small=note, value=value, flagged=bool(note))
 
 
 def _build_node_rows(

@@ -1,4 +1,4 @@
-"""Energy, money and carbon of each run, or how to state a price."""
+"""Energy, cost and carbon of each run, or how to state a price."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,8 +14,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
-# share of the time below which an energy says what part of it it covers
-_NEARLY_ALL = 0.995
+_NEARLY_ALL = 0.995  # share of the time below which an energy states its coverage
 
 
 def apply_gpu_hour_price(
@@ -34,7 +33,7 @@ def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
 
 
 def lost_cost(analyses: Sequence[Analysis]) -> float | None:
-    # not known where a GPU has no price
+    # None if a GPU has no price
     total = 0.0
     for analysis in analyses:
         amounts = {gpu.device: gpu.amount for gpu in analysis.cost.gpus} if analysis.cost else {}
@@ -88,7 +87,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        # what part of the time an integral covers where that is not all, and what of it was bridged
+        # coverage of the integral, if incomplete, and the time that was bridged
         whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
         seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
         share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0

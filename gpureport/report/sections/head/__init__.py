@@ -1,1 +1,1 @@
-"""The head of a report: the result in a sentence, the four figures, what the verdict leaves out."""
+"""The head of a report: headline, lead, doubts and four figures."""

@@ -1,4 +1,4 @@
-"""How much GPU time a step lost and to what, how little its GPUs computed, or why nothing is known; and money saved."""
+"""Sentences on lost GPU time and its classes, on the computing share, and on money saved."""
 
 from collections.abc import Mapping, Sequence
 from math import fsum, isfinite
@@ -36,7 +36,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """How many kinds could be judged and could not, and how much was recorded of the last step."""
+    """Number of kinds judged and not judged, and the size of the recording of the last step."""
 
     judged: int
     missing: int
@@ -77,13 +77,13 @@ def describe_short_pauses(ratio: float) -> str:
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return what some runs lost: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
+    """Return the loss of runs: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
     if is_mostly_unseen:
-        # what nobody saw may all have been lost: a share of all time is no bound
+        # unobserved time may be lost entirely, so use the observed time as base
         held *= 1 - unseen
     lost, is_lower_bound = gpu_time.lost_seconds_by_class(analyses), gpu_time.is_lower_bound(analyses)
     ratio, pauses = sum(lost.values()) / held, gpu_time.excessive_short_pauses(analyses)
@@ -131,13 +131,12 @@ def list_losses(lost: Mapping[str, float], held: float, analyses: Sequence[Analy
 
 def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
     summaries = [use for each in analyses for gpu in each.statistics if (use := gpu.metric(UTILISATION)) is not None]
-    worked = fsum(summary.mean * summary.seconds for summary in summaries)
     seconds = fsum(summary.seconds for summary in summaries) - _measure_use(analyses)[2]
-    return seconds > 0 and worked < BELOW.value * seconds
+    return seconds > 0 and fsum(summary.mean * summary.seconds for summary in summaries) < BELOW.value * seconds
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return the GPU-seconds in which GPUs computed, with a known utilisation, and of start-up and tail."""
+    """Return GPU-seconds: computing, with known utilisation, and outside the job (start-up and tail)."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
     seen = gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
@@ -151,7 +150,7 @@ def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
 
 
 def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
-    """Return which share of their time GPUs computed, `mid_job` without start-up and tail."""
+    """Return the computing share in words; `mid_job` leaves out start-up and tail."""
     computing, seen, outside = _measure_use(analyses)
     if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
         outside = 0.0
@@ -162,12 +161,11 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# share of a run outside training from which its cost is told without it too (pragmatic)
-_NOTABLE = 0.05
+_NOTABLE = 0.05  # share of a run outside training from which the cost of training alone is stated as well (pragmatic)
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return what the last step saves: `Saves $3.28 per million images`; empty where it is in doubt."""
+    """Return the saving of the last step: `Saves $3.28 per million images`; empty if it is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED
@@ -181,7 +179,7 @@ def describe_saving(comparison: Comparison) -> str:
         return display.money(abs(size) * scale.factor, currency)
 
     amount, ends = show(delta.difference), delta.interval
-    # an interval has both ends on one side of 0, or says nothing of the size
+    # an interval around 0 says nothing about the size
     if ends is not None and all(map(isfinite, ends)) and ends[0] * ends[1] > 0:
         low, high = map(show, sorted(ends, key=abs))
         amount += "" if low == high else f" ({low} to {high})"

@@ -1,4 +1,4 @@
-"""What leaves a result in doubt, and what it leaves out: recordings, clocks, work, jobs and lines, a sentence each."""
+"""Sentences on doubts about recordings, clocks and work, and on jobs and lines that are left out."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,13 +23,11 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Seconds by which a clock must go back to be told with the headline (pragmatic): daemons that set clocks move them by
-less, and findings moved by less than a minute are found all the same."""
-_FEW_SAMPLES, _FAR_APART = 30, 60.0
-"""Samples of a run below which, and seconds between them from which, shares are rough (pragmatic)."""
-_PAIRS, _JOBS = 3, 6  # pairs of steps and jobs that are named; the others are counted
-# characters of a list of names above which all but the first are counted
-_MOST_NAMES = 120
+"""Minimum step back of a clock, in seconds, that the lead mentions (pragmatic): clock daemons make smaller steps."""
+_FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
+"""Number of samples below which shares are rough: at an interval of this many seconds, and at any (pragmatic)."""
+_PAIRS, _JOBS = 3, 6  # maximum number of named pairs of steps, and of named jobs
+_MOST_NAMES = 120  # length of a list of names above which only the first is named
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
@@ -49,9 +47,11 @@ def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
 def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
     analysis = runs[0].analysis
     count, apart = gains.count_samples(analysis), analysis.run.interval or 0.0
-    if len(runs) > 1 or not 1 < count < _FEW_SAMPLES or apart < _FAR_APART:
+    is_enough = count >= (_FEW_SAMPLES if apart >= _FAR_APART else _FEWEST)
+    if len(runs) > 1 or is_enough or gains.is_recording_too_short(analysis):
         return ""
-    return f"Rough: {count} samples, {display.duration(apart)} apart, say little of the time between them."
+    between = " say little of the time between them" if apart >= _FAR_APART else " say little of this job"
+    return f"Rough: {count} samples, {display.duration(apart)} apart,{between}."
 
 
 def _describe_drift(comparison: Comparison) -> str:
@@ -128,7 +128,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    # where they explain low use, a finding says so
+    # if waits explain low use, a finding says so
     silent = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
     curves = [curve.known for run in silent for curve in run.training if curve.name == WAITING]
     share = max((float(np.median(known)) for known in curves if len(known)), default=0.0)

@@ -1,4 +1,4 @@
-"""The result of a report: a headline, the lead below it, notes for a fold, and the four figures of one run."""
+"""The result of a report: headline, lead, notes, and the four tiles of a single run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,21 +26,19 @@ from gpureport.report.sections.steps import summary
 from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
-from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_reason
+from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
 
-# most sentences of a lead, and doubts in it; the other doubts are notes
-_LEAD, _DOUBTS = 3, 2
-_RULES = 2  # broken rules that are named; the table of rules has all
-_LOST = 0.1  # share of the GPU time lost above which a run is not called healthy
+_LEAD, _DOUBTS = 3, 2  # maximum number of sentences in the lead, and of doubts in it; other doubts are notes
+_RULES = 2  # maximum number of named broken rules
+_LOST = 0.1  # lost share of the GPU time from which a run is not healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-# ratio from which training is as many times as fast, rather than faster by per cent
-_TIMES = 2.0
-_HIDDEN = 1.1  # ratio of both gains from which training alone is worth a sentence
-# seconds of a run, and share of it without training, from which start-up hides a gain
+_TIMES = 2.0  # ratio from which a speed-up is a multiple instead of per cent
+_HIDDEN = 1.1  # ratio of the gains of training and whole job from which training is mentioned
+# run length in seconds below which, and share of start-up from which, start-up hides a gain
 _SHORT, _START_UP = 600.0, 0.2
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "cannot be told"
-_NAMED = 3  # most classes of lost time that are named
+_NAMED = 3  # maximum number of named classes
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 
 
@@ -74,8 +72,7 @@ def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
         named = (f"{display.clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
         rules = [f"{failed}: {'; '.join(named)}."]
         if code is VerdictCode.HEALTHY:
-            # the last detail says that nothing needs doing
-            sentence, code, details = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED, details[:-1]
+            sentence, code = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     in_lead = min(len(doubts), _DOUBTS, place)
     return Verdict(
@@ -94,7 +91,7 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first thing to do in its lead, unless that is long, or it is to measure."""
+    """Return the result with the first action in its lead, unless the lead is full or the action is a measurement."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"
@@ -153,20 +150,19 @@ def _write_run_lead(
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
-        # otherwise the headline says all of it
+        # otherwise the headline says all of this
         yield lost
     if told is not None and told.finding.confidence is Confidence.LOW:
-        # confidence is low for other reasons too, as a limit of power that was not logged
+        # confidence may be low for other reasons, such as an unknown power limit
         longest = max((span.seconds for span in told.intervals), default=told.run.seconds)
         is_coarse = longest < SURE_READINGS * (told.run.run.interval or 0.0)
-        coarse = "The log shows this only coarsely, so confidence is low."
-        yield coarse if is_coarse else "Confidence in the headline is low."
+        why = "The log shows this only coarsely, so confidence" if is_coarse else "Confidence"
+        yield f"{why} in the headline is low."
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
-        said = f"all {findings.judged} checks were assessed."
-        if findings.missing:
-            said = f"{findings.judged} of {findings.judged + findings.missing} checks were assessed; "
-            said += f"the other {findings.missing} need more data."
-        yield f"Nothing needs doing; {said}" if code is VerdictCode.HEALTHY else display.raise_first(said)
+        count = findings.judged + findings.missing
+        yield (
+            f"{findings.missing} of {count} checks lack data." if findings.missing else f"All {count} checks were made."
+        )
 
 
 def _describe_comparison(
@@ -219,7 +215,9 @@ def _describe_largest_loss(step: Step) -> str:
     name, seconds = next(iter(lost.items()))
     if seconds / held < gains.NOTABLE_RATIO or gpu_time.unobserved_ratio(step.analyses) > gains.MOST_UNSEEN_RATIO:
         return ""
-    return f"Largest loss now: {losses.name_loss(name, step.analyses)}, {display.percent(seconds / held)}"
+    return (
+        f"Largest loss now: {losses.name_loss(name, step.analyses)}, {display.percent(seconds / held)} of the GPU time"
+    )
 
 
 def _describe_training(comparison: Comparison) -> str:
@@ -242,13 +240,17 @@ def _describe_training(comparison: Comparison) -> str:
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     runs = [each.run for step in comparison.steps for each in step.analyses]
-    yield summary.describe_left_out_runs(comparison)
-    yield summary.describe_allowance(comparison)
+    left_out = [run for delta in comparison.deltas for run in delta.left_out]
+    # for a run that stopped early, its short steady state needs no mention
+    yield describe_left_out([*{run.run: run for run in sorted(left_out, key=lambda run: run.stopped)}.values()])
+    if comparison.tested > 1:
+        training = comparison.training_tested if comparison.training_tested > 1 else 0
+        yield words.say("table.allowance", n=comparison.tested, training=training)
     if len(comparison.steps) > 1:
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # a loss within all the time says it already
+    # the sentence on losses may say it already
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
@@ -263,11 +265,11 @@ def build_tiles(
     computing, lost = _build_use_tiles(step, findings)
     hottest, memory, energy = _build_hottest_tile(step), build_memory_tile(comparison), _build_energy_tile(step)
     if memory.value == display.NOT_RECORDED:
-        # nothing is said twice
+        # avoid two tiles without a value
         memory, energy = energy, lost
     if not any(analysis.run.gpus for analysis in step.analyses):
         return computing, hottest, memory
-    # shares of a recording too short to assess are no key figures
+    # no shares from a recording that is too short
     worst = None if findings.too_short else worst
     told = list(_list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
@@ -291,7 +293,7 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
         if unit[:1] == "~":
             value, _, own = value.rpartition(display.GAP)
             unit = own + unit[1:]
-        # the name of the GPUs has a capital, as it begins a line
+        # capitalise GPU names at the start of a line
         unit, context = (display.raise_first(text) if text == found.gpus else text for text in (unit, context))
         if value:
             yield Tile(label=label, value=value, unit=unit, context=context)
@@ -317,7 +319,7 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
     uses = [f"{each.mean:.0%}" for each in found if each]
     told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
-    # statistics of a job are a mean at its start and at its end
+    # job statistics are imported as two samples, at start and end
     if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004
         return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; in the mean'} {told}"
     if losses.explain_unknown_loss(step, findings):

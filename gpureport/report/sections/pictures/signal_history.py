@@ -1,4 +1,4 @@
-"""Signals of one GPU over time, a panel per quantity: of the worst finding of a run, or of the findings of one kind."""
+"""Signals of one GPU over time, one panel per quantity, for the worst finding of a run or the findings of one kind."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -18,22 +18,22 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _BUCKETS = 240
-_OTHERS = 7  # most GPUs drawn in grey beside the one that a picture is about
+_OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
-"""How much of the length of its stretches a crop shows before and after; fewest sampling intervals that it holds."""
+"""Margins of a crop relative to the shaded time; minimum number of sampling intervals in it."""
 _CROPPED, _WHOLE = 0.5, 0.95
-"""Shares of the run above which the whole run is shown around a finding, and from which it is not shaded."""
+"""Share of the run from which a finding is shown with the whole run, and from which it is not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel says nothing; and how many panels a run without problems has."""
+"""Mean utilisation in per cent above which its panel is left out; number of panels of a run without problems."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
-"""Share of a limit from which it counts as reached; lower end of the axis of temperatures above it; and share of
-stretches that samples cover at least, where a figure is told of them.
+"""Share of a limit from which it counts as reached; lowest end of a temperature axis; and minimum
+sampled share of the shaded time for a figure.
 """
 _Spans = tuple[tuple[float, float], ...]
 
 
 class Signal(NamedTuple):
-    """A quantity: its columns, the best first, and its unit, of which one base unit is `factor`."""
+    """A quantity: its metrics, the preferred first, and its unit; `factor` converts from the base unit."""
 
     label: str
     metrics: tuple[str, ...]
@@ -82,12 +82,12 @@ _SHOWN = {
     "slow_gpu": (CLOCK, TEMPERATURE, POWER),
     "unexplained_change": (CLOCK, POWER, TEMPERATURE),
 }
-"""What the pictures of kinds of findings show, where it is recorded; the first is what they are about."""
+"""Signals in the picture of each kind of finding, the most important first."""
 _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds.split(" ")}
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
 _TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
-"""When the shaded stretches of a kind of finding were, as it stands behind a figure."""
+"""Words that follow a figure of the shaded time, by kind."""
 
 
 def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
@@ -96,7 +96,7 @@ def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
 
 
 class _View(NamedTuple):
-    """What the panels of one picture show: GPUs, the first in front, their host, buckets, and stretches in seconds."""
+    """What a picture shows: GPUs, the highlighted one first, host, bucket edges, and shaded intervals in seconds."""
 
     run: ReportRun
     gpus: list[Device]
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU that findings are about, otherwise of the hottest; None without any."""
+    """Return the signals of the GPU of the findings, otherwise of the hottest GPU; None if there are none."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -121,7 +121,7 @@ def build_history(
     clipped = np.clip((held - run.run.started) / 1e6, 0.0, run.seconds)
     spans = tuple((float(first), float(last)) for first, last in clipped if last > first)
     start, end = _crop(run, spans) if is_cropped else (0.0, run.seconds)
-    # no bucket is shorter than a sample
+    # buckets are not shorter than samples
     count = min(_BUCKETS, max(int((end - start) / (run.run.interval or 1.0)), 1))
     hosts = [device for device in run.run.devices if device.index is None]
     view = _View(
@@ -199,7 +199,7 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
 
 
 def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel | None:
-    # none where the quantity was not recorded within the axis
+    # None if the quantity was not recorded
     run = view.run
     devices = [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
@@ -222,13 +222,12 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
         label = f"All {int(np.nanmax(series.values('cpu_logical_cores')))} CPU cores"
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
-    # a column of a picture is a mean: memory must fit at its peak as well
-    most = max(limit or 0.0, peak if signal is MEMORY else 0.0)
-    low, high = _choose_ends(signal, known, most)
+    # columns are means, but the peak of memory must fit
+    low, high = _choose_ends(signal, known, max(limit or 0.0, peak if signal is MEMORY else 0.0))
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
-    # of a whole run as the table of GPUs has it, which counts the time of jobs alone
+    # for the whole run, as in the table of GPUs, which counts the time of jobs only
     stated = [
         each.metric(name) for each in run.analysis.statistics if each.device == device.id for name in signal.metrics
     ]
@@ -277,7 +276,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
-    """Return the mean of samples in shaded stretches; buckets mix in what came before and after."""
+    """Return the mean of the samples in the shaded intervals; buckets would include neighbouring samples."""
     start, end, values = samples
     inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
     seconds = (end - start)[inside]

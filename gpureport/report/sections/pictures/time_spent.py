@@ -1,4 +1,4 @@
-"""Where the GPU time went, as bars by class of steps, or of the GPUs of a run; and use over time of each step."""
+"""Bars of GPU time by class, per step or per GPU of a run, and utilisation over time."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -29,21 +29,17 @@ from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, build_ch
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 
-Causes = Mapping[str, Collection[str]]  # what lies behind the time of classes, by class
+Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-# share of the axis below which a segment cannot be seen, so that legend and notes do without it
-_NEGLIGIBLE = 0.002
-# most steps that are drawn, and most GPUs that have a bar each
-_MOST_STEPS, _MOST_GPUS = 12, 8
-_ROOM = 1.25  # how far beyond the longest bar the axis may go for the end of an interval
-# how much more of its time than the median GPU one has to lose to have a bar of its own among many
-_APART = 0.03
+_NEGLIGIBLE = 0.002  # share of the axis below which a segment is invisible and left out of legend and notes
+_MOST_STEPS, _MOST_GPUS = 12, 8  # maximum number of steps, and of GPUs with a bar each
+_ROOM = 1.25  # maximum axis length relative to the longest bar, for intervals
+_APART = 0.03  # additional lost share, relative to the median GPU, for a separate bar among many GPUs
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
-"""Share of its time by which one GPU must lose more than another for its note to be flagged; for a lone one."""
-# share of its time without data from which the note of a GPU names it
-_MOST_UNKNOWN = 0.02
-_FEWEST_ALIKE = 5  # GPUs that spent their time alike, from which on they share a bar
+"""Additional lost share of a GPU for a flagged note, compared with the best GPU; lost share of a single GPU."""
+_MOST_UNKNOWN = 0.02  # unobserved share from which the note of a GPU mentions it
+_FEWEST_ALIKE = 5  # number of GPUs with equal times from which they share a bar
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
 _BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
@@ -77,7 +73,7 @@ def describe_pauses(bars: Sequence[SpentBar]) -> str:
 
 
 class SpentUnit(NamedTuple):
-    """The unit of bars: its size in GPU-seconds (per 1,000 units of work), `s`, its figure, and `per 1,000 images`."""
+    """The unit of bars: size in GPU-seconds (per 1,000 units of work), name, and `per 1,000 images`."""
 
     size: float
     short: str
@@ -117,13 +113,13 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     is_chain = study is None and is_per_work
     bars = [_build_step_bar(comparison, step, unit, causes, is_chain=is_chain) for step in choose_steps(steps)]
     longest = max(fsum(part.value for part in bar.segments) for bar in bars)
-    # intervals as far as they do not dwarf the bars
+    # intervals, unless they dwarf the bars
     furthest = max((bar.interval[1] for bar in bars if bar.interval), default=0.0)
     end = max(longest, min(furthest * 1.01, _ROOM * longest))
     about = "; shorter is better." if is_per_work else ". Without the work done, a faster run can look worse."
     interval = " Line below the end of a bar: 95% interval." if any(bar.interval for bar in bars) else ""
     rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
-    # of two steps the one before is the first
+    # with two steps the previous one is the first
     is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004 - as above
     undrawn = len(steps) - len(bars)
     return TimeSpent(
@@ -161,11 +157,11 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
     mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
-    # the mean of work figures is a geometric one, and that of classes arithmetic: their shares divide it
+    # figures per work are geometric means and classes arithmetic ones, so use the shares of the classes
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
     decimals = number_format.count_decimals(mean.value / unit.size)
-    # how fast training alone went, or without the work how busy GPUs were
+    # training rate, or utilisation if the work is unknown
     metric = TRAINING_RATE if is_per_work else UTILISATION
     value, work = step.value(metric), display.shorten(display.clean(step.work_unit or "units"), 24)
     rate = "" if value is None else f"{display.number(value)}{display.GAP}{work}/s"
@@ -199,7 +195,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     others = [time for time, shares in zip(times, shares_bar, strict=True) if shares]
     groups = [*([time] for time in times if time not in others), *([others] if others else [])]
     causes, losses = seconds_by_cause(times), [_lost_ratio(*group) for group in groups]
-    # those are flagged that lost clearly more than the one that lost least, or a lone one much
+    # flag GPUs that lost clearly more than the best one, or a single GPU that lost much
     least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
     bars = []
     for group, lost in zip(groups, losses, strict=True):
@@ -226,14 +222,14 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
         columns=("", "Mean power" if any(bar.beside for bar in bars) else ""),
         bars=tuple(bars),
         end=longest,
-        # of one length, they are shares; a time axis would read as when
+        # bars of equal length are shares; a time axis would suggest points in time
         ticks=place_time_ticks(0.0, longest) if is_uneven else quarters,
         legend=list_legend(bars, causes, _NEGLIGIBLE * longest),
     )
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return of each GPU whether it shares a bar: of few where many are alike, of many all but the worst."""
+    """Return for each GPU whether it shares a bar: equal ones of a few, all but the worst of many."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
@@ -299,7 +295,7 @@ def build_use_over_time(
         held = [each.analysis for each in count_jobs(step.runs).counted]
         timed = [analysis for analysis in held if analysis.run.ended > analysis.run.started]
         if timed:
-            # the run with the median GPU time, of an even number the shorter one
+            # the run with the (lower) median GPU time
             ordered = sorted(timed, key=lambda analysis: analysis.job_gpu_seconds)
             typical[step.label] = ordered[(len(ordered) - 1) // 2].run.id
     known = [step for step in comparison.steps if step.label in typical]
@@ -319,7 +315,7 @@ def build_use_over_time(
 
 
 def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -> UseRow:
-    # the last bucket ends with the run, not beyond the axis
+    # the last bucket ends with the run
     count = max(int(np.ceil(run.seconds / max(axis / _BUCKETS, run.run.interval or 0.0) - 1e-9)), 1)
     series = (build_device_series(run.recording, gpu) for gpu in run.run.gpus)
     averages = [accumulate(*read_samples(run, each, UTILISATION)) for each in series]
@@ -337,7 +333,7 @@ def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -
 
 
 def _average(averages: Sequence[Average], edges: FloatArray) -> FloatArray:
-    """Return the mean utilisation of GPUs between edges; NaN where none has a sample, as in a run of a host alone."""
+    """Return the mean utilisation of all GPUs between edges; NaN without samples."""
     means = np.array([average(edges) for average in averages]).reshape(-1, len(edges) - 1)
     count = (~np.isnan(means)).sum(axis=0)
     averaged: FloatArray = np.where(count, np.nansum(means, axis=0) / np.maximum(count, 1), np.nan)

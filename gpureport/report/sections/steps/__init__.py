@@ -1,5 +1,5 @@
-"""Steps of an optimization and groups side by side, as blocks; what is said stands in `wording/words.toml`.
+"""Comparisons of steps and groups, worded in `wording/words.toml`.
 
-`figures` prints figures, `summary` has the first screen, the table of steps and charts, `pairs` gains and one step
-against the one before, `study` groups and what steps say together.
+`figures` prints figures; `summary` has the first screen, table of steps and charts; `pairs` gains and neighbouring
+steps; `study` groups.
 """

@@ -1,9 +1,10 @@
-"""Figures of steps as they are printed: a title, a unit and a value, and how well steps trained."""
+"""Printed figures of steps: title, unit and value; and training quality."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import isclose
 from typing import NamedTuple
 
 from gpureport.analysis.results import Analysis
@@ -28,7 +29,7 @@ from gpureport.report.wording.terms import name_figure
 from gpureport.report.wording.words import say
 
 MEMORY, ENERGY, POWER, GPU_SECONDS = "gpu_memory_used_bytes", "energy_joules", "gpu_power_watts", "gpu_seconds"
-_BRIEF = 36.0  # GPU-seconds: a hundredth of an hour
+_BRIEF = 36.0  # GPU-seconds, a hundredth of a GPU-hour
 _SCALES = {
     PER_WORK: scales.GPU_HOURS,
     measured.SECONDS_TO_TARGET: scales.TIMES,
@@ -43,14 +44,14 @@ _SCALES = {
 }
 _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
-"""Columns of a table of steps in the order shown, per unit of work where that is known."""
+"""Columns of the table of steps in display order, with and without known work."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
-"""Which of them go first where there is no room for all."""
-_WHOLE = 100  # work without decimals
+"""Columns that are dropped first if there is no room."""
+_WHOLE = 100  # work from which decimals are dropped
 
 
 class Line(NamedTuple):
-    """A figure of two steps in words; `why` is what its verdict rests on."""
+    """A figure of two steps in words; `why` explains its verdict."""
 
     metric: str
     title: str
@@ -116,12 +117,16 @@ class Figures:
         )
 
     def list_pair(self, sides: tuple[Step, Step], deltas: Sequence[Delta]) -> list[tuple[FigureFormat, Delta]]:
-        """Return the figures of two steps in the order shown: per unit of work where that is known, recorded clocks."""
+        """Return the figures of two steps in display order, without those that are not known."""
         found = {delta.metric: delta for delta in deltas}
         has_work = any(side.work_unit for side in sides)
         left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
+        one, whole = found[PER_WORK], found[GPU_SECONDS]
+        # for equal work it repeats the GPU time per unit of work
+        if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
+            left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
             left_out.add(COST_PER_WORK)
         if not any(measured.SECONDS_TO_TARGET in side.values for side in sides):
@@ -139,7 +144,7 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column that all steps share, with the unit, and what prints a value without it."""
+        """Return the title of a column, with its unit, and a function that prints a value without it."""
         if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
@@ -188,9 +193,10 @@ def build_memory_tile(comparison: Comparison) -> Tile:
     before = None if first is last else first.value(MEMORY)
     if peak is None:
         return Tile(label="Peak memory", value=display.NOT_RECORDED, context="Memory was not recorded")
-    (shown, value), unit = scales.split_common_unit(
-        ["" if each is None else display.memory(each) for each in (before, peak)]
-    )
+    texts = ["" if each is None else display.memory(each) for each in (before, peak)]
+    units = {text.partition(display.GAP)[2] for text in texts if text}
+    unit = units.pop() if len(units) == 1 else ""
+    shown, value = (text.removesuffix(f"{display.GAP}{unit}") if unit else text for text in texts)
     change, context = build_plain_change(before, peak), _describe_installed(last, peak)
     return Tile(label="Peak memory", before=shown, value=value, unit=unit, change=change, context=context)
 
@@ -255,12 +261,6 @@ def _format_difference(change: QualityChange) -> tuple[str, str]:
     return size, format_interval(change.interval, display.signed) if change.interval else ""
 
 
-def choose_quality(comparison: Comparison) -> str | None:
-    pairs = [(comparison.steps[0], comparison.steps[-1]), *pairwise(comparison.steps)]
-    changes = (compare_quality(*pair, comparison.goals) for pair in pairs)
-    return next((change.name for found in changes for change in found if change.leading), None)
-
-
 def list_quality_cells(comparison: Comparison, name: str) -> Iterator[Cell]:
     steps, goals = comparison.steps, comparison.goals
     figures = [measure_step_quality(step, name, goals) for step in steps]
@@ -299,7 +299,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first quality that fell: `val_accuracy fell from 0.79 to 0.61`; empty where none did."""
+    """Return the first training metric that got worse: `val_accuracy fell from 0.79 to 0.61`; empty if none did."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 
@@ -307,7 +307,7 @@ def describe_fall(comparison: Comparison) -> str:
 def warn_of_falls(comparison: Comparison) -> str:
     step, fallen = _find_falls(comparison)
     unsure = any(change.verdict is Verdict.UNCONFIRMED for change in fallen[:2])
-    if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline has the first
+    if not unsure and len(fallen) < 2:  # noqa: PLR2004 - the headline names the first
         return ""
     falls = display.join_words([_describe_fall(change) for change in fallen[:2]])
     return say("quality.fell", step=step, falls=falls, unsure=unsure)

@@ -1,4 +1,4 @@
-"""What each step was worth and could gain, and one step against the one before it."""
+"""Gains of each step, remaining potential, and each step compared with the previous one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,11 +31,10 @@ from gpureport.report.wording.words import WORDS, name_some, say
 
 _VALUE, _NAME = 22, 36
 _LISTED = 5
-# shown only when they fail
-_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}  # shown only if they fail
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
-_LENGTHS = {"observed_time", "duration"}  # the limit of which is 20 s
-_AGREE = {True: "yes", False: "doubtful", None: "unknown"}
+_LENGTHS = {"observed_time", "duration"}  # checks with a limit of 20 s
+_AGREE = {False: "doubtful", None: "unknown"}
 _FATES = {
     ChangeKind.RESOLVED: "Gone",
     ChangeKind.NEW: "New",
@@ -43,9 +42,9 @@ _FATES = {
     ChangeKind.CANNOT_TELL: "Assessed in only one of the two",
 }
 _Shown = Sequence[tuple[FigureFormat, Delta]]
-_LOSSES = 3  # named in a sentence
+_LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share of start-up that is large, and the length of a run in which that is no accident of a trial (pragmatic)."""
+"""Share from which start-up is large, and seconds of a run from which it is not due to a short trial (pragmatic)."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
@@ -64,24 +63,23 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         noted.update(notes)
         yield Block(title=label, level=3, warnings=[*map(_describe_doubt, link.doubts)], table=table)
         changes = [each for each in link.changes if (each.kind, each.key) not in doubtful]
-        unchanged = WORDS["gains.unchanged" if has_params(*sides) else "gains.unrecorded"]
-        changed = [*_list_changes(changes)] or [Fact(name="", text=unchanged)]
+        unchanged = WORDS["gains.unchanged"] if has_params(*sides) or not is_first else WORDS["gains.unrecorded"]
+        changed = [*_list_changes(changes)] or [Fact(name="", text=unchanged)] * (has_params(*sides) or is_first)
         yield Block(title="Changed", level=4, facts=changed)
-        # the table has the verdicts
+        # verdicts are in the table
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
-        texts = [WORDS["precision.note"]] if is_first and why else []
-        yield Block(title="How sure", level=4, texts=texts, facts=why)
+        yield Block(title="How sure", level=4, texts=[WORDS["precision.note"]] if is_first and why else [], facts=why)
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
         is_first = False
     unknown = []
     for link, label in zip(links, labels, strict=True):
-        # no figure depends on the time zone
+        # figures do not depend on the time zone
         checks = [each.check for each in link.comparability if each.comparable is None and each.check != "timezone"]
         names = display.join_words([WORDS[f"check.{check}"] for check in checks])
         unknown.append((label, [say("agree.names", names=names)] if names else []))
     yield Block(
-        title="Whether both were recorded alike",
+        title="Recorded alike, except where marked",
         level=3,
         texts=merge_texts(unknown),
         facts=merge_facts(
@@ -104,7 +102,7 @@ def compare_with_earlier(
     shown = Figures(comparison).list_pair(sides, link.deltas)
     decides = any(delta.verdict is Verdict.UNCONFIRMED and max(delta.runs) > 1 for delta in link.deltas)
     why = [say("pair.rule", scatter=reasons.SINGLE_RUN_SCATTER)] if is_baseline and decides else []
-    # nothing else says here what verdicts rest on
+    # explain verdicts in the table
     lines = [line._replace(verdict=replace(line.verdict, small=line.why)) for line in _list_lines(shown)]
     table = _build_table(lines, {}, _list_notes(shown, sides))
     return Block(title=title, table=table, texts=(*map(_describe_doubt, link.doubts), *why))
@@ -117,7 +115,7 @@ def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
-    """Yield the line of each figure; runs are named once, and so is why no more is said of several figures."""
+    """Yield a line per figure; excluded runs and equal reasons are stated once."""
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
@@ -149,8 +147,7 @@ def _build_table(lines: Sequence[Line], since: Mapping[str, Line], notes: Iterab
             row += [each.change, each.verdict] if each else ["", ""]
         rows.append(row)
     columns = ("", "Before", "After", "Difference", "Verdict", "Since first", "Verdict since first")
-    shown = columns if since else columns[:5]
-    return build_table(shown, rows, *notes, in_words=("Verdict", "Verdict since first"))
+    return build_table(columns if since else columns[:5], rows, *notes, in_words=("Verdict", "Verdict since first"))
 
 
 def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
@@ -169,7 +166,8 @@ def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
         if check.check not in _SILENT or not check.comparable:
             before, after = (display.shorten_middle(text, _VALUE) for text in _format_sides(check))
             both = before if before == after else f"{before}, then {after}"
-            yield Fact(name=WORDS[f"check.{check.check}"], text=f"{both}; alike: {_AGREE[check.comparable]}")
+            doubt = "" if check.comparable else f"; alike: {_AGREE[check.comparable]}"
+            yield Fact(name=WORDS[f"check.{check.check}"], text=f"{both}{doubt}")
 
 
 def _format_sides(check: Comparability) -> Iterator[str]:
@@ -199,7 +197,7 @@ def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
 
 
 class _Column(NamedTuple):
-    """A figure of the table: its metric, the field of its change, a multiple or per cent, and words without it."""
+    """A column of gains: metric, field of the change, whether it is a multiple, and the note if it is missing."""
 
     title: str
     metric: str
@@ -228,10 +226,10 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
-        # of several steps the last fact says it of all
+        # with several steps the last fact says this for all
         if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
-    if len(found) > 2:  # noqa: PLR2004 - of two steps the row above is the first
+    if len(found) > 2:  # noqa: PLR2004 - with two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
         rows.append([head, *(_format(each, found[-1].since_first) for each in columns)])
         if any(gain.params_recorded for gain in found[1:]):
@@ -256,7 +254,7 @@ def _show(figures: Figures, step: Step, metric: str) -> Cell:
         return Cell(text=display.NOT_RECORDED)
     text = shown.value(value)
     if metric == measured.COST_PER_WORK:
-        # an amount of money has its sign before it
+        # the currency precedes an amount
         text = display.money(value / shown.scale.unit(value)[1], spending.currency(step.analyses))
     return Cell(text=f"{text} {shown.per}".rstrip())
 
@@ -304,7 +302,7 @@ def _describe_advice(gain: gains.StepGain) -> str:
         for change in gain.advised
     ]
     advised += [say("gains.perhaps", **_name_advice(change)) for change in gain.possibly_advised]
-    # a param may have any name, so that it is never known that nothing was advised
+    # params may have any name, so it is never certain that nothing was advised
     nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"] if gain.changes else ""
     return " ".join(advised) or nothing
 

@@ -1,4 +1,4 @@
-"""Groups beside each other, the best of them and what each setting did; and what all steps together say."""
+"""Comparison of groups: the best one and the effect of each setting; and statements on all steps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -30,15 +30,15 @@ _KINDS = {
     Verdict.NOT_ENOUGH_DATA: ("no_data", VerdictCode.BEST_GROUP_NOT_KNOWN),
 }
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
-"""How sure a best group is, in `words.toml` and as the code of the headline."""
+"""Key in `words.toml` and headline code, by the certainty of the best group."""
 _FORMS = Form.LONG | Form.PAPER
-_NAME, _NAMED = 60, 6  # characters of a group, settings
+_NAME, _NAMED = 60, 6  # length of a group name, number of settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return the best group in a sentence and in one word, and what to know beside it; empty where none is known."""
+    """Return headline, code and lead on the best group; an empty headline if none is known."""
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", None, ()
@@ -49,7 +49,7 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCo
 
 
 def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> Iterator[str]:
-    """Yield headlines on the best group, the fullest first: `batch 256 with 8 workers is cheapest: 31% cheaper …`."""
+    """Yield headlines on the best group, the longest first: `batch 256 with 8 workers is cheapest: 31% cheaper …`."""
     values = next((group.values for group in study.groups if group.label == best.label), ())
     settings = [
         f"{display.clean(factor.name)} {display.clean(value)}" if factor.key else display.clean(value)
@@ -87,7 +87,7 @@ def list_study(study: Study, comparison: Comparison) -> Iterator[Block]:
     rates = next((_list_changes(each) for each in study.effects if each.metric == WORK_RATE), [])
     for each in study.effects:
         products = [one * other for one, other in zip(_list_changes(each), rates, strict=False)]
-        # what undoes every change of the rate says nothing of its own
+        # a figure that only mirrors the rate adds nothing
         is_told = products and all(abs(product - 1) < _SAME for product in products)
         if each.metric not in {COST_PER_WORK, PER_WORK} or not is_told:
             title = Figures(comparison).format(each.metric).title
@@ -189,7 +189,7 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
             ratios = [1 + end for end in level.interval]
             ends = format_percent_range(ratios) if relative else differences.format_points(level.interval)
         if level.verdict is Verdict.UNCONFIRMED and max(level.runs, first.runs) > 1:
-            # several runs without a repetition to tell their scatter are not one run each
+            # several runs without repetitions are not one run each
             verdict = level.verdict.short
         head = f"{name}={name_value(level.value)} against {name_value(first.value)}"
         yield head, str(level.runs), change, drop_equal_ends(ends), verdict
@@ -230,7 +230,7 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     for each in across_findings(steps):
         kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
         if kind != "gpu_kinds" or labels == (focus,):
-            # a batch is of all steps
+            # the batch of work is common to all steps
             whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
             yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 

@@ -1,4 +1,4 @@
-"""What a reader sees of steps: headline, certainty, four figures, the table against the row above, and charts."""
+"""Summary of steps: headline, certainty, four tiles, table of steps, and charts."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,7 @@ from gpureport.comparison.across import scaling
 from gpureport.comparison.chain import Comparison, Mean, RunFigure, StepSummary
 from gpureport.comparison.changes import compare_setups, list_distinct_changes
 from gpureport.comparison.evidence import ReasonKind
+from gpureport.comparison.quality import compare_quality
 from gpureport.comparison.run import UTILISATION
 from gpureport.comparison.steps import Step
 from gpureport.comparison.study import Study
@@ -27,16 +28,14 @@ from gpureport.report.sections.steps import figures as printed
 from gpureport.report.sections.steps.figures import GPU_SECONDS, Figures, list_analyses
 from gpureport.report.wording import differences, display, scales
 from gpureport.report.wording.differences import ONCE_SETTLED, build_change, build_plain_change
-from gpureport.report.wording.reasons import describe_left_out
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_MAIN = 0.5  # share of the change that the main step made
-_TENFOLD = 10.0  # from here on as times
-_MOST, _MOST_CHANGES = 6, 2
-"""Figures that a reader takes in at once, and changes of the set-up that there is room for below the name of a step."""
-_SAME = 0.005  # prints alike
+_MAIN = 0.5  # share of the change from which one step is the main one
+_TENFOLD = 10.0  # ratio from which a change is a multiple
+_MOST, _MOST_CHANGES = 6, 2  # maximum number of columns, and of set-up changes below the name of a step
+_SAME = 0.005  # relative difference that prints alike
 _WITHOUT_CHANGE = {measured.COST_PER_WORK: "cost", measured.WORK_RATE: "whole-job throughput"}
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
 _DIGITS = 1e4
@@ -93,7 +92,7 @@ def _describe_size(delta: Delta, noun: str) -> str:
 
 def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
     steps = comparison.steps
-    is_pair = len(steps) == 2  # noqa: PLR2004 - of two steps the last one made the change
+    is_pair = len(steps) == 2  # noqa: PLR2004 - with two steps the last one made the change
     for base, step in pairwise(steps):
         link = comparison.judged(base.label, step.label)
         part = link.difference if link and link.verdict is delta.verdict else None
@@ -105,7 +104,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return what a step of two words or more changed: `more loader workers` of `2-more-workers`."""
+    """Return the change that a step label of two or more words names: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
@@ -134,7 +133,7 @@ def describe_certainty(comparison: Comparison) -> str:
         return say("headline.unsure", size=change.text, verdict=delta.verdict.value, ends=change.interval, runs=runs)
     sizes = sorted((abs(low - 1), abs(high - 1)))
     least, most = (differences.format_percent_change(1 + size).lstrip("+") for size in sizes)
-    # an interval that prints as the figure does says nothing more
+    # drop an interval that prints like the figure
     least = least.removesuffix("%") if least != most else ""
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
 
@@ -145,7 +144,7 @@ _Ends = tuple[float | None, float | None]
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     figures, memory, last = Figures(comparison), printed.build_memory_tile(comparison), comparison.steps[-1]
     if last.value(measured.PER_WORK) is None:
-        # runs of several steps may differ in their work, so that GPU time is not judged
+        # with unknown work GPU time is not judged, as the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
         context = "Runs may differ in work"
@@ -166,7 +165,7 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         training = format_training_cost(comparison)
         context = say("tile.price", price=price, training=training, nameless=not figures.currency)
         cost = _set_tile(label, ends, show, _build_change(figures, measured.COST_PER_WORK), context)
-    # of a run where the work is not known
+    # per run if the work is unknown
     energy = measured.ENERGY_PER_WORK if last.value(measured.ENERGY_PER_WORK) is not None else printed.ENERGY
     return throughput, cost, _build_tile(figures, energy, "GPUs only"), memory
 
@@ -201,17 +200,19 @@ def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, f
 def _build_use_tile(figures: Figures) -> Tile:
     delta, ends = figures.delta(UTILISATION), figures.ends(UTILISATION)
     if delta is not None and delta.difference is not None:
-        # the figures of the time that the change is of
+        # values over the same time as the change
         ends = delta.before, delta.after
     context = say("tile.no_work", settled=delta is not None and delta.window == "steady")
     return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
 
 
 def build_step_table(comparison: Comparison) -> Table:
-    figures, steps, trained = Figures(comparison), comparison.steps, printed.choose_quality(comparison)
+    figures, steps = Figures(comparison), comparison.steps
+    judged = (compare_quality(*pair, comparison.goals) for pair in [(steps[0], steps[-1]), *pairwise(steps)])
+    trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
-    # the quiet line says the number of runs where every step has the same
+    # the subtitle has the number of runs if all steps have the same
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
@@ -221,7 +222,7 @@ def build_step_table(comparison: Comparison) -> Table:
         row = [Cell(text=display.clean(step.label), small="; ".join(small))]
         for metric, (_, show) in zip(metrics, columns, strict=True):
             value, delta = step.value(metric), None if metric in _WITHOUT_CHANGE else deltas.get(metric)
-            # the change of what had settled must not stand below a figure of the whole recording
+            # do not print the change of the settled time below a figure of the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
             change = change if change and change.arrow else None
@@ -258,18 +259,6 @@ def _name_changes(before: Step, step: Step) -> Iterator[str]:
         yield differences.list_setup_changes(named, most=_MOST_CHANGES)
 
 
-def describe_allowance(comparison: Comparison) -> str:
-    training = comparison.training_tested if comparison.training_tested > 1 else 0
-    return say("table.allowance", n=comparison.tested, training=training) if comparison.tested > 1 else ""
-
-
-def describe_left_out_runs(comparison: Comparison) -> str:
-    short = [run for delta in comparison.deltas for run in delta.left_out]
-    # of a run that stopped early the little steady state goes without saying
-    runs = {run.run: run for run in sorted(short, key=lambda run: run.stopped)}
-    return describe_left_out(list(runs.values()))
-
-
 def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[IntervalChart, ...], Table]:
     found = _list_groups(comparison.steps) if study else _list_chain(Figures(comparison))
     known = [chart for chart in found if any(row.value is not None for row in chart.rows)]
@@ -279,7 +268,7 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
     ]
     table = build_table(("Step", *(chart.title for chart in known)), rows)
     if study and known and len(study.by) > 1:
-        # work where it is known, otherwise utilisation: panels of both would be too many
+        # panels of one figure only: work if known, otherwise utilisation
         known = [*_split_into_panels(known[-1], study)]
     return tuple(known), table
 
@@ -353,7 +342,7 @@ def _build_row(  # noqa: PLR0913 - a figure of a step, and how it is shown
     if mean is not None:
         value = mean.value / size
         if mean.interval and all(map(isfinite, mean.interval)):
-            # cut at nothing, and at all that there is of a share
+            # clip at 0, and shares at 1
             low, high = mean.interval
             interval = max(low, 0.0) / size, (min(high, 1.0) if share else high) / size
         ends = display.format_interval(interval, show, unit) if interval else ""
@@ -368,7 +357,7 @@ def _format_percent(ratio: float) -> str:
 
 
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
-    """Yield a panel for each value of the first setting, its bars by the second, a place left where no run is."""
+    """Yield a panel per value of the first setting with a bar per value of the second, empty without a run."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
     ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
