@@ -173,12 +173,12 @@ class Extraction:
         """Return every row's place in time by a second pass, which holds 22 bytes per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
-        found: tuple[list[npt.NDArray[Any]], ...] = ([], [], [], [])
+        found: list[list[npt.NDArray[Any]]] = [[], [], [], []]
         for rows, stamps, devices in again._parts():
             parts = (rows.lines, stamps, devices, hash_values(rows.data, len(rows)))
             for column, part, kind in zip(found, parts, kinds, strict=True):
                 column.append(part[devices >= 0].astype(kind))
-        order = clock.put_in_order([np.concatenate(each) for each in found], again._ids, self._zone)
+        order = clock.put_in_order([np.concatenate(found.pop(0)) for _ in kinds], again._ids, self._zone)
         self._clocks = order.clocks
         return order
 

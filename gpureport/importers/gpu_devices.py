@@ -203,7 +203,10 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities."""
+    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities.
+
+    A GPU that comes late or is lost early has rows beside those of the others.
+    """
     suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
     for column in texts:

@@ -37,6 +37,7 @@ _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
 """Bytes of a block in vmstat and in `sar -b`; more bytes than any machine has."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
+"""Disks that are made of others, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
 """Errors of sums of whole per cents, and of shares, by rounding."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
@@ -220,6 +221,7 @@ _Table = tuple[list[int], Column, dict[int, Column], list[str]]
 
 def find_table(header: Sequence[str]) -> _Table | None:
     """Return the columns of a header with a time and a load; `memory` beside GPUs is theirs."""
+    # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
     gpus = set(filter(_GPU.search, distinct))

@@ -49,6 +49,7 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
             # the first row counts from this time, and midnight may lie between
             clock.at(at, names)
         elif not timed and re.match(r"\S+ *:", line):
+            # the means over the whole log, in any language
             account.noise += 1
         elif timed and names:
             time = (int(timed["epoch"]) * 1_000_000, True) if timed["epoch"] else clock.at(at, names)
@@ -87,6 +88,7 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
             names = tuple(name.removesuffix("[...]") for name in heading[1].split(";"))
             account.headers += 1
         elif cells[1:2] == ["-1"]:
+            # a restart of the machine, or a comment
             account.messages += 1
         elif line and (not names or len(cells) < 4):  # noqa: PLR2004 - machine, interval and stamp stand before the values
             account.reject(reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER, number, line)
@@ -163,7 +165,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
     """Yield the rows, of the first after a start its stamp: it averages since boot."""
-    names, utc, begins, below, page = list[str](), False, False, 0, 0
+    names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
         if heading := _find_vmstat_names(cells):
@@ -175,15 +177,19 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
         elif cells and not names:
             account.reject(reasons.BEFORE_HEADER, number, line)
         elif cells:
+            # a time that is cut after its minutes counts, too
             time = parse_time(" ".join(cells[-2:])) if line.count(":") > 1 else None
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
+            step = time[0] - last if time else pace
+            # a page may end just where vmstat was started again: rows keep their pace
+            begins |= below == 0 and abs(step - pace) > max(pace // 2, 1_000_000)
             if time and begins:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
                 rows, begins = [], False
             fits = len(cells) == len(names) + (2 if time else 0)
             yield number, line, time and (time[0], utc), rows if fits else None, "vmstat"
-            below += 1
+            below, last, pace = below + 1, last + step, step
 
 
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)

@@ -213,7 +213,7 @@ def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
         if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run hold {twice[0]}"
             raise SourceError(log.given.locator, what, "give one, or join them before", code="metric_in_two_logs")
-        tables[name] = _join_columns(tables[name], rows, (rates[name], rate), account, covering=is_host)
+        tables[name] = _join_columns(tables[name], rows, (rates.get(name) or 1.0, rate), account, covering=is_host)
     quality, joined, held = _rename_account(log, names), account.pop(_JOINED, 0), account.pop(_HELD, 0)
     also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
     said = f"{log.given.locator}: {joined:,} rows joined by time to those of {main}{also}."

@@ -18,7 +18,8 @@ from gpureport.regular_files import is_folder
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """Share of the longer log that two recorders share, and of the shorter one where one adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most (pragmatic)."""
+"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most: one command starts
+them, while jobs of a cluster may begin in the same minute (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):

@@ -140,6 +140,7 @@ class TrainingLog:
             if when is None:
                 account.reject(f"{reasons.MALFORMED} time", number, text)
                 continue
+            # rows of a validation of mmengine count its own steps
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or (turn is not None and _normalise(step or "epoch") == "epoch")
@@ -371,6 +372,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             cells |= {"step": step, **_read_pairs(said)}
         if not cells.keys() - {"timestamp", "elapsed", "step"}:
             account.noise += 1
+        # a bar and a dictionary have an end of their own
         elif raw.endswith("\n") or line.endswith(("]", "}")):
             yield number, raw, cells
         else:

@@ -11,7 +11,6 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -108,6 +107,8 @@ class RemotePath(PurePosixPath):
 
         Dropping a stream closes it, which publishes half an object. So a thread writes, which no interrupt reaches.
         """
+        from concurrent.futures import ThreadPoolExecutor
+
         large, (kind, _) = len(content) > _SMALL, guess_type(self.name)
 
         def put() -> None:
@@ -231,6 +232,8 @@ def parse_place(text: str) -> Place:
 
 def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> list[Result]:
     """Return a function's result for each place, several at a time: a bucket is slow to answer."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(function, places))
 

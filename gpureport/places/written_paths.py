@@ -60,9 +60,8 @@ def _find_obstacles(
     for each in read:
         if what := _describe_clash(target, each):
             yield what, _ANOTHER, "is_read"
-    # some disks ignore case in names
-    folded = str(_resolve(place)).casefold()
-    if any(_is_same(place, each) or str(_resolve(each)).casefold() == folded for each, _ in others):
+    # some disks ignore case in names, buckets do not
+    if any(_is_same(place, each) or _fold(place) == _fold(each) for each, _ in others):
         yield "two outputs of this command are this file", "give each a name of its own", "same_output"
     if isinstance(place, RemotePath):
         return
@@ -94,6 +93,10 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
 
 def _resolve(place: Place) -> PurePath:
     return Path(os.path.realpath(place)) if isinstance(place, Path) else place
+
+
+def _fold(place: Place) -> str:
+    return str(_resolve(place)).casefold() if isinstance(place, Path) else str(place)
 
 
 def _is_same(one: Place, other: Place) -> bool:

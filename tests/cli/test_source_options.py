@@ -30,6 +30,9 @@ def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport
     for command in ("ingest", "analyze"):
         done = gpureport(command, "sheet.csv", "--source-kind", "mapped")
         assert (done.code, done.err.count("\n")) == (3, 1)
+    # a line with a figure is no header
+    (tmp_path / "titled.csv").write_text("\n".join(("gpu power,300,W", header, *rows, "")))
+    assert gpureport("ingest", "titled.csv", "--source-kind", "mapped").out == done.out
     told = tomllib.loads(done.out)
     assert told["time"]["column"] == "time"
     assert told["columns"] == {

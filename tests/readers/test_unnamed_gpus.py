@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import gpureport
 from gpureport.testing import Recording
 from tests.readers.pairs import check_account
 from tests.support.logs import read_text, stamp
@@ -130,6 +131,25 @@ def test_rows_that_fill_no_ticks_are_counted_off_when_their_number_is_said(tmp_p
     check_account(recording)
     assert [len(recording.rows_of(f"gpu:{gpu}")) for gpu in range(2)] == [21, 20]
     assert set(recording.rows_of("gpu:1").column("gpu_utilization_ratio").to_pylist()) == {np.float32(0.1)}
+
+
+@pytest.mark.parametrize(
+    "damaged", ["\xfe026/03/14 09:00:05.000, 10 %", "6/03/14 09:00:05.000, 10", "/03/14 09:00:05.000, 10 %"]
+)
+def test_rows_with_damaged_stamps_keep_their_places(damaged: str, tmp_path: Path) -> None:
+    rows = [f"{stamp(row / 2)}, {row % 2}0 %" for row in range(41)]
+    rows[11] = damaged
+    # a counter of another program is no row
+    rows.insert(21, "3/100 done")
+    path = tmp_path / "gpu.csv"
+    path.write_bytes("\n".join(["timestamp, utilization.gpu [%]", *rows, ""]).encode("latin-1"))
+    (recording,) = gpureport.read(path, gpus_per_tick=2)
+    assert set(recording.rows_of("gpu:1").column("gpu_utilization_ratio").to_pylist()) == {np.float32(0.1)}
+
+
+def test_rows_that_are_written_twice_are_of_one_gpu(tmp_path: Path) -> None:
+    times, used = stamps(60, 2, inside=3), np.repeat(memory(60, 1), 2)
+    assert count(read(tmp_path, times, used)) == 1
 
 
 @pytest.mark.parametrize("inside", [3, 120])

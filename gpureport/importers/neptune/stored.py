@@ -1,7 +1,8 @@
 """Runs that Neptune left on disk: exports, `.neptune` folders of the client up to 1.x, databases of neptune-scale.
 
 An export's Parquet rows are project, run, path, type, and a value in its type's column; before November 2025 a file
-held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC.
+held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC; a run's
+creation time is not shifted. The client's logs are JSON lines of one operation each; its own reader truncates them.
 """
 
 import os

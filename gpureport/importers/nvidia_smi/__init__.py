@@ -130,6 +130,7 @@ def read_heading(heading: str, decimal: str = ".") -> Column | None:
     return written and replace(written, heading=heading.strip(), translated=True)
 
 
+@lru_cache(2048)
 def find_query_field(heading: str) -> str | None:
     found = headings.recognise_column(heading, headings.GPU_COLUMNS)
     if found is None:
@@ -164,6 +165,7 @@ def declare(line: str) -> Layout | None:
     columns = [each for cell in cells if (each := read_heading(cell, decimal)) is not None]
     named = [cell for cell in cells if find_query_field(cell) and _OF_GPU.intersection(headings.heading_words(cell))]
     ours = bool(named) or any(map(_is_of_gpu, own))
+    # any single word is a heading
     if len(cells) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         columns = own if targets - {TIME} or (targets and len(cells) == 1) else []
     if len(columns) < len(cells):

@@ -260,7 +260,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
     section = _section(number, text[:200].partition("\n")[0].strip(), flaw=flaw)
     try:
-        gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - no entities
+        gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - without a document type, no entities
     except ET.ParseError:
         return section | {"flaw": reasons.TORN}
     body = (gpu.text or "").strip()
@@ -316,6 +316,7 @@ _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
+        # NUL bytes of damage join no lines
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
             if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):

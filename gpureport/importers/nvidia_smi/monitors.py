@@ -60,7 +60,10 @@ From `gract` on they are those of `--gpm-metrics` (Hopper and newer), as driver 
 """
 _USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (11, 21)}
 """Columns of `dmon -o DT`, the default and all that `-s` knows, by number (R550 and newer)."""
-_HEADERLESS = re.compile(r"(?:#YYYYMMDD, HH:MM:SS, Idx, W, .*| ?\d{8}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
+_UNITS = "#YYYYMMDD, HH:MM:SS, Idx, W, C, C(?:, %){6}, MHz, MHz(?:, %, bool(?:, MB){3}(?:, errs){3}(?:, MB/s){2})?"
+_HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
+_OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")
+"""Units of columns that are not known without headings, whatever their number; those of pmon have a `#`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 _BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
@@ -104,8 +107,8 @@ def _layout(*headings: str) -> Layout:
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     def find(line: str) -> Layout | None:
-        # the line below the headings has the units
-        return _layout(*names) if (names := _names(line)) else log.layout if "Idx" in _words(line)[:3] else None
+        # also units, and comments of a person, begin with `#`
+        return _layout(*names) if (names := _names(line)) else log.layout if line[:1] == "#" else None
 
     clock, remaining = list[int](), iter(lines)
     begin = next(remaining, "")
@@ -242,7 +245,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
     (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
     (documents.TEXT.match, documents.read_query_text, "nvidia-smi -q", (" ",)),
-    (lambda line: _names(line) or _assume(line), read_dmon, "nvidia-smi dmon", ()),
+    (lambda line: _names(line) or _assume(line) or _OTHER_UNITS.match(line), read_dmon, "nvidia-smi dmon", ()),
     (PMON.match, read_pmon, "nvidia-smi pmon", ()),
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
@@ -304,5 +307,6 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     for number, line in enumerate(lines, first):
         if text := line[:1000].strip("\0 \r\n\t\v\f"):
+            # a comment may hold a command with figures and bars
             account.stray(number, text if text[0] != "#" else "#")
     yield from ()

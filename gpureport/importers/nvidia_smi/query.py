@@ -37,6 +37,8 @@ _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Cells that are complete: no longer cell begins so."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
+_STAMPED = len("2026/03/14 09:26:53")
+"""Characters that begin a row; more than half are digits."""
 _ODD = ("\0", "\ufffd", TIME)
 """No sound row contains NUL, a replaced byte, or the name of a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
@@ -197,6 +199,9 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
     A row that may have lost its beginning needs a stamp; if it may have lost its end, the last cell counts as cut.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
+    if len(cells) == width + 1 and not cells[-1].strip():
+        # a delimiter after the last cell
+        cells.pop()
     if len(cells) < width:
         return None
     torn, cells = "".join(each + layout.delimiter for each in cells[:-width]), cells[-width:]
@@ -290,8 +295,12 @@ class QueryLines:
         self.account.sort_out(number, text, reason)
         if NOISE.fullmatch(text) and (self.layout is None or self.layout.stamp is None):
             self.dates[number] = text
-        elif text[:1].isdigit() or (reason == reasons.NUL_BYTES and not find_message_kind(text)):
-            # as a row, it has a place in its tick
+        elif (
+            (text[:1].isdigit() and "," in text)
+            or sum(map(str.isdigit, text[:_STAMPED])) > _STAMPED // 2
+            or (reason == reasons.NUL_BYTES and not find_message_kind(text))
+        ):
+            # a row, which has a place in its tick, also if its first letters are damaged
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:

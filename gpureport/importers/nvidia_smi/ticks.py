@@ -67,7 +67,9 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
             best, most = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit)), alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    return best
+    # rows that are equal within each tick are of one GPU, written several times
+    copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
+    return None if copies else best
 
 
 def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: IntArray) -> _Ticks | None:

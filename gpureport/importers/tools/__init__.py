@@ -131,6 +131,7 @@ def table_rows(
     for number, text in text_lines(lines, first, account):
         delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
+        # nothing after a last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
         found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:

@@ -306,6 +306,7 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
         "bus_id": labels.get("pci_bus_id"),
         "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
     }
+    # in a query by (gpu, instance) only the exporter shows the machine
     host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
     tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
     return {name: text for name, text in said.items() if text}

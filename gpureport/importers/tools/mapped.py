@@ -185,7 +185,9 @@ def draft_map(text: str) -> str:
     """Return a map of columns whose headings show their metrics, or nothing."""
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
-        if 1 < len(header) <= _MOST_COLUMNS and any(map(_prove, header)):
+        texts = {cell for cell in header if cell and parse_number(cell) is None}
+        # headings are several texts, each once
+        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and any(map(_prove, header)):
             return "\n".join(_draft(header)) + "\n"
     return ""
 

@@ -192,6 +192,8 @@ _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
 """Metrics of which the last reading of a window counts, not the mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
+_OVERSHOOT = 0.02
+"""Share by which the difference of two means may be off."""
 _Windows = tuple[int | None, int | None, list[tools.Column], set[int]]
 """Places of time and duration, columns, and places of means."""
 
@@ -230,10 +232,14 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
         # a collection that was not cleared is older than the row before
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
             for place, _, name, _ in figures:
-                if place in means and place in before[2]:
+                if place in means and place not in before[2]:
+                    cells[place] = ""
+                elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # the difference of two rounded means may lie below 0 or above 100 %
-                    cells[place] = max(min(value, 100.0) if "(%)" in name else value, 0.0)
+                    # the difference of two rounded means may miss 0 or 100 % by its error; beyond that it is no value
+                    value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
+                    part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
+                    cells[place] = min(value, 100.0) if part else value
             account.note(_CUMULATIVE)
         before = None if when is None or duration is None else (when[0], duration, means)
         yield from tools.split_devices(number, when, tools.take_row(account, figures, cells))
