@@ -25,7 +25,8 @@ from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terms import OUTCOME_WORDS
 
-_SCOPE = re.compile(r" (?:for|unless) ")
+_DATE = re.compile(r"\d{4}([-_.]?)\d\d\1\d\d(?:[-_.T]\d+)*(?=[\W_]|$)|(?:^|[-_.])\d+$", re.ASCII)  # or last number
+_SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED = 3
 _ROWS = 200
@@ -233,9 +234,8 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
 
 
 def _name_class(run: str) -> str:
-    """Return `gpureport` and the words of the name of a run, such as `gpureport.train` for `train-2026-03-14.csv`."""
-    words = [word for word in re.split(r"[\W_]+", PurePath(run).stem) if word and not word[0].isdigit()]
-    return ".".join(["gpureport", "-".join(words)] if words else ["gpureport"])
+    """Return `gpureport` and the undated name of a run, such as `gpureport.train` for `train-2026-03-14.csv`."""
+    return ".".join(["gpureport", *filter(None, ["-".join(_WORD.findall(_DATE.sub("", PurePath(run).stem)))])])
 
 
 def _add_case(suite: ET.Element, check: Check, class_name: str) -> None:

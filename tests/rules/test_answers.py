@@ -82,12 +82,12 @@ def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
         return [(case.get("classname"), case.get("name")) for case in suite]
 
     Path("rule.toml").write_text('[[policy]]\nlimit = "no idle_gap"\n')
-    write(Path("other.csv"), pause=70)
+    write(Path("2-other.csv"), pause=70)
     for name in ("2026-11-23", "2026-11-24"):
         assert names("night.csv", "--name", name) == [("gpureport", "no idle_gap")]
-    alone, other = ("gpureport.night", "no idle_gap"), ("gpureport.other", "no idle_gap")
+    alone, other = ("gpureport.night", "no idle_gap"), ("gpureport.2-other", "no idle_gap")
     assert names("night.csv") == [alone]
-    assert names("night.csv", "other.csv") == [alone, other]
+    assert names("night.csv", "2-other.csv") == [alone, other]
     write(Path("night-2.csv"), pause=60)
     assert names("night.csv", "night-2.csv") == [alone, ("gpureport.night.2", "no idle_gap")]
     assert names("gone.csv") == [("gpureport.gone", "the run has data"), ("gpureport.gone", "no idle_gap")]
