@@ -210,7 +210,8 @@ def _draw_changes(comparison: Comparison, _: str, axes: "Axes") -> None:
     first, last = comparison.steps[0].label, comparison.steps[-1].label
     known = [each for each in comparison.between(first, last) if each.before and each.difference is not None]
     for place, delta in enumerate(known):
-        scale, colour = 100 / abs(delta.before or 1.0), COLOURS["busy" if delta.verdict.is_established else "muted"]
+        scale = 100 / abs(delta.before or 1.0)
+        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
         if delta.interval is not None:
             axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
         axes.plot((delta.difference or 0.0) * scale, place, "o" if delta.interval else "|", color=colour)
@@ -286,7 +287,8 @@ def _show(results: Sequence[Analysis] | Comparison) -> str:
     """Return a report's headline, bars and findings as an HTML fragment without script or style sheet."""
     from gpureport.report.formats.html import template_environment
 
-    report, template = build_content(results), template_environment().get_template("notebook.html")
+    report = build_content(results)
+    template = template_environment().get_template("notebook.html")
     bars = [bar for bar in report.gpu_time if bar.whole]
     cards = [card for card in report.findings if not card.repeats]
     classes = gpu_time.class_labels(bars)

@@ -141,7 +141,8 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
         own, *steps = rows
         gpus, seconds, used, seen = int(_count(own, "AllocTRES", "gpu")), _read_seconds(own), 0.0, 0
         for step in steps:
-            name, tasks = step["JobID"].rpartition(".")[2], parse_number(step.get("NTasks"))
+            name = step["JobID"].rpartition(".")[2]
+            tasks = parse_number(step.get("NTasks"))
             use, memory = (_count(step, "TRESUsageInAve", part) for part in ("gpuutil", "gpumem"))
             if name != "extern" and use + memory > 0:
                 used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
@@ -158,8 +159,10 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}
-        model, name = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", "")), f"{own.get('JobName') or 'job'}-{job}"
-        start, means = parse_time(own.get("Start", "")), {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
+        model = re.search(r"gres/gpu:([^=,]+)=", own.get("AllocTRES", ""))
+        name = f"{own.get('JobName') or 'job'}-{job}"
+        start = parse_time(own.get("Start", ""))
+        means = {} if lacks else {"gpu_utilization_ratio": min(mean, 1.0)}
         tags, status = tags | {"job_state": state}, state or "state not recorded"
         yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 

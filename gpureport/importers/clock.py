@@ -330,7 +330,8 @@ class Order(NamedTuple):
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
     """Return where rows, of lines, stamps, devices and hashes, belong; see docs/explanation/rows-out-of-order.md."""
     lines, stamps, devices, hashes = rows
-    times, copies = np.zeros(len(lines), dtype=np.int64), np.zeros(len(lines), dtype=np.bool_)
+    times = np.zeros(len(lines), dtype=np.int64)
+    copies = np.zeros(len(lines), dtype=np.bool_)
     clocks, shuffled, notes = dict[str, Clock](), 0, list[str]()
     for place in np.unique(devices).tolist():
         own = np.flatnonzero(devices == place)

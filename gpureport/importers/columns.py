@@ -221,7 +221,8 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
             stripped = text.strip()
             why_not = absence(stripped)
             known[text] = None if why_not is not None else column.read(stripped), why_not
-    values, reasons = [known[text][0] for text in distinct], Texts.of(known[text][1] for text in distinct)
+    values = [known[text][0] for text in distinct]
+    reasons = Texts.of(known[text][1] for text in distinct)
     bad = np.array([value is None for value in values], dtype=np.bool_) & (reasons.codes < 0)
     wrong = bad[codes] if bad.any() else none
     why = reasons[codes] if reasons.texts else None
@@ -243,7 +244,8 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     texts = pc.if_else(pc.starts_with(texts, "["), none, pc.utf8_slice_codeunits(texts, 0, -len(suffix) or None))
     numbers: Any = pc.cast(texts, pa.float64())
     values: FloatArray = floats(numbers) * unit.numerator / unit.denominator
-    low, high = (-MOST if metric.unit == "Cel" else 0), (1 if _is_part(column.target) else np.nextafter(MOST, 0))
+    low = -MOST if metric.unit == "Cel" else 0
+    high = 1 if _is_part(column.target) else np.nextafter(MOST, 0)
     if not (((values >= low) & (values <= high)) | np.isnan(values)).all():
         return None
     return np.rint(values) if metric.dtype == "int64" else values
@@ -292,7 +294,8 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     if name != MASK:
         texts = [str(text) for text in values.texts] or [""]
         return {name: categories(values.codes.astype(np.int64), texts, values.codes >= 0)}
-    bits, valid = np.array([*values.texts, 0], dtype=np.uint64)[values.codes], values.codes >= 0
+    bits = np.array([*values.texts, 0], dtype=np.uint64)[values.codes]
+    valid = values.codes >= 0
     found = {f"clock_event_{reason}": (bits & np.uint64(bit)) != 0 for reason, bit in CLOCK_EVENT_BITS.items()}
     unknown = bits & ~np.uint64(sum(CLOCK_EVENT_BITS.values()))
     arrays = {each: to_arrow(flags, METRIC_TYPES[each], valid) for each, flags in found.items()}

@@ -141,7 +141,8 @@ class Gpus:
         for each, pick in _EXTREMES.items():
             values = np.asarray(rows.data.get(each, np.full(len(rows), np.nan)))[own]
             values = values[~np.isnan(values)]
-            low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+            low = float(values.min(initial=np.inf))
+            high = float(values.max(initial=-np.inf))
             if len(values):
                 gpu.extremes[each] = pick(gpu.extremes.get(each, low), low, high)
             if each == "gpu_memory_total_bytes":

@@ -243,7 +243,8 @@ def find_table(header: Sequence[str]) -> _Table | None:
         return None
     kept = {names.index(each.source): each for each in found.values()}
     stamps = [times["date"], times["time"]] if {"date", "time"} <= times.keys() else [min(times.values())]
-    time, others = names[stamps[-1]], [name for at, name in enumerate(names) if name and at not in {*stamps, *kept}]
+    time = names[stamps[-1]]
+    others = [name for at, name in enumerate(names) if name and at not in {*stamps, *kept}]
     return stamps, Column(target=TIME, source=time, heading=time), kept, others
 
 

@@ -226,7 +226,8 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around)
             account.headers += 1
             account.absent.update([("%CPU", _OF_THREADS)] if threads else [])
         elif cores is not None and (match := _MEMORY.match(line)):
-            loads, unit = _average(cores) if screens > 1 else None, 1024.0 ** ("KMGT".index(match[1]) + 1)
+            loads = _average(cores) if screens > 1 else None
+            unit = 1024.0 ** ("KMGT".index(match[1]) + 1)
             account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
             amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
             # without a figure for the page cache, it is part of what is used
@@ -272,7 +273,8 @@ def read_uprof(lines: Iterable[str], first: int, account: Account, around: Aroun
         if match := _STARTED.match(line):
             clock.date(match[1])
         if heading := line.startswith("RecordId,Timestamp,"):
-            names, sockets = cells, [place for place, name in enumerate(cells) if _POWER.fullmatch(name)]
+            names = cells
+            sockets = [place for place, name in enumerate(cells) if _POWER.fullmatch(name)]
         if heading or (line and not names):
             account.headers += 1
         elif line and (not sockets or len(cells) != len(names)):

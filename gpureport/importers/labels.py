@@ -156,7 +156,8 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         table = csv.reader(lines, delimiter=delimiter, quotechar=None if delimiter == "|" else '"')
         yield from ((table.line_num, cells) for cells in table)
     except (OSError, csv.Error) as error:
-        what, hint = getattr(error, "strerror", "") or str(error), getattr(error, "hint", hint)
+        what = getattr(error, "strerror", "") or str(error)
+        hint = getattr(error, "hint", hint)
         code = code_system_error(error, "cannot_read") if isinstance(error, OSError) else "damaged_table"
         raise SettingsError(str(path), what, hint, code=code) from error
 

@@ -42,7 +42,8 @@ class ByteAccount:
     latin_1_lines: int = 0
 
     def notes(self) -> tuple[str, ...]:
-        nul_bytes, runs = format_count(self.nul_bytes, "NUL byte"), format_count(self.nul_runs, "run")
+        nul_bytes = format_count(self.nul_bytes, "NUL byte")
+        runs = format_count(self.nul_runs, "run")
         found = {
             f"The compressed log is {self.damage}: read up to there.": self.damage,
             f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
@@ -222,7 +223,8 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
     if not magic:
         yield from file.blocks(size)
         return
-    chunks, most = file.blocks(_CHUNK), max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
+    chunks = file.blocks(_CHUNK)
+    most = max(UNPACKED_FREELY, MOST_UNPACKED_RATIO * file.size)
     unpacked = _unpack_zstd(chunks, file.account) if magic == _ZSTD else _unpack_members(magic, chunks, file.account)
     held, done = bytearray(), 0
     for part in unpacked:

@@ -300,7 +300,8 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
 def _parse_labels(content: Any) -> list[dict[str, str]] | None:
     if not content or not isinstance(content, dict):
         return None
-    parts, texts = [content, content.pop("params", {}), content.pop("tags", {})], {True: "true", False: "false"}
+    parts = [content, content.pop("params", {}), content.pop("tags", {})]
+    texts = {True: "true", False: "false"}
     if content.keys() - {"name", "step"} or not all(
         isinstance(part, dict) and all(isinstance(value, str | bool | None) for value in part.values())
         for part in parts

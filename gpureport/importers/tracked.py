@@ -69,7 +69,8 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
     used = f"{name} is attached to the run and is read for {', '.join(taken)} instead; its stamps are {zone}."
     run = _note(tracked, used).run
     quality = merge_quality([run.quality, log.run.quality])
-    rejected, kept = (*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced})), quality.rows_kept - replaced
+    rejected = (*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced}))
+    kept = quality.rows_kept - replaced
     quality = replace(quality, rows_kept=kept, rejected=rejected, unfinished=run.quality.unfinished)
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
     quality, interval, span = measure_times((series[device.id] for device in devices), quality)

@@ -99,7 +99,8 @@ class TrackioStore(LocalStore):
         return found
 
     def points(self, table: str, run_id: str, counts: Counter[str]) -> dict[str, Series]:
-        step, found = "step" if table == "metrics" else "0", defaultdict[str, list[tuple[int, float, int]]](list)
+        step = "step" if table == "metrics" else "0"
+        found = defaultdict[str, list[tuple[int, float, int]]](list)
         for at, number, text in self.query(f"select timestamp, {step}, metrics from {table} where RUN = ?", run_id):  # noqa: S608
             time, content = parse_time(str(at)), _read_numbers(text)
             if time is None or content is None or not isinstance(number, int):

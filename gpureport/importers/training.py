@@ -171,14 +171,16 @@ class TrainingLog:
         account.note(*_NOTES.get(kind, []))
         work = _count_work(done[kept], account, of_epochs=of_epochs)
         series = Series(times * (kind != "none"), values[told], steps[taken])
-        sound, took = np.ones(len(codes), dtype=np.bool_), np.flatnonzero(codes == known.get(STEP_TIME, -1))
+        sound = np.ones(len(codes), dtype=np.bool_)
+        took = np.flatnonzero(codes == known.get(STEP_TIME, -1))
         if WAITING in known and len(took):
             slow = series.values[took] > _SLOW * np.quantile(series.values[took], 0.5, method="lower")
             begun = took[np.argmin(slow)]
             sound[:begun] = codes[:begun] != known[WAITING]
             account.note(*[] if sound.all() else [_START_UP])
         table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
-        zone, span = "UTC" if kind == "utc" else None, (int(series.times.min()), int(series.times.max()))
+        zone = "UTC" if kind == "utc" else None
+        span = (int(series.times.min()), int(series.times.max()))
         outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 
@@ -365,7 +367,8 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             start = stamp.end() if stamp and stamp.end() <= counter.start() else 0
             cells = {"timestamp": stamp[1]} if stamp else {}
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
-            turn, size = int(counter["turn"] or counter["epoch"] or 1), int(counter["parts"] or counter["size"] or 0)
+            turn = int(counter["turn"] or counter["epoch"] or 1)
+            size = int(counter["parts"] or counter["size"] or 0)
             # epochs count from 0 in `Epoch: [0]`, or if one is 0
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])

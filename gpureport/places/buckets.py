@@ -271,7 +271,8 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
         code = code_system_error(error, "cannot_write")
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     if changed:
-        what, hint = "it changed while it was fetched", "run it again when nothing writes to it"
+        what = "it changed while it was fetched"
+        hint = "run it again when nothing writes to it"
         raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
     return target
 

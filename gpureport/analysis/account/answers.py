@@ -91,7 +91,8 @@ def _climb(place: int, above: Mapping[int, int]) -> int:
 
 def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
-    split, steady = {gpu.id for gpu in run.gpus if gpu.mig}, "a run of the job once its memory no longer grows"
+    split = {gpu.id for gpu in run.gpus if gpu.mig}
+    steady = "a run of the job once its memory no longer grows"
     kept, entries = list[Finding](), list[NotJudged]()
     for found in findings:
         devices = set(found.devices) if found.kind == "mem_headroom" else set()
@@ -196,7 +197,8 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
             many = "waits that recur faster than the sampling show in the mean only"
             yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
     for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
-        usual, denser = phrases.duration(series.interval), phrases.duration(series.sampling_rate.denser or 0.0)
+        usual = phrases.duration(series.interval)
+        denser = phrases.duration(series.sampling_rate.denser or 0.0)
         yield "denser_part", f"Some samples are {denser} apart, most {usual}: shorter events are not reported there."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:

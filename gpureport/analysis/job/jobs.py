@@ -143,7 +143,8 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
     found = {name: activity for name, activity in own.items() if activity is not None}
     for name in list(found or gpus) if hosts else ():
         one, active = gpus[name], found.get(name)
-        inside, until = within or Interval(int(one.times[0]), int(one.times[-1])), active.start if active else None
+        inside = within or Interval(int(one.times[0]), int(one.times[-1]))
+        until = active.start if active else None
         if light := _find_light_work(one, hosts, inside, until):
             found[name] = Interval(light.start, max(light.end, active.end if active else 0))
     return found
@@ -162,7 +163,8 @@ def _find_light_work(
     dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= share * np.arange(1, last + 1)))
     if not len(dense):
         return None
-    start, end = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift, int(gpu.end[rows[last - 1]]) - gpu.shift
+    start = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift
+    end = int(gpu.end[rows[last - 1]]) - gpu.shift
     # before the work, one busy thread only loads data
     shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
     for host in hosts if end - start >= shortest * 1e6 else ():

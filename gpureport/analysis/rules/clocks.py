@@ -55,7 +55,8 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
         (own, own, limits.fallen, limits.power_fallen),
     ):
         is_hot, is_cool = s.busy & (s.temperature >= hot), s.busy & (s.temperature < cool)
-        full, most = signals.high_quantile(s.clock, is_cool), sunk * signals.high_quantile(s.power, is_cool)
+        full = signals.high_quantile(s.clock, is_cool)
+        most = sunk * signals.high_quantile(s.power, is_cool)
         if np.isnan(most):  # without power: more load lowers the clock at once, heat only in a warm GPU
             full = signals.high_quantile(s.clock, is_cool & (s.temperature >= hot - limits.hottest), 0.5)
         suspect = is_hot & (s.clock < fallen * full)
@@ -133,7 +134,8 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
         # the controller let go for a moment
         cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
         so_far = np.concatenate([[0], np.cumsum(cooled)])
-        first, stop = np.searchsorted(series.times, spans[:-1, 1]), np.searchsorted(series.times, spans[1:, 0])
+        first = np.searchsorted(series.times, spans[:-1, 1])
+        stop = np.searchsorted(series.times, spans[1:, 0])
         is_near = spans[1:, 0] - spans[:-1, 1] <= limits.release * series.interval * 1e6
         holes = np.column_stack([spans[:-1, 1], spans[1:, 0]])[is_near & (so_far[stop] == so_far[first])]
         spans = np.concatenate([spans, holes])
@@ -180,12 +182,14 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
         is_brake = is_counted or (find_event_rows(series, BRAKE) & rows).any()
         cause = "power brake" if is_brake else "hardware" if is_told else UNEXPLAINED
-    hottest, source = float(np.fmax.reduce(s.temperature[rows], initial=np.nan)), s.temperature_limit_source
+    hottest = float(np.fmax.reduce(s.temperature[rows], initial=np.nan))
+    source = s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     fall = phrases.percent(max(1 - ratio, 0))
-    samples, whole = series.count_readings(UTILISATION, rows), max((context.window or context.whole).seconds, 1e-6)
+    samples = series.count_readings(UTILISATION, rows)
+    whole = max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
     return context.finding(
@@ -297,7 +301,8 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
     share = float((held.share * series.seconds)[s.busy].sum()) / max(float(series.seconds[s.busy].sum()), 1e-9)
     if not len(spans) or share < limits.least:
         return
-    rows, of_busy = held.lowered & s.busy, limits.compare("power cap", "share of busy time", share, ">=", "least")
+    rows = held.lowered & s.busy
+    of_busy = limits.compare("power cap", "share of busy time", share, ">=", "least")
     samples, limit = series.count_readings(POWER, rows), median(s.power_limit[rows])
     sure = doubts.confidence_of(samples, series.interval)
     medium = doubts.lowest(Confidence.MEDIUM, sure)
@@ -348,7 +353,8 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
         if not signals.are_events_recorded(series, *signals.CHOSEN) and np.isnan(s.clock).all():
             yield doubts.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
         elif s.busy.sum() < limits.fewest:
-            few, reason = doubts.count_of(int(s.busy.sum()), "busy sample"), "only {} show the clock at work"
+            few = doubts.count_of(int(s.busy.sum()), "busy sample")
+            reason = "only {} show the clock at work"
             code = "too_few_busy_samples"
             yield doubts.unjudged("clocks_locked", device, reason, [UTILISATION], few, code=code)
         else:
@@ -362,7 +368,8 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
         return
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
-    devices, samples = [one.device.id for *_, one in found], [int(gather_signals(one).busy.sum()) for *_, one in found]
+    devices = [one.device.id for *_, one in found]
+    samples = [int(gather_signals(one).busy.sum()) for *_, one in found]
     sure, limit = doubts.confidence_of(min(samples)), "highest" if share >= limits.held else "below"
     yield context.finding(
         "clocks_locked",

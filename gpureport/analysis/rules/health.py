@@ -171,7 +171,8 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < doubts.FEW_READINGS:
-            once, code = "the error counters were read only once: whether they rose is not known", "read_only_once"
+            once = "the error counters were read only once: whether they rose is not known"
+            code = "read_only_once"
             absent = doubts.not_recorded("ecc_error", device, *_COUNTERS)
             yield doubts.unjudged("ecc_error", device, once, _COUNTERS, code=code) if readings else absent
             continue
@@ -229,7 +230,8 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         )
         mild = ratio >= limits.common
         if samples < limits.fewest:
-            few, reason = doubts.count_of(samples, "sample"), "{} of the PCIe link while the GPU was busy"
+            few = doubts.count_of(samples, "sample")
+            reason = "{} of the PCIe link while the GPU was busy"
             code = "too_few_busy_samples"
             yield doubts.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=code)
         elif ratio < 1:
@@ -321,7 +323,8 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
     for name, times in own.items():
         limit = int(times[-1]) + round(max(limits.early, limits.steps * context.series[name].interval) * 1e6)
         for what, seen in others if not context.findings("gpu_lost", name) else ():
-            after, readings = int(seen[-1] - times[-1]), len(seen) - int(np.searchsorted(seen, limit, side="right"))
+            after = int(seen[-1] - times[-1])
+            readings = len(seen) - int(np.searchsorted(seen, limit, side="right"))
             # a series that also begins later by as much has a different clock
             is_shifted = seen[0] > times[-1] or abs(int(seen[0] - times[0]) - after) <= limits.shifted * after
             if name not in later and readings >= doubts.FEW_READINGS and not is_shifted:

@@ -174,7 +174,8 @@ def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[l
 def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:
     middle = sorted(group, key=lambda each: each.signs["done"])[len(group) // 2]
     signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
-    devices, spans = list(dict.fromkeys(each.device for each in group)), intervals.to_spans(each.span for each in group)
+    devices = list(dict.fromkeys(each.device for each in group))
+    spans = intervals.to_spans(each.span for each in group)
     seconds, series = intervals.total_seconds(spans), [context.series[device] for device in devices]
     inside = [intervals.contains(spans, one.times - one.shift) for one in series]
     readings = [one.count_readings(POWER, rows) for one, rows in zip(series, inside, strict=True)]
@@ -199,8 +200,10 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         rate=f"{signs[RECEIVED] / 1e9:.0f}",
         full=phrases.percent(signs["full"]),
     )
-    power, of_limit = "power" if share < limits.power else "half", "mean above idle, of what the limit leaves"
-    drawn, full = limits.compare(POWER, of_limit, share, "<", power), signs["full"] if cause == "spill" else np.nan
+    power = "power" if share < limits.power else "half"
+    of_limit = "mean above idle, of what the limit leaves"
+    drawn = limits.compare(POWER, of_limit, share, "<", power)
+    full = signs["full"] if cause == "spill" else np.nan
     return context.finding(
         "hollow_util",
         Severity.PROBLEM if is_grave else Severity.WARNING,

@@ -48,7 +48,8 @@ def find_idle_gaps(context: Context, limits: Limits) -> Found:
         yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
     if context.whole.seconds < limits.shortest or context.window is None:
         return
-    known, stalls = events.find_job_events(context.recording), list[tuple[Period, list[str], list[Gap]]]()
+    known = events.find_job_events(context.recording)
+    stalls = list[tuple[Period, list[str], list[Gap]]]()
     trains = events.is_training(context.recording, known)
     for name, series in context.gpus().items():
         if not series.is_recorded(UTILISATION):
@@ -172,7 +173,8 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
             severity = Severity.WARNING
-        shortest, least = min(gap.interval.seconds for gap in own), min(own, key=lambda gap: gap.samples - gap.needed)
+        shortest = min(gap.interval.seconds for gap in own)
+        least = min(own, key=lambda gap: gap.samples - gap.needed)
         confidence = doubts.confidence_of(min(gap.samples for gap in own), series.interval)
         if shortest < limits.shortest + 1.5 * series.resolution(UTILISATION):
             confidence = doubts.lowest(confidence, Confidence.MEDIUM)
@@ -187,7 +189,8 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         ruled_out = ["missing samples: a stretch without samples is a log gap"]
         what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
         ruled_out += [f"chance: {what}"] if least.needed > 1 else []
-        alone, others = len(context.gpus()) == 1, "start-up and tail of the job, which are counted over all GPUs"
+        alone = len(context.gpus()) == 1
+        others = "start-up and tail of the job, which are counted over all GPUs"
         ruled_out += [] if alone else [others]
         yield context.finding(
             _GAP,
@@ -229,7 +232,8 @@ def _build_stall_finding(
     mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
     known = cause if cause in KINDS[_STALL].says else None
-    agree, shared = "agree_few" if len(gaps) < FEW * len(names) else "agree", "share that are multiples of the period"
+    agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
+    shared = "share that are multiples of the period"
     confidence = doubts.confidence_of(len(gaps) // len(names) - 1, max(context.series[name].interval for name in names))
     found = context.finding(
         _STALL,
@@ -380,7 +384,8 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
         return
     owned = [(one.seconds_in_run, one.values(UTILISATION)) for one in gpus.values()]
     is_used = all(own[use <= IDLE_RATIO + 1e-6].sum() <= _ALONG * own[~np.isnan(use)].sum() for own, use in owned)
-    share, mean = float(seconds[idle].sum()) / sampled, float((seconds * used.clip(0, 1)).sum()) / sampled
+    share = float(seconds[idle].sum()) / sampled
+    mean = float((seconds * used.clip(0, 1)).sum()) / sampled
     trained = events.count_steps(context.recording, whole)
     bursts, cpu = list[Evidence](), _measure_cpu(context, limits, whole)
     for series in gpus.values() if not trained else ():

@@ -280,7 +280,8 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
     readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
     amounts: tuple[Amount, ...] = ()
     if _mean_use(series) > ACTIVE.value:
-        reason, code = f"it was used at times, {phrases.percent(_mean_use(series))} on average", "used_at_times"
+        reason = f"it was used at times, {phrases.percent(_mean_use(series))} on average"
+        code = "used_at_times"
     elif draws_working_power(series, limits.power_at_work):
         watts = series.known_values(POWER).mean()
         reason, code = f"it drew {watts:.0f} W on average, as a GPU at work does", "drew_power_of_work"

@@ -95,7 +95,8 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif step >= limits.step and spread < limits.steady:
         # the interval of a logger may be a little short
         state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
-    samples, capacity = series.count_readings(MEMORY, series.find_known_rows(MEMORY)), total - memory_reserved(series)
+    samples = series.count_readings(MEMORY, series.find_known_rows(MEMORY))
+    capacity = total - memory_reserved(series)
     return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
 
 
@@ -275,7 +276,8 @@ def host_memory(context: Context, limits: Limits) -> Found:
         spans = union(np.concatenate([NO_SPANS, *waiting]))
         if total_seconds(spans) < limits.shortest:
             continue
-        whole, ratio = np.max(series.known_values("host_memory_total_bytes"), initial=0.0), series.values(_HOST)
+        whole = np.max(series.known_values("host_memory_total_bytes"), initial=0.0)
+        ratio = series.values(_HOST)
         ratio = np.where(np.isnan(ratio), series.values("host_memory_used_bytes") / (whole or np.nan), ratio)
         used = waits.known_of(ratio[contains(spans, series.times - series.shift)])
         if len(used) == 0:
@@ -350,7 +352,8 @@ def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
 def _compare_sizes(
     context: Context, limits: Limits, own: Gpu, peers: Sequence[DeviceSeries], used: float
 ) -> Iterator[Finding]:
-    peak, total = max(memory_peak(one) or 0 for one in peers), min(memory_total(one) or 0 for one in peers)
+    peak = max(memory_peak(one) or 0 for one in peers)
+    total = min(memory_total(one) or 0 for one in peers)
     _, speed, arithmetic, power = _size(own) or (0.0,) * 4
     fitting, names = [], [one.device.id for one in peers]
     for gpu in load_gpus():
@@ -398,7 +401,8 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
                 tensor[name] = float(np.nansum(values * seconds) / seconds.sum())
             else:
                 uncounted.append(name)
-    low, told = {name: share for name, share in tensor.items() if share < limits.active}, is_full and not tensor
+    low = {name: share for name, share in tensor.items() if share < limits.active}
+    told = is_full and not tensor
     if devices := list(low) or (uncounted if told and param else []):
         share = max(low.values(), default=0.0)
         yield context.finding(

@@ -52,7 +52,8 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Found:
                 spans = grid.mask_to_spans(is_odd, needed if is_coarse else limits.over, needed)
                 spans = intersection(spans, context.work)
                 sizes = np.array([_measure_difference(peers, name, signal, span, limits) for span in spans])
-                far, seconds = np.abs(sizes) >= _list_limits(signal, limits)[0], spans[:, 1] - spans[:, 0]
+                far = np.abs(sizes) >= _list_limits(signal, limits)[0]
+                seconds = spans[:, 1] - spans[:, 0]
                 # only the direction that lasts longer counts
                 is_ahead = 2 * seconds[far & (sizes > 0)].sum() >= seconds[far].sum()
                 spans = spans[far & ((sizes > 0) == is_ahead)]
@@ -95,7 +96,8 @@ def _measure_difference(
     own = samples.pop(name, None)
     if own is None or not samples:
         return 0.0
-    usual, pooled = float(np.median([each.mean() for each in samples.values()])), np.concatenate([*samples.values()])
+    usual = float(np.median([each.mean() for each in samples.values()]))
+    pooled = np.concatenate([*samples.values()])
     if signal == "power":
         return float(own.mean() - usual) / usual if usual > 0 else 0.0
     error = limits.errors * float(np.sqrt(own.var() / len(own) + pooled.var() / len(pooled)))
@@ -242,7 +244,8 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
         for cause, names in causes.items():
             change = slow[max(names, key=lambda name: slow[name].fall)]
             warm, cool = _compare_heat(peers, names)
-            unit, is_sure = "Hz" if metric == CLOCK else "W", metric == CLOCK and cause not in {"warm", "board"}
+            unit = "Hz" if metric == CLOCK else "W"
+            is_sure = metric == CLOCK and cause not in {"warm", "board"}
             yield context.finding(
                 "slow_gpu",
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,

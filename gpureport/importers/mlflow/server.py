@@ -189,7 +189,8 @@ class Server(Store):
 
     def _info(self, run: dict[str, Any]) -> RunInfo:
         info, data = run["info"], run.get("data", {})
-        tags, experiment = _pairs(data, "tags"), self._experiments.get(str(info["experiment_id"]), {})
+        tags = _pairs(data, "tags")
+        experiment = self._experiments.get(str(info["experiment_id"]), {})
         said = {
             "run_name": info.get("run_name") or tags.get("mlflow.runName"),
             "parent": tags.get("mlflow.parentRunId"),

@@ -59,7 +59,8 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
     """Return a run by MLflow's names, its `parent`, and whether its experiment was `deleted`."""
-    status, dates = str(said.get("status") or ""), [str(said.get(f"{name}_time")) for name in ("start", "end")]
+    status = str(said.get("status") or "")
+    dates = [str(said.get(f"{name}_time")) for name in ("start", "end")]
     times = [1000 * int(date) if re.fullmatch("[0-9]{1,15}", date) else 0 for date in dates]
     # one that has no date is none, and MLflow's server writes 0
     started, ended = (time if time > 0 and is_dated(time) else None for time in times)
@@ -318,5 +319,6 @@ class Folder(LocalStore):
             return ((name, _read_text(folder / name, self.path, most)) for name in names)
 
         found = {name: _read_metric(text) for name, text in read_all("metrics", beginning, MOST_RECORD_BYTES)}
-        points, torn = {name: each for name, (each, _) in found.items()}, sum(lost for _, lost in found.values())
+        points = {name: each for name, (each, _) in found.items()}
+        torn = sum(lost for _, lost in found.values())
         return order_points(points, dict(read_all("params")), dict(read_all("tags")), torn)

@@ -40,7 +40,8 @@ class Recordings(Store):
             raise SourceError(store, "no such file or folder", _WANTED, code="no_such_file")
         else:
             try:
-                files, root = list(_list_files(path, hidden=True)), path if path.is_dir() else path.parent
+                files = list(_list_files(path, hidden=True))
+                root = path if path.is_dir() else path.parent
                 runs = [run for find in _FORMS.values() for run in find(files, root)]
             except OSError as error:
                 raise unreadable(error, path, code_system_error(error, "cannot_read")) from error
@@ -108,7 +109,8 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
 
 def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
     locator = f"neptune:{store.where}#{info.id}"
-    runs, every = [each.load() if each.load else each for each in store.held[info.id]], list[Process]()
+    runs = [each.load() if each.load else each for each in store.held[info.id]]
+    every = list[Process]()
     parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
@@ -228,7 +230,8 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
 
 def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
     # of a row's points, the first counts as kept, others as continued
-    kept, points = sum(len(each.times) for blocks in found.blocks.values() for each in blocks), found.count("points")
+    kept = sum(len(each.times) for blocks in found.blocks.values() for each in blocks)
+    points = found.count("points")
     others = [(each.run, path) for each in found.processes for path in each.others]
     unused = (run.series[path].times for run, path in others if not path.endswith(hardware.DERIVED))
     noise = found.nan.total() + sum(map(len, unused))

@@ -154,9 +154,11 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         check_regular_file(path, root=root)
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
-            what, hint = f"it has no column {missing[0]}", "export the run again, or leave out the file"
+            what = f"it has no column {missing[0]}"
+            hint = "export the run again, or leave out the file"
             raise SourceError(str(path), what, hint, code="no_such_column")
-        file, wanted = parquet.ParquetFile(path, read_dictionary=_KEYS), [name for name in held if name in names]
+        file = parquet.ParquetFile(path, read_dictionary=_KEYS)
+        wanted = [name for name in held if name in names]
         yield map(read, range(file.num_row_groups))
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:
@@ -179,7 +181,8 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
             is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
             for row in table.filter(is_single).to_pylist():
                 run = keys[row["project_id"] or "", row["run_id"] or ""]
-                name, value = row["attribute_path"] or "", row.get(_SINGLE[row["attribute_type"]])
+                name = row["attribute_path"] or ""
+                value = row.get(_SINGLE[row["attribute_type"]])
                 if name == "sys/tags" and isinstance(value, list):
                     run.tags = sorted(filter(None, value))
                 elif isinstance(value, str | int | float):

@@ -233,7 +233,8 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             text = part.strip()
             if not text:
                 continue
-            opens_gpu, begins = text.startswith(("<gpu ", "<gpu>")), text.startswith("<?xml")
+            opens_gpu = text.startswith(("<gpu ", "<gpu>"))
+            begins = text.startswith("<?xml")
             if element and (opens_gpu or begins):
                 sections.append(_xml_section(element, begun, reasons.TORN))
                 element = ""

@@ -45,7 +45,8 @@ _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNO
 _SEVERAL = 3
 _LOOKED_AT, _LONGEST = 2**20, 4096
 _LINES = 2_000
-_SLASHED, _MONTHS = re.compile(r"(\d{1,2}/\d{1,2}/\d{4}) "), re.compile(r"(?:0?\d|1[0-2])/")
+_SLASHED = re.compile(r"(\d{1,2}/\d{1,2}/\d{4}) ")
+_MONTHS = re.compile(r"(?:0?\d|1[0-2])/")
 _TOGETHER, _AHEAD = 50_000, 2
 Scan = tuple[list["pa.Array[Any]"], list[int]]
 
@@ -204,7 +205,8 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
         cells.pop()
     if len(cells) < width:
         return None
-    torn, cells = "".join(each + layout.delimiter for each in cells[:-width]), cells[-width:]
+    torn = "".join(each + layout.delimiter for each in cells[:-width])
+    cells = cells[-width:]
     stamp = _STAMP.search(cells[0]) if layout.stamp == 0 else None
     if stamp is not None:
         torn, cells[0] = torn + cells[0][: stamp.start()], stamp[0]
@@ -334,7 +336,8 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
     if columns[-1].unit:
         bare = integers(pc.match_substring_regex(cells[-1].dictionary, r"[0-9]\s*$")) == 1
         if bare.any() and not bare.all():
-            codes, alike = read_codes(cells[-1].indices), pc.match_substring_regex(cells[-1].dictionary, "[%A-Za-z]$")
+            codes = read_codes(cells[-1].indices)
+            alike = pc.match_substring_regex(cells[-1].dictionary, "[%A-Za-z]$")
             torn = bare[codes]
             if torn.sum() <= 0.1 * integers(alike)[codes].sum():
                 faults[reasons.TORN] = torn

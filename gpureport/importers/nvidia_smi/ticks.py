@@ -64,7 +64,8 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
         alike = float((sizes == size).mean())
         # of equally good limits the largest allows the longest pause in a tick
         if 1 < size <= _MOST and alike >= most and (sizes > size).mean() <= _LARGER:
-            best, most = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit)), alike
+            best = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit))
+            most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
     # rows that are equal within each tick are of one GPU, written several times

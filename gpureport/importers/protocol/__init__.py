@@ -56,7 +56,8 @@ class Labels:
     table: "LabelTable | None" = None
 
     def applied(self, run: Run) -> Run:
-        params, tags = override_pairs(run.params, self.params), override_pairs(run.tags, self.tags)
+        params = override_pairs(run.params, self.params)
+        tags = override_pairs(run.tags, self.tags)
         name, step, work = self.name or run.name, self.step or run.step, self.find_work(run.quality) or run.work
         named = name_gpu_models(run, self.gpu_model)
         return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
@@ -74,7 +75,8 @@ class Labels:
         return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
 
     def filled_in(self, run: Run) -> Run:
-        params, tags = override_pairs(self.params, run.params), override_pairs(self.tags, run.tags)
+        params = override_pairs(self.params, run.params)
+        tags = override_pairs(self.tags, run.tags)
         return replace(run, step=run.step or self.step, params=params, tags=tags)
 
 

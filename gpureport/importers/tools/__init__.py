@@ -193,7 +193,8 @@ NO_VALUE = "no value it can have"
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     """Return a value in the base unit, None if invalid; bare numbers have `unit`."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
-    number, written = headings.parse_number(match[1].replace(",", "") if match else cell), unit
+    number = headings.parse_number(match[1].replace(",", "") if match else cell)
+    written = unit
     if match and match[2]:
         written = _SPELLINGS.get(match[2].lower(), match[2])
     if number is None or metric == columns.MASK:

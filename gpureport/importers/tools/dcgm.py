@@ -370,7 +370,8 @@ def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list
         for each in content:
             yield from _find_series(each, depth + 1)
     elif isinstance(content, dict) and depth <= _DEPTH:
-        labels, samples = content.get("metric"), content.get("values", [content.get("value")])
+        labels = content.get("metric")
+        samples = content.get("values", [content.get("value")])
         if content.get("status") == "error":
             raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "mend the query")
         if labels is None:

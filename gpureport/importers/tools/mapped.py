@@ -86,7 +86,8 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     name, stated, device = map(said.text, ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
-        what, hint = f"no metric {name!r} ({column})", "gpureport explain lists what there is"
+        what = f"no metric {name!r} ({column})"
+        hint = "gpureport explain lists what there is"
         raise said.wrong("metric", what, hint, code="unknown_metric")
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
@@ -114,7 +115,8 @@ class Mapped:
         return False
 
     def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
-        text, told = source_text.head_text(source_text.head(file.again(), HEAD_BYTES)), options.map
+        text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
+        told = options.map
         if told is None:
             draft = draft_map(text)
             hint = ("save standard output as map.toml, complete it, then " if draft else "") + "give --map map.toml"

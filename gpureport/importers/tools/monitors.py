@@ -144,7 +144,8 @@ def read_columns(
         if cores and None not in cores:
             devices.setdefault(None, {}).update(describe_cores([load or 0.0 for load in cores]))
         for record in devices.values():
-            share, used = parse_number(record.get(extra_name(_ALLOCATED))), record.get("gpu_memory_used_bytes")
+            share = parse_number(record.get(extra_name(_ALLOCATED)))
+            used = record.get("gpu_memory_used_bytes")
             if used and share and 0 < share <= 100 and "gpu_memory_total_bytes" not in record:  # noqa: PLR2004 - per cent
                 del record[extra_name(_ALLOCATED)]
                 record["gpu_memory_total_bytes"] = round(used * 100 / share)
@@ -165,7 +166,8 @@ def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: t
     others: list[tools.Column] = []
     for place, match in enumerate(map(pattern.fullmatch, header)):
         if match:
-            gpu, name = int(match[1]) if match[1] else None, match[match.lastindex] if match.lastindex else _CORE
+            gpu = int(match[1]) if match[1] else None
+            name = match[match.lastindex] if match.lastindex else _CORE
             others.append((place, gpu, name, ("", "") if gpu is None else meanings.get(name, ("", ""))))
     known = any(target or (gpu is not None and name == _ALLOCATED) for _, gpu, name, (target, _) in others)
     is_logged = pattern is _LIGHTNING_HEADING
@@ -183,7 +185,8 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
         match = _GPUZ_HEADING.fullmatch(heading)
         name = match[1] if match else heading
         target, unit = tools.GPUZ.get(name, ("", ""))
-        of_host, in_fahrenheit = target.startswith("host_"), match and match[2].endswith("F")
+        of_host = target.startswith("host_")
+        in_fahrenheit = match and match[2].endswith("F")
         others.append((place, None if of_host else 0, name, (target, "F" if in_fahrenheit else unit)))
     return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
 
@@ -212,7 +215,8 @@ def _find_windows(header: list[str]) -> _Windows | None:
             chosen[key] = place, gpu, match[4], tools.NVITOP.get(match[4], ("", ""))
     means = {place for place, match in found if match[5] == "mean" and match[4] in tools.NVITOP}
     local = next((places[name] for name in ("time", "timestamp", "date") if name in places), None)
-    time, lasted = places.get(f"{tags[0]}/timestamp", local), places.get(f"{tags[0]}/duration (s)")
+    time = places.get(f"{tags[0]}/timestamp", local)
+    lasted = places.get(f"{tags[0]}/duration (s)")
     return time, lasted, list(chosen.values()), means
 
 
