@@ -95,7 +95,7 @@ class Options:
         read.detail,
     )
     opened: bool = flag("Open the page or PDF that was written.", "--open")
-    anonymise: bool = flag("Replace names of hosts, users, paths and GPUs in the output.")
+    anonymise: bool = flag("Replace names of hosts, users and paths, and ids of GPUs, in the output.")
     # what runs are held to
     baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] of the settings).")
     policy: Path | None = one("FILE", "File with the rules (default: [[policy]] of the settings).", Path)
