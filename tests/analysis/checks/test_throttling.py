@@ -341,6 +341,9 @@ def test_power_limits() -> None:
             evidence={"share of busy time": 0.25},
         ),
         "power alone": want(rec(util=steps((98, 300)), power=398, power_limit=400), confidence="medium"),
+        "a third of the clock": want(
+            rec(util=98, power=400, power_limit=400, clock=900, sw_power_cap=np.ones(300)), severity="warning"
+        ),
         "a limit that was chosen": want(chosen, severity="info"),
         "counted, and no sample shows it": want(
             rec(**LOAD, **hidden, clock=1200, sw_power_cap_seconds_total=nine),
