@@ -136,6 +136,13 @@ def test_sessions_and_idle_gpus_are_told_from_the_job() -> None:
     assert [gpu.device for gpu in tracked.gpu_time] == ["gpu:0"]
 
 
+@pytest.mark.parametrize(("used", "spent"), [(90, 500), (40, 100)])
+def test_a_job_that_evaluates_with_more_memory_is_one(used: float, spent: int) -> None:
+    parts = [(used, 200), (97, spent), (used, 200)]
+    run = rec(util=steps(*parts), memory=steps((20, 200), (40, spent), (20, 200)))
+    assert "no_job" not in seconds(analyze(run))
+
+
 def test_how_many_jobs_a_log_holds() -> None:
     util, memory = steps((97, 300), (0, 300), (97, 300)), steps((20, 300), (0, 300), (20, 300))
     windows = np.concatenate([steps((97, 600)), np.tile([1.0, 9.0, 0.0, 64.0, 3.0], 300), steps((97, 600))])

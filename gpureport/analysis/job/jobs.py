@@ -258,7 +258,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     for name, spans in free.items():
         other = find_other_use(gpus[name])
-        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other else [])]))
+        # where it is busier or lasts longer, it may be the job, which takes more memory to evaluate
+        is_sure = other and 2 * other[1] <= other[2] and 2e6 * intervals.total_seconds(other[0]) <= np.ptp(other[0])
+        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other and is_sure else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
