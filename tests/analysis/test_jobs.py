@@ -136,9 +136,16 @@ def test_sessions_and_idle_gpus_are_told_from_the_job() -> None:
     assert [gpu.device for gpu in tracked.gpu_time] == ["gpu:0"]
 
 
+@pytest.mark.parametrize(("used", "spent"), [(90, 500), (40, 100)])
+def test_a_job_that_evaluates_with_more_memory_is_one(used: float, spent: int) -> None:
+    parts = [(used, 200), (97, spent), (used, 200)]
+    run = rec(util=steps(*parts), memory=steps((20, 200), (40, spent), (20, 200)))
+    assert "no_job" not in seconds(analyze(run))
+
+
 def test_how_many_jobs_a_log_holds() -> None:
     util, memory = steps((97, 300), (0, 300), (97, 300)), steps((20, 300), (0, 300), (20, 300))
-    windows = np.concatenate([steps((97, 600)), np.tile([1.0, 9.0, 0.0, 22.0, 3.0], 300), steps((97, 600))])
+    windows = np.concatenate([steps((97, 600)), np.tile([1.0, 9.0, 0.0, 64.0, 3.0], 300), steps((97, 600))])
     desktop = {
         "memory": steps((18.0, 600), (0.3, 1500), (18.0, 600)),
         "power": steps((300, 600), (28, 1500), (300, 600)),
@@ -151,7 +158,7 @@ def test_how_many_jobs_a_log_holds() -> None:
         "memory not recorded": (rec(util=util), 1, 1),
         "a display holds some": (log((WORK, 300), ((0, 0.3), 300), (WORK, 300)), 2, 0),
         "the power of work": (rec(util=util, memory=memory, power=np.append(60.0, np.full(899, 300.0))), 1, 0),
-        "a desktop between": (rec(util=windows, **desktop), 2, 0),
+        "a desktop at idle clocks": (rec(util=windows, **desktop), 2, 0),
         "a process without work": (log((WORK, 300), (EMPTY, 100), (LOAD, 50), (EMPTY, 100), (WORK, 300)), 2, 0),
     }
     got = {name: analyze(run) for name, (run, _, _) in table.items()}

@@ -113,7 +113,8 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
     devices: dict[NotJudged, set[str | None]] = {}
     for said in entries:
         lacking, entry = [name for name in said.metrics if not context.recorded(name)], said
-        series = [one for name, one in context.series.items() if said.device in {None, name}]
+        own = context.series.get(said.device or "")
+        series = context.series.values() if own is None else [own]
         doubted = [name for name in said.metrics if any(one.explain_implausibility(name) for one in series)]
         if doubted:
             entry = doubts.implausible(said.kind, said.device, doubted[0])

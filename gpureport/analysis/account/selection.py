@@ -50,7 +50,8 @@ def apply_settings(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...
     for rule in rules:
         section, limits = settings.section(f"rules.{rule.name}"), Limits(rule.limits)
         if section.values:
-            section.only({*rule.limits, *(FORMER if rule.settings else ())})
+            former = {*rule.limits, *(FORMER if rule.settings else ())}
+            section.only({*rule.settings, *(former & {*section.values})})
         for key in (key for key in rule.settings if key in section.values):
             value = float(section.number(key) or 0)
             limits[key] = replace(limits[key], value=value, provenance=Provenance.SETTINGS, source=section.file)

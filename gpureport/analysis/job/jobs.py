@@ -59,7 +59,9 @@ _BASE_SHARE = 1 / 3  # of the memory at work; a job that has loaded its weights 
 _BASE_DRIFT = 0.2  # by which the memory of a display may change; a process that stays adds more
 _DRAWN = 0.5  # of the samples show some use; a process that waits shows none
 _WORK_WITH_MEMORY = 0.9  # of the busy samples have memory in use; utilisation lags, so that the last may have none
-_DISPLAY_USE = 0.5  # of the utilisation at work; drawing windows takes less
+_DISPLAY_POWER = 0.4  # of the rise from the lowest power to that of work; drawing windows takes less
+_DISPLAY_USE = 0.5  # of the utilisation at work, of full use without work; drawing windows takes less
+_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
 _FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
 _ALIKE = 0.1  # of the memory at work; another job differs by more
 _TAKEN = 0.1  # of the memory above the least; with less, no job holds the GPU
@@ -256,7 +258,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     for name, spans in free.items():
         other = find_other_use(gpus[name])
-        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other else [])]))
+        # where it is busier or lasts longer, it may be the job, which takes more memory to evaluate
+        is_sure = other and 2 * other[1] <= other[2] and 2e6 * intervals.total_seconds(other[0]) <= np.ptp(other[0])
+        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other and is_sure else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
@@ -314,7 +318,10 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
     working, windows = _estimate_working_watts(power, in_use & busy), none
-    if (in_use & busy).any():
+    if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
+        # at idle clocks windows take much of the utilisation, but little power
+        windows = power < working - (1 - _DISPLAY_POWER) * rise
+    elif (in_use & busy).any():
         windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy]))
     busy &= ~windows
     if not busy.any() or in_use[busy].mean() < _WORK_WITH_MEMORY:

@@ -51,6 +51,8 @@ def hot(celsius: float, clock: float, watts: float, **more: Any) -> Recording:
 
 
 def test_heat_lowers_the_clock() -> None:
+    twice = steps((0, 30), (1, 10), (0, 3), (1, 10), (0, 247))
+    freed = {**BUSY, "sw_thermal_slowdown": twice, "every": 5.0}
     bits = rec(**BUSY, clock=DROP, temperature=86, sw_thermal_slowdown=ON, hw_thermal_slowdown=OFF)
     margin = rec(**BUSY, clock=dip(1200, 1400), temperature=dip(94, 70), margin=95 - dip(94, 70), model="Some GPU")
     always = rec(**BUSY, clock=1200, clock_max=1410, temperature=87, sw_thermal_slowdown=np.ones(300))
@@ -65,6 +67,8 @@ def test_heat_lowers_the_clock() -> None:
             lost=12,
             summary="Heat slowed GPU 0 at 86 °C for 1 min; its clock fell 20%.",
         ),
+        "let go for 15 s": want(rec(**freed, temperature=86), spans=[(147.5, 262.5)]),
+        "cooled meanwhile": want(rec(**freed, temperature=16 * twice + 70), spans=[(147.5, 197.5), (212.5, 262.5)]),
         "a counter": want(
             heat(np.concatenate([np.zeros(100), np.arange(60) * 0.5, np.full(140, 29.5)])),
             spans=[(100, 159)],
@@ -337,6 +341,9 @@ def test_power_limits() -> None:
             evidence={"share of busy time": 0.25},
         ),
         "power alone": want(rec(util=steps((98, 300)), power=398, power_limit=400), confidence="medium"),
+        "a third of the clock": want(
+            rec(util=98, power=400, power_limit=400, clock=900, sw_power_cap=np.ones(300)), severity="warning"
+        ),
         "a limit that was chosen": want(chosen, severity="info"),
         "counted, and no sample shows it": want(
             rec(**LOAD, **hidden, clock=1200, sw_power_cap_seconds_total=nine),
