@@ -44,7 +44,7 @@ def body(path: Path) -> str:
     """Return the text of all pages in the order it was set, without what heads and ends each page."""
     pages = _said("pdftotext", "-raw", path, "-").split("\f")
     heads = Counter(line for page in pages for line in page.splitlines()[:2])
-    own = {line for line, count in heads.items() if count > 1 or len(pages) <= 2}
+    own = {line for line, count in heads.items() if count > len(pages) // 3 or len(pages) <= 2}
     lines = (line for page in pages for line in page.splitlines())
     return "\n".join(line for line in lines if line not in own and not _FOOT.fullmatch(line))
 

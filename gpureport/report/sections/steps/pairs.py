@@ -68,7 +68,8 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         yield Block(title="Changed", level=4, facts=changed)
         # verdicts are in the table
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
-        yield Block(title="How sure", level=4, texts=[WORDS["precision.note"]] if is_first and why else [], facts=why)
+        if why:
+            yield Block(title="How sure", level=4, texts=[WORDS["precision.note"]] if is_first else [], facts=why)
         found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
         yield Block(title="Findings", level=4, facts=found)
         is_first = False
