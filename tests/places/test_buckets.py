@@ -118,9 +118,10 @@ def test_sources_and_files(gpureport: Program, bucket: Bucket, logs: str, tmp_pa
         assert {each["locator"] for each in analysis["run"].pop("sources")} == {gpu, host}
         told.append(analysis)
     assert told[0] == told[1]
-    outputs = [f"{bucket}/out/r.{suffix}" for suffix in ("html", "md", "json")]
+    # names of objects differ by case
+    outputs = [f"{bucket}/out/{name}" for name in ("r.html", "r.md", "R.md", "r.json")]
     ok(gpureport("report", f"{logs}/base", f"{logs}/next", *(word for each in outputs for word in ("-o", each))))
-    assert bucket.names("out") == ["r.html", "r.json", "r.md"]
+    assert bucket.names("out") == ["R.md", "r.html", "r.json", "r.md"]
     assert b"/gpureport-" not in bucket.get("out/r.json")
     ok(gpureport("publish", outputs[0], "gpu.csv", "--to", f"{bucket}/public", "--to", "public"))
     assert bucket.names("public") == ["gpu.csv", "r.html"]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import PlaceError
-from gpureport.places.buckets import describe_bucket_error, parse_place
-from gpureport.places.written_paths import WrittenPath, refuse_taken_paths
+from gpureport.places.buckets import describe_bucket_error
 from tests.support.logs import log, write
 from tests.support.program import Program
 
@@ -48,10 +47,6 @@ def test_clouds_have_codes_and_accounts(gpureport: Program, monkeypatch: pytest.
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     done = gpureport("analyze", "az://container/gpu.csv")
     assert (done.code, "AZURE_STORAGE_ACCOUNT" in done.err) == (3, True)
-
-
-def test_names_of_objects_differ_by_case() -> None:
-    refuse_taken_paths([WrittenPath(parse_place(f"s3://b/{name}.html")) for name in ("a", "A")])
 
 
 def alias(path: Path, folder: Path, rng: random.Random) -> Path:
