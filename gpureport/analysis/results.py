@@ -123,7 +123,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held the GPU or may have held it; shares of GPU time refer to it."""
+        """Time in which a job held the GPU or may have held it; shares of GPU time are parts of it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property

@@ -103,7 +103,7 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Memo):
-    """What a rule may read. Mappings are by id of a device.
+    """What a rule may read. The keys of mappings are ids of devices.
 
     `series` has the samples within jobs, `all_series` all samples; `time_without_job` is the difference. `active` is
     the time from first to last sustained activity of each GPU, `window` that of all GPUs together.

@@ -208,7 +208,7 @@ def compare(
         throughput: training metric that counts the work done, whatever its name.
         by: what makes a step of a list, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand
             in the order of their values; those of `"folder"` by the numbers that names of
-            folders begin with, else by the start of their first runs. A dict names its steps itself.
+            folders begin with, else by the start of their first runs. The keys of a dict name its steps.
         better: which way training metrics get better whose names do not say: `{"my_metric": "higher"}`, or `"lower"`.
         target: value a training metric is to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 

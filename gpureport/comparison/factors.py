@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return each run's index and new label (None: its own), in order. Raises SettingsError if one has no value."""
+    """Return each run's index and new label (None: unchanged), in order. Raises SettingsError if one has no value."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]

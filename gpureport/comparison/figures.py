@@ -247,8 +247,8 @@ class Resolution(NamedTuple):
 
 
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
-    # a job begins and ends up to half an interval from the first and the last sample, one interval in total, and
-    # repetitions do not average this error out, since recordings begin with the job
+    # a job may begin half an interval before the first sample, and end as long after the last one; repetitions do not
+    # average this error out, because every recording begins with its job
     lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
     return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
 

@@ -115,7 +115,7 @@ def _judge_symptoms(shown: Iterable[Facts]) -> str:
 
 
 def find_overlaps(rows: Sequence[Row]) -> tuple[list[Facts], float]:
-    """Return the longest overlaps, and the excess GPU-seconds that overlapping runs count on top of real time."""
+    """Return the longest overlaps, and the GPU-seconds that overlapping runs count more than once."""
     cards: defaultdict[tuple[object, bool], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["started"], row["ended"], row["run_id"])):
         if row["card"]:

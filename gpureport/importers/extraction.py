@@ -170,7 +170,7 @@ class Extraction:
         return times
 
     def _survey(self) -> clock.Order:
-        """Return every row's place in time by a second pass, which holds 22 bytes per row."""
+        """Read the file again for the order of all rows in time; this takes 22 bytes per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found: list[list[npt.NDArray[Any]]] = [[], [], [], []]
@@ -283,7 +283,7 @@ class Extraction:
 
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
-    """Return a number per row for all its values, in any order of columns."""
+    """Return one hash per row over all its values; the order of columns does not matter."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
         if isinstance(values, Texts):

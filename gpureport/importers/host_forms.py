@@ -177,7 +177,7 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
         elif cells and not names:
             account.reject(reasons.BEFORE_HEADER, number, line)
         elif cells:
-            # a time that is cut after its minutes counts, too
+            # the time may be cut after its minutes
             time = parse_time(" ".join(cells[-2:])) if line.count(":") > 1 else None
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
@@ -233,7 +233,7 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around)
             # without a figure for the page cache, it is part of what is used
             is_known = amounts.get("total") and "buff/cache" in amounts
             yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
-            # the next such line is that of swap
+            # the next such line is about swap
             cores = None
         elif cores is not None and (found := _CORE.findall(line)):
             cores += [(core, {name: _parse(text) for text, name in _PART.findall(said)}) for core, said in found]

@@ -156,7 +156,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run; `last` is when anything was recorded, `about` other fields of `Run`, `more` those of `Tracked`."""
+    """Return a run; `last` is the time of its last record; `about` has fields of `Run`, `more` of `Tracked`."""
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:

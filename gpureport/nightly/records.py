@@ -128,7 +128,7 @@ class NightlyRecord:
             # records from versions without limits keep their id
             del content["checks"]
         for check in content.get("checks", ()):
-            # earlier versions did not have codes of reasons
+            # earlier versions had no reason codes
             del check["reason_code"]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return f"{self.date}-{sha256(text.encode()).hexdigest()[:16]}"

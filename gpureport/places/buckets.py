@@ -220,7 +220,7 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return the place of a text: a path, unless it is a URL, of which an unknown one is a `SettingsError`."""
+    """Return a path or, for a URL, a place in a bucket. Raises SettingsError if the scheme is unknown."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")

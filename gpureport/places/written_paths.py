@@ -29,7 +29,7 @@ class WrittenPath(NamedTuple):
 class ReadPath(NamedTuple):
     """A command's input: its name in messages, and whether the folder must not be written into.
 
-    Files with one of the suffixes may be overwritten in the folder: none of them is read from it.
+    Files with one of the suffixes may be overwritten, because the command reads none from the folder.
     """
 
     place: Place

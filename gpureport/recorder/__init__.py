@@ -1,4 +1,4 @@
-"""`gpureport record`: runs nvidia-smi, a host log and the job, and writes the folder that the other commands read.
+"""`gpureport record`: runs nvidia-smi and the job, logs the host, and writes the folder that other commands read.
 
 It loads psutil and nothing heavier. Each module writes one file in the folder.
 """

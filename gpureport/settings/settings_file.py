@@ -130,7 +130,7 @@ def read_settings(path: Path | None) -> Settings:
 
 
 def read_unchecked(path: Path | None) -> Settings:
-    """Return settings as `read_settings` does, but with any sections, for callers that read a single one.
+    """Return settings as `read_settings` does, but does not check the names of sections.
 
     Raises:
         SettingsError: if a named file is missing, or the file is not TOML.

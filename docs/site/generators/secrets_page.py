@@ -43,7 +43,7 @@ names = ["vault_id", "*_pin"]   # params, tags, options, variables, keys of JSON
 patterns = ["corp-", "*@intern"]   # words of any text
 ```
 
-- A **name** is the whole name, or its last part after a dot, a slash or a colon, in any case; `-` and `_` are the same.
+- A **name** matches the whole name, or its last part after a dot, a slash or a colon. Case is ignored, `-` equals `_`.
   `*` matches any characters.
 - A **pattern** is the beginning of a secret, in its exact case; the rest of the word is replaced too. `*` matches any
   characters except spaces, quotes and `, ; & ( ) < > |`.

@@ -1,7 +1,7 @@
 """GPUs that wait for input: because of the CPU, storage, one core or the link to the host.
 
-The load of a cause must be high while its GPUs do little, and higher than while they are busy. Causes are tried in
-order; each is judged outside the time of those before it.
+A resource is a cause if its load is high while the GPUs do little, and higher than while they are busy. Causes are
+tried in order; time that one explains is left out for the next.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,7 @@
-"""What hardware series of Neptune mean, and the rows of GPUs and machines they make.
+"""The meaning of Neptune's hardware series, and the rows of GPUs and machines that they make.
 
 The client only reports values other than 0, so an idle GPU is a missing point. All values of a tick share one time, and
-memory is never 0: where a tick has a GPU's memory and not its utilization, that was 0. All else missing is unknown.
+memory is never 0. If a tick has a GPU's memory but no utilization, that was 0. All else that is missing is unknown.
 """
 
 import re

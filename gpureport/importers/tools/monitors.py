@@ -240,7 +240,7 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
                     cells[place] = ""
                 elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # the difference of two rounded means may miss 0 or 100 % by its error; beyond that it is no value
+                    # by rounding, a difference of two means may be just outside 0 and 100 %; further out it is no value
                     value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
                     part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
                     cells[place] = min(value, 100.0) if part else value

@@ -208,7 +208,7 @@ def format_range(values: Iterable[float], show: Show) -> str:
 
 
 def format_gpu_time_range(seconds: Iterable[float]) -> str:
-    """Return minimum and maximum GPU time in the unit of the minimum: `55.3 to 67.2 GPU-s`."""
+    """Return `55.3 to 67.2 GPU-s`, in the unit of the minimum, or of the maximum if that is far larger."""
     known = list(seconds)
     units = [number_format.choose_unit(pick(known), number_format.GPU_TIME) for pick in (min, max)]
     name, size = units[0] if max(known) / units[0][1] < _LARGER else units[1]

@@ -303,7 +303,7 @@ def _describe_advice(gain: gains.StepGain) -> str:
         for change in gain.advised
     ]
     advised += [say("gains.perhaps", **_name_advice(change)) for change in gain.possibly_advised]
-    # params may have any name, so it is never certain that nothing was advised
+    # a param may have any name, so a change may follow advice unnoticed
     nothing = WORDS["gains.no_advice" if gain.params_recorded else "gains.no_params"] if gain.changes else ""
     return " ".join(advised) or nothing
 

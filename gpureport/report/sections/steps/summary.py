@@ -92,7 +92,7 @@ def _describe_size(delta: Delta, noun: str) -> str:
 
 def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
     steps = comparison.steps
-    is_pair = len(steps) == 2  # noqa: PLR2004 - with two steps the last one made the change
+    is_pair = len(steps) == 2  # noqa: PLR2004 - of two steps, only the second can have changed it
     for base, step in pairwise(steps):
         link = comparison.judged(base.label, step.label)
         part = link.difference if link and link.verdict is delta.verdict else None
