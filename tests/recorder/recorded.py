@@ -11,9 +11,10 @@ from typing import Any
 RECORD = (sys.executable, "-m", "gpureport", "record")
 _PATIENCE = 60.0
 _JOB = """
-import signal, sys, time
+import os, signal, sys, time
 def end(number, frame):
-    print("signal", number, flush=True)
+    # the handler may interrupt `print`, which then must not be called again
+    os.write(1, f"signal {number}\\n".encode())
     sys.exit(7)
 for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(each, end)
