@@ -211,7 +211,7 @@ COMMANDS = {
     ),
     "demo": Entry(
         "Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.",
-        """The logs were recorded on one NVIDIA H100, three runs a step. The folder of the other samples is printed.""",
+        """Its logs were recorded on one NVIDIA H100, three runs per step. It prints the folder of other samples.""",
         "demo -o report.html --open",
         "outputs opened text_detail",
         brief="Analyse the sample logs: a first look.",

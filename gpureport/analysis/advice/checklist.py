@@ -95,7 +95,7 @@ def answer_checklist(
         "assessed": ", ".join(sorted(judged & _WAITS)),
         "pauses": phrases.percent(pauses),
         "waits": "the CPU was busy while GPUs waited (cpu_bound); " if waited else "",
-        "cores": (cores.words if cores else "") + (f" and {loaders} a process" if loaders else ""),
+        "cores": (cores.words if cores else "") + (f" and {loaders} per process" if loaders else ""),
         "left": left or headroom or "too few for what the loader does",
         "cpu": phrases.percent(facts.cpu_used or 0.0),
         "other": ": GPUs worked little for another reason (underutilised)" if "underutilised" in found else "",

@@ -111,7 +111,7 @@ class FindingRow:
     Attributes:
         id: `R1`, `R2` ... in display order; also the anchor on the page.
         runs: number of runs and their steps, `3 of 3 runs of 1-starved`; for a single run its GPUs.
-        cost: lost GPU time per run, `55 to 67 GPU-s a run`; empty if unknown or zero.
+        cost: lost GPU time per run, `55 to 67 GPU-s per run`; empty if unknown or zero.
         history: signals around the findings; None if nothing can be drawn.
         cards: ids of its finding cards, the worst first.
         root: id of the row that causes all its findings, if any.

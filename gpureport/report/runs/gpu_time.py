@@ -78,7 +78,7 @@ def is_lower_bound(analyses: Sequence[Analysis]) -> bool:
 
 
 def format_held(held: float, runs: int) -> str:
-    return f"{display.gpu_time(held / runs)} a run" if runs > 1 else display.gpu_time(held)
+    return f"{display.gpu_time(held / runs)} per run" if runs > 1 else display.gpu_time(held)
 
 
 def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:

@@ -201,7 +201,7 @@ def _format_work(runs: Sequence[ReportRun]) -> str:
         return ""
     amounts = format_range([work.amount for work in works], lambda amount: display.quantity(amount, ""))
     unit = name_work(units.pop())
-    return f"{amounts} {unit.removesuffix('s') if amounts == '1' else unit}{' a run' if len(runs) > 1 else ''}"
+    return f"{amounts} {unit.removesuffix('s') if amounts == '1' else unit}{' per run' if len(runs) > 1 else ''}"
 
 
 def _format_days(runs: Sequence[ReportRun]) -> str:

@@ -33,7 +33,7 @@ OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
     CheckOutcome.CANNOT_JUDGE: "not assessed",
 }
 """Printed outcomes of rules; JSON and JUnit types keep the former names."""
-PER_RUN = "a run"  # unit of figures without known work
+PER_RUN = "per run"  # unit of figures without known work
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIX = re.compile(r"_(?:ratio|bytes_per_second|bytes|watts|celsius|hertz|seconds_total|seconds|total)$")

@@ -219,7 +219,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             extent=words.fill_words(found, words.find_words(found, "extent", words.LOST))
             or words.fill_words(found, words.LOST),
             summary=summary,
-            cost=", ".join(f"{part}{' a run' if found.several else ''}" for part in costs),
+            cost=", ".join(f"{part}{' per run' if found.several else ''}" for part in costs),
             advice=_describe_advice(found, every, runs[-1].step if is_gone else ""),
             caveats=(*said, *dict.fromkeys(_list_caveats(found))),
             marks=tuple(marks),

@@ -122,7 +122,7 @@ def describe_certainty(comparison: Comparison) -> str:
     (first, other), runs = delta.runs, ""
     if max(first, other) > 1:
         is_even = first == other and all(len(step.runs) == first for step in comparison.steps)
-        runs = f"{display.plural(first, 'run')} {'a step' if is_even else f'against {other}'}"
+        runs = f"{display.plural(first, 'run')} {'per step' if is_even else f'against {other}'}"
     if delta.metric != measured.PER_WORK:
         ends = " to ".join(dict.fromkeys(f"{100 * end:+.0f}".replace("-", MINUS) for end in delta.interval))
         return say("headline.points", ends=ends, runs=runs)
