@@ -105,7 +105,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
     elif not has_gpus:
         seen, outcome, reason = Observed(), CheckOutcome.CANNOT_JUDGE, lacking
     else:
-        seen, outcome, reason = _hold(entry, run, policy, given)
+        seen, outcome, reason = _judge(entry, run, policy, given)
         reason = join_reasons(reason, doubt, lacking)
     name = whole.run.step if entry.limit.subject is Subject.CHANGE else None
     return _make_check(entry, name or whole.run.name, outcome, seen, reason)
@@ -179,9 +179,9 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
     return CheckOutcome.CANNOT_JUDGE, seen.doubt or open_
 
 
-def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput) -> tuple[Observed, CheckOutcome, Why]:
+def _judge(rule: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput) -> tuple[Observed, CheckOutcome, Why]:
     """Return what a run shows for a limit, the outcome and the reason; acknowledged findings do not break a limit."""
-    limit, seen = entry.limit, _observe(entry, run, given)
+    limit, seen = rule.limit, _observe(rule, run, given)
     outcome, reason = _decide_outcome(limit, seen)
     if outcome is not CheckOutcome.BROKEN:
         return seen, outcome, reason
@@ -198,7 +198,7 @@ def _hold(entry: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput
             is_whole = is_whole or is_limit
             words.append(f"acknowledged until {each.until}: {why}")
     known, over = Why("acknowledged", "; ".join(words)), Why("acknowledgement_expired", "; ".join(expired))
-    without = _observe(entry, replace(run, acknowledged=findings), given) if findings else seen
+    without = _observe(rule, replace(run, acknowledged=findings), given) if findings else seen
     others, other_reason = _decide_outcome(limit, without)
     if others is CheckOutcome.PASSED or is_whole:
         return seen, CheckOutcome.ACKNOWLEDGED, known
