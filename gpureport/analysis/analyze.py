@@ -22,16 +22,14 @@ from gpureport.columns import FloatArray
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
-from gpureport.recording_advice import RECORD
 
-_MIXED = "its rows may belong to several GPUs, and no column distinguishes them"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
 def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     run, context = recording.run, build_context(recording)
     mixed = [(kind, gpu.id) for gpu in run.gpus if gpu.mixed for rule in rules for kind in rule.kinds]
-    unclear = [doubts.denied(kind, "rows_of_several_gpus", _MIXED, RECORD, gpu) for kind, gpu in mixed]
+    unclear = [doubts.unjudged(kind, "rows_of_several_gpus", gpu) for kind, gpu in mixed]
     if unclear:
         context = replace(context.whole_log, jobs=(), time_without_job={})
     findings, not_judged = ([], unclear) if unclear else _run_rules(context, rules)
@@ -143,13 +141,12 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
     findings, withdrawn = answers.withdraw_headroom(findings, context.recording.run)
     not_judged += withdrawn
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
-    readings, reason = max(map(len, context.gpus().values()), default=0), "no GPU was recorded"
+    readings = max(map(len, context.gpus().values()), default=0)
     for kind in (kind for rule in rules for kind in rule.descriptions if kind.name not in answered):
         if 0 < readings < doubts.SURE_READINGS and not kind.judges_few_samples:
-            not_judged.append(doubts.too_few(kind.name, readings))
+            not_judged.append(doubts.unjudged(kind.name, doubts.TOO_FEW, None, doubts.count_of(readings, "sample")))
         elif not readings and kind.needs_gpus:
-            metrics = ("gpu_utilization_ratio", "gpu_memory_used_bytes")
-            not_judged.append(doubts.unjudged(kind.name, None, reason, metrics, code="no_gpu_recorded"))
+            not_judged.append(doubts.unjudged(kind.name, "no_gpu_recorded"))
     return findings, not_judged
 
 

@@ -1,19 +1,22 @@
 """How sure a finding can be; and entries for kinds that could not be judged, with what to record instead."""
 
 import math
+import re
+import tomllib
 from collections.abc import Iterable
-from dataclasses import replace
+from pathlib import Path
 
 from gpureport.analysis import phrases
 from gpureport.findings import Amount, Confidence, NotJudged
-from gpureport.recording_advice import choose_recording
+from gpureport.recording_advice import RECORD, choose_recording
 
 SURE_READINGS = 5  # readings that give high confidence
 FEW_READINGS = 2  # with fewer readings anything may be an accident
 COARSE_SECONDS = 60.0  # with samples this far apart, edges and lengths are guesses
-NOT_RECORDED, TOO_FEW_SAMPLES = "not_recorded", "too_few_samples"
-MEMORY_RESERVED, NO_TIMES = "memory_reserved_at_once", "no_timestamps"
-CLOSER = "a log with samples 5 s apart or less"
+NOT_RECORDED, TOO_FEW = "not_recorded", "too_few_samples"
+
+_SAID = tomllib.loads(Path(__file__).with_name("doubts.toml").read_text(encoding="utf-8"))
+_NAME = re.compile(r"{(\w+)}")
 
 _RANK = list(Confidence)
 
@@ -33,26 +36,34 @@ def count_of(number: int, noun: str) -> Amount:
     return number, phrases.count_of(number, noun)
 
 
-def denied(kind: str, code: str, reason: str, recording: str, device: str | None = None) -> NotJudged:
-    return NotJudged(kind=kind, device=device, reason=reason, recording=recording, code=code)
-
-
 def unjudged(
-    kind: str, device: str | None, reason: str, metrics: Iterable[str], *amounts: Amount, code: str
+    kind: str,
+    code: str,
+    device: str | None = None,
+    *amounts: Amount,
+    metrics: Iterable[str] = (),
+    case: str = "",
+    **words: str,
 ) -> NotJudged:
-    wanted = tuple(metrics)
-    entry = denied(kind, code, reason, choose_recording(wanted), device)
-    return replace(entry, template=reason if amounts else "", amounts=amounts, metrics=wanted)
+    """Return why a kind could not be judged, in the words that `doubts.toml` has for the code and the kind or case."""
+    said = _SAID[code]
+    reason, recording, *named = said if isinstance(said, list) else said.get(case or kind) or said[""]
+    wanted, reason = tuple(metrics or named), _NAME.sub(lambda name: words[name[1]], reason)
+    return NotJudged(
+        kind=kind,
+        device=device,
+        reason=reason,
+        recording=choose_recording(wanted) if wanted else recording.format(record=RECORD),
+        template=reason if amounts else "",
+        amounts=amounts,
+        metrics=wanted,
+        code=code,
+    )
 
 
 def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
-    reason = f"{' and '.join(metrics)} {'was' if len(metrics) == 1 else 'were'} not recorded"
-    return unjudged(kind, device, reason, metrics, code=NOT_RECORDED)
-
-
-def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
-    reason = f"{metric} was recorded, but cannot be right"
-    return denied(kind, "implausible_readings", reason, "the same by another tool, such as DCGM", device)
+    what = f"{' and '.join(metrics)} {'was' if len(metrics) == 1 else 'were'}"
+    return unjudged(kind, NOT_RECORDED, device, metrics=metrics, what=what)
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
@@ -68,17 +79,6 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
         amounts=((covered, length),) if covered > 0 else (),
         needed_seconds=needed,
         code="too_short",
-    )
-
-
-def too_few(kind: str, readings: int) -> NotJudged:
-    return NotJudged(
-        kind=kind,
-        device=None,
-        template="the recording holds only {} of each GPU",
-        amounts=(count_of(readings, "sample"),),
-        recording="a log of the whole job, with samples 5 s apart or less",
-        code=TOO_FEW_SAMPLES,
     )
 
 

@@ -14,9 +14,6 @@ from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged,
 from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
 
-_GROWS = "memory keeps growing, so its peak does not say what the job needs"
-_SPLIT = "the GPU is in MIG mode, and the memory of an instance was not recorded"
-_MEAN = "the table holds one mean of the whole run, and no check is made of it"
 _RANK = list(Severity)
 _COVERED_SHARE = 0.9  # a root must cover this share of the time of what follows from it
 _RESOLVED = 1.8
@@ -92,14 +89,13 @@ def _climb(place: int, above: Mapping[int, int]) -> int:
 def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
     split = {gpu.id for gpu in run.gpus if gpu.mig}
-    steady = "a run of the job once its memory no longer grows"
     kept, entries = list[Finding](), list[NotJudged]()
     for found in findings:
         devices = set(found.devices) if found.kind == "mem_headroom" else set()
         if devices & leaking:
-            entries.append(doubts.denied(found.kind, "memory_keeps_growing", _GROWS, steady))
+            entries.append(doubts.unjudged(found.kind, "memory_keeps_growing"))
         elif devices & split:
-            entries.append(doubts.denied(found.kind, "mig_mode", _SPLIT, "nvidia-smi -q -d MEMORY"))
+            entries.append(doubts.unjudged(found.kind, "mig_mode"))
         else:
             kept.append(found)
     return kept, entries
@@ -108,7 +104,7 @@ def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Findi
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
     if context.recording.run.is_mean:
         kinds = dict.fromkeys(entry.kind for entry in entries)
-        return tuple(doubts.denied(kind, "single_mean", _MEAN, "") for kind in kinds)
+        return tuple(doubts.unjudged(kind, "single_mean") for kind in kinds)
     columns, pairs = set(context.recording.rows.schema.names), list[tuple[NotJudged, NotJudged]]()
     devices: dict[NotJudged, set[str | None]] = {}
     for said in entries:
@@ -117,11 +113,10 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
         series = context.series.values() if own is None else [own]
         doubted = [name for name in said.metrics if any(one.explain_implausibility(name) for one in series)]
         if doubted:
-            entry = doubts.implausible(said.kind, said.device, doubted[0])
+            entry = doubts.unjudged(said.kind, "implausible_readings", said.device, what=doubted[0])
         elif lacking and columns.issuperset(lacking):
             # the log has the column but no value in it, so recording it again would not help
-            reason = f"{' and '.join(lacking)} logged without a value: this machine does not report it"
-            entry = doubts.denied(said.kind, "logged_without_values", reason, "", said.device)
+            entry = doubts.unjudged(said.kind, "logged_without_values", said.device, what=" and ".join(lacking))
         pairs.append((entry, whole := replace(entry, device=None)))
         devices.setdefault(whole, set()).add(entry.device)
     everybody = set(context.gpus())

@@ -149,14 +149,12 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
 
 @rule("throttling")
 def find_throttling(context: Context, limits: Limits) -> Found:
-    metrics = [*(f"clock_event_{name}" for name in (*HEAT, SLOWDOWN, BRAKE)), CLOCK, "gpu_sm_clock_max_hertz", LIMIT]
     for kind in _DETECTORS:
         for device, series in context.gpus().items():
             held, spans = find_slowdowns(series, limits, context.whole)[0][kind]
             needed = max(limits.shortest, 1.5 * series.interval)
             if held is None:
-                reason = "neither the driver's reasons nor what shows a slowdown without them was recorded"
-                yield doubts.unjudged(kind, device, reason, metrics, code="signals_not_recorded")
+                yield doubts.unjudged(kind, "signals_not_recorded", device)
             elif context.whole.seconds < needed and not held.counted:
                 yield doubts.too_short(kind, context.whole.seconds, needed)
             elif len(spans) or held.in_gaps >= limits.counted:
@@ -267,8 +265,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
             **_name_watts(limit, default),
         )
     elif np.isnan(s.power_limit).all() or usual == "highest":
-        reason, metrics = "the power limit or its default is not known", (LIMIT, signals.DEFAULT_LIMIT)
-        yield doubts.unjudged("power_limited", series.device.id, reason, metrics, code="unknown_power_limit")
+        yield doubts.unjudged("power_limited", "unknown_power_limit", series.device.id)
 
 
 def is_hardly_reached(found: Finding) -> bool:
@@ -288,9 +285,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
     s, device = gather_signals(series), series.device.id
     is_direct = signals.are_events_recorded(series, CAP)
     if not is_direct and (np.isnan(s.power).all() or np.isnan(s.power_limit).all()):
-        reason = "neither clock event reasons nor power and its limit were recorded"
-        metrics = (f"clock_event_{CAP}", LIMIT)
-        yield doubts.unjudged("power_cap", device, reason, metrics, code="signals_not_recorded")
+        yield doubts.unjudged("power_cap", "signals_not_recorded", device)
         return
     if context.whole.seconds < limits.shortest:
         yield doubts.too_short("power_cap", context.whole.seconds, limits.shortest)
@@ -354,9 +349,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
             yield doubts.not_recorded("clocks_locked", device, f"clock_event_{signals.CHOSEN[0]}", CLOCK)
         elif s.busy.sum() < limits.fewest:
             few = doubts.count_of(int(s.busy.sum()), "busy sample")
-            reason = "only {} show the clock at work"
-            code = "too_few_busy_samples"
-            yield doubts.unjudged("clocks_locked", device, reason, [UTILISATION], few, code=code)
+            yield doubts.unjudged("clocks_locked", "too_few_busy_samples", device, few)
         else:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))

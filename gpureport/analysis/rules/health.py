@@ -18,7 +18,6 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
-from gpureport.recording_advice import RECORD
 
 LOST_CAUSES = ("lost", "no answer")  # causes after which a GPU is gone; an Xid error need not mean that
 _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
@@ -171,10 +170,8 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < doubts.FEW_READINGS:
-            once = "the error counters were read only once: whether they rose is not known"
-            code = "read_only_once"
-            absent = doubts.not_recorded("ecc_error", device, *_COUNTERS)
-            yield doubts.unjudged("ecc_error", device, once, _COUNTERS, code=code) if readings else absent
+            once = doubts.unjudged("ecc_error", "read_only_once", device)
+            yield once if readings else doubts.not_recorded("ecc_error", device, *_COUNTERS)
             continue
         failed = series.known_values("gpu_remapped_rows_failure")
         pending = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
@@ -231,9 +228,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         mild = ratio >= limits.common
         if samples < limits.fewest:
             few = doubts.count_of(samples, "sample")
-            reason = "{} of the PCIe link while the GPU was busy"
-            code = "too_few_busy_samples"
-            yield doubts.unjudged("pcie_degraded", device, reason, [UTILISATION], few, code=code)
+            yield doubts.unjudged("pcie_degraded", "too_few_busy_samples", device, few)
         elif ratio < 1:
             evidence = [measured(name, "max while busy", best[name], "") for name in best]
             evidence += [measured(f"{name}_max", "max", most[name], "") for name in best]
@@ -262,8 +257,7 @@ _WHY = (
 @rule("log_gap")
 def find_log_gaps(context: Context, limits: Limits) -> Found:
     if context.recording.run.quality.synthetic_time:
-        reason = "the log has no time stamps, so a gap cannot be seen"
-        yield doubts.denied("log_gap", doubts.NO_TIMES, reason, RECORD)
+        yield doubts.unjudged("log_gap", "no_timestamps")
         return
     gpus, none, free = context.gpus(), intervals.NO_SPANS, context.time_without_job
     left = {
@@ -311,12 +305,10 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
     others += [("the training metrics", steps)] if len(steps) else []
     others += [(phrases.gpu_name(name), times) for name, times in own.items()]
     if context.recording.run.quality.synthetic_time:
-        reason = "the log has no time stamps to compare with those of other logs"
-        yield doubts.denied("monitoring_ended", doubts.NO_TIMES, reason, RECORD)
+        yield doubts.unjudged("monitoring_ended", "no_timestamps")
         return
     if len(others) <= 1:
-        reason = "nothing else was recorded to compare the end of the log with"
-        yield doubts.denied("monitoring_ended", "nothing_to_compare", reason, RECORD)
+        yield doubts.unjudged("monitoring_ended", "nothing_to_compare")
         return
     others.sort(key=lambda other: -int(other[1][-1]))
     later = {}

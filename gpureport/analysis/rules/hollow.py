@@ -45,9 +45,8 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         if not series.is_recorded(POWER):
             yield doubts.not_recorded("hollow_util", device, POWER)
         else:
-            reason = f"the power limit was not recorded and is not known for {series.device.model or 'this GPU'}"
-            wanted = ["gpu_power_limit_watts"]
-            yield doubts.unjudged("hollow_util", device, reason, wanted, code="unknown_power_limit")
+            model = series.device.model or "this GPU"
+            yield doubts.unjudged("hollow_util", "unknown_power_limit", device, model=model)
     if any(map(len, spans.values())):
         episodes = _measure_episodes(context, spans, limits)
         yield from (_build_finding(context, group, limits) for group in _group_episodes(episodes, limits.together))

@@ -309,8 +309,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         # too short, or nearly all in a log gap, or memory alone shows no job
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
-        reason = f"there is only one reading {'before the first' if is_start else 'after the last'} work"
-        yield doubts.denied(kind, "single_reading", reason, doubts.CLOSER)
+        yield doubts.unjudged(kind, "single_reading", where="before the first" if is_start else "after the last")
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
@@ -372,14 +371,13 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
     readings, sampled = max(counts), max(float(seconds.sum()), 1e-9)
     is_seen = readings >= doubts.SURE_READINGS and sampled / len(gpus) >= limits.shortest
     is_display, idle = all(map(jobs.draws_only_display, gpus.values())), used <= IDLE_RATIO + 1e-6
-    reason, recording = "only a display used the GPU", "a log of the job, from its first moment on"
     for kind in (_START, _TAIL):
         if readings < doubts.SURE_READINGS:
-            yield doubts.too_few(kind, readings)
+            yield doubts.unjudged(kind, doubts.TOO_FEW, None, doubts.count_of(readings, "sample"))
         elif not is_seen:
             yield doubts.too_short(kind, sampled / len(gpus), limits.shortest, "samples cover")
         elif is_display:
-            yield doubts.denied(kind, "only_a_display", reason, recording)
+            yield doubts.unjudged(kind, "only_a_display")
     if is_display or not is_seen:
         return
     owned = [(one.seconds_in_run, one.values(UTILISATION)) for one in gpus.values()]

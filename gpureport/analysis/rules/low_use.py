@@ -1,7 +1,6 @@
 """GPUs that work only part of the time for no known cause, and GPUs that never work."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import IDLE_RATIO, build_grid, mark_low, median_over_devices, rolling_mean
 from gpureport.columns import BoolArray
-from gpureport.findings import Amount, Confidence, Finding, Interval, NotJudged, Severity
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; fewer do not show the error of their mean
@@ -278,20 +277,16 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
     rows = series.find_known_rows(metric)
     rows = rows[(series.times[rows] >= job.start) & (series.times[rows] <= job.end)]
     readings, seconds = series.count_readings(metric, rows), float(series.seconds[rows].sum())
-    amounts: tuple[Amount, ...] = ()
+    device = series.device.id
     if _mean_use(series) > ACTIVE.value:
-        reason = f"it was used at times, {phrases.percent(_mean_use(series))} on average"
-        code = "used_at_times"
-    elif draws_working_power(series, limits.power_at_work):
-        watts = series.known_values(POWER).mean()
-        reason, code = f"it drew {watts:.0f} W on average, as a GPU at work does", "drew_power_of_work"
-    elif readings < doubts.SURE_READINGS or seconds < shortest / 2:
-        reason, code = "only {} over {} show what it did while other GPUs worked", doubts.TOO_FEW_SAMPLES
-        amounts = doubts.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
-    else:
-        return None
-    doubt = doubts.unjudged("unused_gpu", series.device.id, reason, (), *amounts, code=code)
-    return replace(doubt, recording="a log of the whole job with all GPUs in it")
+        return doubts.unjudged("unused_gpu", "used_at_times", device, use=phrases.percent(_mean_use(series)))
+    if draws_working_power(series, limits.power_at_work):
+        watts = f"{series.known_values(POWER).mean():.0f}"
+        return doubts.unjudged("unused_gpu", "drew_power_of_work", device, watts=watts)
+    if readings < doubts.SURE_READINGS or seconds < shortest / 2:
+        few = doubts.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
+        return doubts.unjudged("unused_gpu", doubts.TOO_FEW, device, *few)
+    return None
 
 
 def _build_unused(

@@ -1,7 +1,6 @@
 """Memory of GPUs and hosts, and whether a GPU suits its job in size and precision."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,16 +17,10 @@ from gpureport.analysis.series.statistics import memory_peak, memory_reserved, m
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
 from gpureport.metrics import Gpu, find_gpu, load_gpus
-from gpureport.recording_advice import RECORD
 
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _TENSOR = "gpu_tensor_active_ratio"
-_ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
-_COARSE = "samples are {} apart: a framework that fills memory on demand looks like one that takes it in one step"
 _AMPERE = (8, 0)
-_PRECISION = """\
-the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or \
-DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"""
 
 
 class _Use(NamedTuple):
@@ -64,8 +57,7 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
             if uses[-1].state == "coarse":
                 apart = series.interval, phrases.duration(series.interval)
                 for kind in kinds[1:] if uses[-1].ratio >= limits.full else kinds[2:]:
-                    doubt = doubts.unjudged(kind, device, _COARSE, (), apart, code="coarse_samples")
-                    yield replace(doubt, recording=doubts.CLOSER)
+                    yield doubts.unjudged(kind, "coarse_samples", device, apart)
     reserved = [use for use in uses if use.state == "reserved"]
     others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
     others = [use for use in others if use not in reserved]
@@ -166,11 +158,9 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
         settled = times >= times[:1] + limits.settled * (times[-1:] - times[:1])
         times, used = times[settled], used[settled]
         if context.findings("mem_prealloc", device):
-            reason = "memory was reserved at once, so what the job uses of it is not known"
-            yield doubts.denied("mem_leak", doubts.MEMORY_RESERVED, reason, "a run without preallocation", device)
+            yield doubts.unjudged("mem_leak", "memory_reserved_at_once", device)
         elif len(times) < limits.fewest:
-            few, reason = doubts.count_of(len(times), "sample"), "only {} of GPU memory after start-up"
-            yield doubts.unjudged("mem_leak", device, reason, [MEMORY], few, code="too_few_samples")
+            yield doubts.unjudged("mem_leak", doubts.TOO_FEW, device, doubts.count_of(len(times), "sample"))
         else:
             yield from _judge_growth(context, series, times, used, limits)
 
@@ -326,12 +316,11 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
         if window.seconds < limits.shortest:
             yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
-            reason = "memory was reserved at once, so the real need is not known"
-            yield doubts.denied("oversized_gpu", doubts.MEMORY_RESERVED, reason, _ON_DEMAND)
+            yield doubts.unjudged("oversized_gpu", "memory_reserved_at_once")
         elif own is None or not _size(own):
             # a model outside the table stays unknown
-            reason = f"the GPU table does not say how fast {model or 'this GPU'} is"
-            yield doubts.denied("oversized_gpu", "gpu_not_in_table", reason, "" if model else RECORD)
+            case = "" if model else "no model"
+            yield doubts.unjudged("oversized_gpu", "gpu_not_in_table", case=case, model=model or "")
         elif None in peaks or not all(totals):
             yield doubts.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
         elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
@@ -391,8 +380,8 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
         series = context.series[name]
         known = find_gpu(series.device.model)
         if known is None:
-            reason = f"the compute capability of {series.device.model or 'the GPU'} is not known"
-            yield doubts.denied("full_precision", "gpu_not_in_table", reason, _PRECISION, name)
+            model = series.device.model or "the GPU"
+            yield doubts.unjudged("full_precision", "gpu_not_in_table", name, model=model)
         elif known.compute_capability >= (limits.capability, 0):
             values, used = series.values(_TENSOR), series.values(UTILISATION)
             working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)
@@ -417,6 +406,5 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
             param=param,
         )
     if is_full and (tensor or not param or not context.active):
-        reason = "neither the precision nor enough tensor activity at work was recorded"
         for device in uncounted if tensor else [None] if uncounted or not context.active else []:
-            yield doubts.denied("full_precision", "precision_not_recorded", reason, _PRECISION, device)
+            yield doubts.unjudged("full_precision", "precision_not_recorded", device)

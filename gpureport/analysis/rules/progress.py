@@ -122,9 +122,7 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
 def find_rate_falls(context: Context, limits: Limits) -> Found:
     rate = _read_rate(context)
     if rate is None or len(rate[3]) < 4 * limits.readings:
-        reason = "too few rates of the training were logged" if rate else "no rate of the training was logged"
-        recording = "samples, tokens or steps a second, by a tracker or with --training FILE"
-        yield doubts.denied("rate_falls", "no_training_rate", reason, recording)
+        yield doubts.unjudged("rate_falls", "no_training_rate", case="few" if rate else "")
         return
     name, unit, times, values = rate
     change = find_fall(times, values, limits, later=True)
@@ -321,9 +319,7 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
         return
     known = [each for each in find_evaluations(context.recording) if each.number >= limits.fewest]
     if not known:
-        reason = f"no validation metric was recorded {limits.fewest:g} times, with the time of each"
-        recording = "a validation metric such as val_loss, by a tracker or with --training FILE"
-        yield doubts.denied("no_progress", "too_few_evaluations", reason, recording)
+        yield doubts.unjudged("no_progress", "too_few_evaluations", fewest=f"{limits.fewest:g}")
         return
     metric = max(known, key=lambda each: int(each.times[each.best_row]))
     job, last = context.window or context.whole, int(metric.times[-1])

@@ -184,9 +184,7 @@ def transfer_bound(context: Context, limits: Limits) -> Found:
         signs = list(_full_link(limits, lane))
         yield from _judge("transfer_bound", context, limits, lane, signs)
         if not signs:
-            reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
-            wanted = ["pcie_link_generation", "pcie_link_width"]
-            yield doubts.unjudged("transfer_bound", name, reason, wanted, code="link_not_recorded")
+            yield doubts.unjudged("transfer_bound", "link_not_recorded", name)
 
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
@@ -232,10 +230,9 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
             yield doubts.too_short(kind, context.whole.seconds, shortest)
             return
         if not number and seen < _HALF:
+            share, device = (seen, phrases.percent(seen)), lane.source.device.id
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
-            reason, share = f"the {what} covers only {{}} of the job", (seen, phrases.percent(seen))
-            device = lane.source.device.id
-            yield doubts.unjudged(kind, device, reason, [sign.metric], share, code="covers_too_little")
+            yield doubts.unjudged(kind, "covers_too_little", device, share, metrics=[sign.metric], what=what)
             return
         spans, fed = _compare_with_fed(lane, sign, _find_episodes(context, limits, lane, sign, earlier, shortest))
         if not len(spans):
