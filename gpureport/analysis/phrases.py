@@ -1,6 +1,7 @@
-"""Numbers and names of GPUs as text for the sentences of findings."""
+"""Numbers and names of GPUs as text for the sentences of findings, and the templates of sentences."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from gpureport import number_format
 from gpureport.parsing import split_numbers
@@ -13,6 +14,7 @@ megahertz = number_format.format_clock
 number = number_format.format_number
 
 _PAIR, _NAMED = 2, 8
+_NAME, _CHOICE = re.compile(r"{([^{}:]+)(?::([^{}]*))?}"), re.compile(r"\[([^\[\]]*)\]")
 
 PEERS_MEAN = "median of the means of its peers"
 NOT_PREALLOCATED = "preallocation: no single step took 60% of the memory and kept it"
@@ -54,3 +56,21 @@ def capitalize(text: str) -> str:
 
 def count_of(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def fill_template(
+    text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
+) -> str:
+    """Return the filled template; with `in_full` an empty text if a name is unknown.
+
+    `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun, `{flag:?}`
+    prints nothing but must be known.
+    """
+
+    def is_known(choice: str) -> bool:
+        return all(know(*name) for name in _NAME.findall(choice))
+
+    while _CHOICE.search(text):
+        text = _CHOICE.sub(lambda choice: next(filter(is_known, choice[1].split("|")), ""), text)
+    text = "" if in_full and not is_known(text) else text
+    return _NAME.sub(lambda name: "" if name[2] == "?" else fill(name[1], name[2] or ""), text)

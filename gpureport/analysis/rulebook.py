@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gpureport.analysis import phrases
@@ -17,7 +18,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
-_OPTIONAL, _NAME = re.compile(r"\[([^]]*)\]"), re.compile(r"{(\w+)}")
+Words = Mapping[str, Any]
+"""What a sentence names: texts, figures in base units, and flags; "@units" has how a figure of a name is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +57,29 @@ class KindDescription:
     gpu_time_class: str = ""
     gpu_time_part: str = ""
     cause_titles: Mapping[str, str]
+    ruled_out: Sequence[str] = ()
     stretch: str = ""
     always_loses_time: bool = False
     needs_gpus: bool = True
     judges_few_samples: bool = False
     report: Mapping[str, Any]
 
-    def say(self, case: str | None, **words: str) -> str:
-        """Return the sentence of a case; brackets with an empty word are left out."""
-        said = self.says.get("", "")
-        own = self.says.get(case or "", said)
-        said, words = (said, words | {"why": own.format_map(words)}) if "{why}" in said else (own, words)
-        said = _OPTIONAL.sub(lambda part: part[1] if all(words[name] for name in _NAME.findall(part[1])) else "", said)
-        return phrases.capitalize(said.format_map(words))
+    def say(self, case: str | None, words: Words) -> str:
+        """Return the sentence of a case; an empty text, a false flag and an unknown figure count as unknown."""
+        own, said = self.says.get(case or ""), self.says.get("", "")
+        if own is not None and "{why}" in said:
+            words, own = {**words, "why": self._fill(own, words)}, said
+        return phrases.capitalize(self._fill(said if own is None else own, words))
+
+    @staticmethod
+    def _fill(template: str, words: Words) -> str:
+        def tell(name: str, noun: str) -> str:
+            word = words.get(name)
+            if word is None or isinstance(word, str | bool) or isnan(word):
+                return word if isinstance(word, str) else "yes" if word is True else ""
+            return phrases.count_of(word, noun) if noun else _FORMATS[_UNITS[name]](word)
+
+        return phrases.fill_template(template, tell, tell)
 
 
 def _by_case(said: Any) -> dict[str, Any]:
@@ -95,7 +107,18 @@ def _read_kind(name: str, said: dict[str, Any]) -> KindDescription:
 _KINDS, _SAID = (
     tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8")) for name in ("kinds.toml", "rules.toml")
 )
-GROUPS, FIGURES, ACTIONS = (_KINDS.pop(f"@{name}") for name in ("steps", "figures", "do"))
+GROUPS, FIGURES, ACTIONS, _NAMED = (_KINDS.pop(f"@{name}") for name in ("steps", "figures", "do", "units"))
+_UNITS = {name: unit for unit, names in _NAMED.items() for name in names.split()}
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "share": phrases.percent,
+    "time": phrases.duration,
+    "GPU time": phrases.gpu_time,
+    "memory": phrases.size,
+    "clock": phrases.megahertz,
+    "power": "{:.0f} W".format,
+    "temperature": "{:.0f} °C".format,
+    "count": "{:,.0f}".format,
+}
 KINDS = {name: _read_kind(name, said) for name, said in _KINDS.items()}
 _METRICS, _SHARED, FORMER = _SAID.pop("@metrics"), _SAID.pop("@limits"), _SAID.pop("@former")["settings"].split()
 RULE_NAMES = tuple(_SAID)  # every rule, in order
@@ -176,19 +199,20 @@ class Context(Memo):
         severity: Severity,
         confidence: Confidence,
         devices: Iterable[str],
-        evidence: Iterable[Evidence],
-        *,
+        *evidence: Evidence,
         spans: Spans | tuple[Interval, ...] = (),
         lost: float | None = None,
         cause: str | None = None,
         case: str | None = None,
         samples: int = 0,
         ruled_out: Iterable[str] = (),
-        **words: str,
+        period: float | None = None,
+        words: Words = MappingProxyType({}),
     ) -> Finding:
         named, parts = tuple(devices), spans if isinstance(spans, tuple) else to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
-        length = phrases.duration(sum(part.seconds for part in parts))
+        said = {"gpus": gpus, "length": sum(part.seconds for part in parts)}
+        said |= {"whose": phrases.gpu_names(list(self.gpus()), list(self.gpus())), **words}
         return Finding(
             kind=kind,
             severity=severity,
@@ -199,8 +223,9 @@ class Context(Memo):
             lost_gpu_seconds=lost,
             cause=cause,
             samples=samples,
-            ruled_out=tuple(ruled_out),
-            summary=KINDS[kind].say(case or cause, **{"gpus": gpus, "length": length} | words),
+            ruled_out=(*KINDS[kind].ruled_out, *ruled_out),
+            period_seconds=period,
+            summary=KINDS[kind].say(case or cause, said),
         )
 
 

@@ -1,7 +1,6 @@
 """Low clocks: lowered by heat or by hardware, at the power limit, or locked by a user."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -185,7 +184,6 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
-    fall = phrases.percent(max(1 - ratio, 0))
     samples = series.count_readings(UTILISATION, rows)
     whole = max((context.window or context.whole).seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
@@ -199,25 +197,18 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
             Confidence.HIGH if is_counted else doubts.confidence_of(samples, series.interval),
         ),
         [series.device.id],
-        [
-            limits.compare("duration", how, seconds, ">=", least),
-            compare_with_limit(TEMPERATURE, "max", hottest, ">=", limit),
-            measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
-            clock.as_context() if held.is_direct else clock,
-            *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
-        ],
+        limits.compare("duration", how, seconds, ">=", least),
+        compare_with_limit(TEMPERATURE, "max", hottest, ">=", limit),
+        measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
+        clock.as_context() if held.is_direct else clock,
+        *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
         spans=spans,
         lost=lost,
         cause=cause,
         samples=samples,
         ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
-        what="a power brake" if cause == "power brake" else "the hardware",
-        unexplained="not known" if cause == UNEXPLAINED else "",
-        heat="" if np.isnan(hottest) else f"{hottest:.0f} °C",
-        fall="" if np.isnan(ratio) or fall == phrases.percent(0) else fall,
-        length=phrases.duration(seconds),
-        probably="" if held.is_direct else "probably",
-        not_known="not known" if lost is None else "",
+        words={"heat": hottest, "fall": max(1 - ratio, 0.0) or None, "length": seconds}
+        | {"probably": not held.is_direct, "bare": cause == UNEXPLAINED, "unknown": lost is None},
     )
 
 
@@ -250,19 +241,15 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
             # the duration does not matter, so coarse samples are as good
             doubts.confidence_of(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
-            [
-                limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
-                limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
-                _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
-                limits.compare("duration", "total", length, ">=", "shortest"),
-            ],
+            limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
+            limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
+            _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
+            limits.compare("duration", "total", length, ">=", "shortest"),
             spans=spans,
             case=case,
             samples=samples,
-            usual=usual,
-            after=phrases.duration(after) if after >= limits.shortest else "",
-            length=phrases.duration(length) if len(spans) else "",
-            **_name_watts(limit, default),
+            words={"limit": limit, "share": limit / default, "usual": usual, "default": default, "length": length}
+            | {"after": after if after >= limits.shortest else None},
         )
     elif np.isnan(s.power_limit).all() or usual == "highest":
         yield doubts.unjudged("power_limited", "unknown_power_limit", series.device.id)
@@ -270,10 +257,6 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
 
 def is_hardly_reached(found: Finding) -> bool:
     return any(each.statistic == _REACH and each.relation == "<" for each in found.evidence)
-
-
-def _name_watts(limit: float, default: float) -> dict[str, Any]:
-    return {"limit": f"{limit:.0f} W", "share": phrases.percent(limit / default), "default": f"{default:.0f} W"}
 
 
 def _clock_at_limit(s: ClockSignals, rows: BoolArray, limits: Limits) -> Evidence:
@@ -310,33 +293,31 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
             Severity.WARNING,
             medium,
             [device],
-            [
-                limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below"),
-                measured(POWER, "level at the cap", level, "W"),
-                measured(LIMIT, "in force", limit, "W"),
-                of_busy,
-            ],
+            limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below"),
+            measured(POWER, "level at the cap", level, "W"),
+            measured(LIMIT, "in force", limit, "W"),
+            of_busy,
             spans=spans,
             cause=_BY_ANOTHER_CAP,
             samples=samples,
-            **_name_watts(level, limit),
+            words={"limit": level, "share": level / limit, "default": limit},
         )
         return
     clock, model = _clock_at_limit(s, rows, limits), find_gpu(series.device.model)
     is_slow = not is_lowered and clock.observed < limits.slow and not (model and model.clock_events_masked)
-    case, part = "chosen" if is_lowered else "slow" if is_slow else "", phrases.percent(share)
+    case = "chosen" if is_lowered else "slow" if is_slow else ""
     yield context.finding(
         "power_cap",
         Severity.WARNING if is_slow else Severity.INFO,
         sure if is_direct else medium,
         [device],
-        [of_busy, clock if is_slow else clock.as_context(), *_list_counted(series, CAP)],
+        of_busy,
+        clock if is_slow else clock.as_context(),
+        *_list_counted(series, CAP),
         spans=spans,
         case=case,
         samples=samples,
-        when="throughout" if part == phrases.percent(1) else f"for {part} of its busy time",
-        clock="" if np.isnan(clock.observed) else phrases.percent(clock.observed),
-        normal="" if case else "normal",
+        words={"share": share, "all": phrases.percent(share) == "100%", "speed": clock.observed, "normal": not case},
     )
 
 
@@ -369,17 +350,11 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
         Severity.INFO,
         sure if is_told else doubts.lowest(sure, Confidence.MEDIUM),
         devices,
-        [
-            limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
-            limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
-        ],
+        limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
+        limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
         samples=sum(samples),
-        ruled_out=["the power limit and heat, which the driver reports separately or which would move the clock"],
-        probably="" if is_told else "probably",
-        clock=phrases.megahertz(median(s.clock[s.busy])) if s.clock[s.busy].any() else "",
-        more="or more" if len(found) > 1 else "",
-        was="seen was" if np.isnan(s.clock_max) else "is",
-        highest="" if np.isnan(ratio) else phrases.megahertz(highest),
+        words={"probably": not is_told, "clock": median(s.clock[s.busy]) or None, "several": len(found) > 1}
+        | {"seen": bool(np.isnan(s.clock_max)), "highest": np.nan if np.isnan(ratio) else highest},
     )
 
 

@@ -57,11 +57,11 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 Severity.WARNING if _MILD.issuperset(codes) else Severity.PROBLEM,
                 Confidence.HIGH,
                 (device,) if device else (),
-                [limits.compare("messages of the driver", "count", float(len(errors)), ">=", "said")],
+                limits.compare("messages of the driver", "count", float(len(errors)), ">=", "said"),
                 spans=(Interval(errors[0].at, end),) if errors[0].at < end else (),
                 cause="xid",
                 samples=len(errors),
-                codes=phrases.join_words([str(code) for code in codes]),
+                words={"codes": phrases.join_words([str(code) for code in codes])},
             )
     for absent in () if found else context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
@@ -75,11 +75,10 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 Severity.WARNING,
                 Confidence.HIGH,
                 failing,
-                [limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows")],
+                limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows"),
                 cause="sensor",
                 samples=absent.cells,
-                column=absent.column,
-                text=absent.reason,
+                words={"column": absent.column, "text": absent.reason},
             )
 
 
@@ -127,23 +126,20 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         empty, case = len(gone), back if len(answers) else "never"
         if not said and (empty < limits.rows or intervals.total_seconds(silent) < limits.silent):
             return None
-    rows = limits.compare("rows without any value", "count", empty or np.nan, ">=", "rows")
-    messages = limits.compare("messages of the driver", "count", len(said) or np.nan, ">=", "said")
     return context.finding(
         "gpu_lost",
         Severity.PROBLEM,
         Confidence.HIGH if said else Confidence.MEDIUM,
         (device,) if device else (),
-        [messages, rows],
+        limits.compare("messages of the driver", "count", len(said) or np.nan, ">=", "said"),
+        limits.compare("rows without any value", "count", empty or np.nan, ">=", "rows"),
         spans=silent,
         lost=intervals.total_seconds(silent) if device else None,
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
         ruled_out=[] if said else ["a log that ended: its rows go on"],
-        time=phrases.duration(intervals.total_seconds(silent)),
-        code=str(said[0].code or "") if said else "",
-        text=said[0].text if said else "",
+        words={"code": str(said[0].code or "") if said else "", "text": said[0].text if said else ""},
     )
 
 
@@ -184,6 +180,7 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
                 if steps.sum() >= limits.rise:
                     rises[name] = float(steps.sum())
                     spans.append(np.column_stack([times[:-1], times[1:]])[steps > 0])
+            counted = [phrases.count_of(int(rise), nouns[name]) for name, rise in rises.items()]
             # a failed remapping has no counter
             if rises or (is_grave and len(failed) and failed[0] == 0 and failed.any()):
                 yield context.finding(
@@ -191,16 +188,12 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
                     Severity.PROBLEM if is_grave else Severity.INFO,
                     Confidence.HIGH,
                     (device,),
-                    [limits.compare(name, "rise in the run", rise, ">=", "rise") for name, rise in rises.items()],
+                    *(limits.compare(name, "rise in the run", rise, ">=", "rise") for name, rise in rises.items()),
                     spans=intervals.union(np.concatenate(spans)),
                     cause=cause,
                     case=None if rises else "failed",
                     samples=max(map(series.count_values, rises), default=len(series)),
-                    ruled_out=["errors of earlier jobs: only what a counter rose by in the run is counted"],
-                    counted=phrases.join_words(
-                        [phrases.count_of(int(rise), nouns[name]) for name, rise in rises.items()]
-                    ),
-                    pending="it" if pending else "",
+                    words={"counted": phrases.join_words(counted), "pending": pending},
                 )
 
 
@@ -226,25 +219,21 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             for name in best
         )
         mild = ratio >= limits.common
+        now, highest = (" ".join(_LINK[name].format(each[name]) for name in best) for each in (best, most))
         if samples < limits.fewest:
             few = doubts.count_of(samples, "sample")
             yield doubts.unjudged("pcie_degraded", "too_few_busy_samples", device, few)
         elif ratio < 1:
-            evidence = [measured(name, "max while busy", best[name], "") for name in best]
-            evidence += [measured(f"{name}_max", "max", most[name], "") for name in best]
-            relation = ">=" if mild else "<"
-            evidence.append(limits.compare("data rate of the link", "of the highest", ratio, relation, "common"))
             yield context.finding(
                 "pcie_degraded",
                 Severity.INFO if mild else Severity.PROBLEM if ratio <= limits.problem else Severity.WARNING,
                 doubts.confidence_of(samples),
                 (device,),
-                evidence,
+                *(measured(name, "max while busy", best[name], "") for name in best),
+                *(measured(f"{name}_max", "max", most[name], "") for name in best),
+                limits.compare("data rate of the link", "of the highest", ratio, ">=" if mild else "<", "common"),
                 samples=samples,
-                ruled_out=["the rest of an idle GPU: only busy samples count, and the best of them"],
-                part=phrases.percent(ratio),
-                now=" ".join(_LINK[name].format(best[name]) for name in best),
-                most=" ".join(_LINK[name].format(most[name]) for name in best),
+                words={"share": ratio, "now": now, "most": highest},
             )
 
 
@@ -280,18 +269,14 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
             # the usual distance between samples shows what a gap is
             doubts.confidence_of(min(map(len, gpus.values()))),
             (name,) if name else (),
-            [
-                compare_with_limit("distance between samples", "max", longest, ">", far),
-                measured("time without samples", "sum", seconds, "s"),
-                measured("time in shorter pauses that no sample owns", "sum", unowned, "s"),
-            ],
+            compare_with_limit("distance between samples", "max", longest, ">", far),
+            measured("time without samples", "sum", seconds, "s"),
+            measured("time in shorter pauses that no sample owns", "sum", unowned, "s"),
             spans=spans,
             samples=len(spans) + 1,
-            gpu=phrases.gpu_name(name) if name else "",
-            gaps=f"{len(spans)} gaps" if len(spans) > 1 else "",
-            share=phrases.percent(seconds / max(context.whole.seconds, 1e-6)),
-            pauses=phrases.capitalize(phrases.count_of(pauses.count, "shorter pause")) if pauses else "",
-            rest=phrases.duration(unowned) if pauses else "",
+            words={"gpu": phrases.gpu_name(name) if name else "", "gaps": len(spans) if len(spans) > 1 else None}
+            | {"pauses": pauses.count if pauses else None, "uncovered": unowned}
+            | {"share": seconds / max(context.whole.seconds, 1e-6)},
         )
 
 
@@ -326,23 +311,17 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
         missing = Interval(min(int(own[name][-1]) for name in devices), int(times[-1]))
         share = missing.seconds / max((max(context.whole.end, missing.end) - context.whole.start) / 1e6, 1e-9)
         much, readings = share >= limits.warning, int((times > missing.start).sum())
-        what, everybody = "time without samples at the end", list(context.gpus())
-        log = "GPU log" if len(devices) == len(everybody) else f"log of {phrases.gpu_names(devices, everybody)}"
+        what = "time without samples at the end"
         yield context.finding(
             "monitoring_ended",
             Severity.WARNING if much else Severity.INFO,
             doubts.confidence_of(readings),
             devices,
-            [
-                limits.compare(what, "length", missing.seconds, ">=", "early"),
-                limits.compare(what, "share of the run", share, ">=" if much else "<", "warning"),
-                measured(other, "goes on for", missing.seconds, "s"),
-            ],
+            limits.compare(what, "length", missing.seconds, ">=", "early"),
+            limits.compare(what, "share of the run", share, ">=" if much else "<", "warning"),
+            measured(other, "goes on for", missing.seconds, "s"),
             spans=(missing,),
             case="gone" if other.startswith("GPU ") else "",
             samples=readings,
-            ruled_out=["clocks that differ: the other series does not begin later by as much"],
-            log=f"the {log}",
-            other=other,
-            share=phrases.percent(share),
+            words={"all": len(devices) == len(context.gpus()), "other": other, "share": share},
         )

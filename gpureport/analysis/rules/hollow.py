@@ -187,17 +187,16 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     elif unseen or cause == "spill" or share >= limits.power:
         confidence = Confidence.MEDIUM
     level = "near-idle" if share < limits.still else "" if is_counted else "low"
-    ruled_out = ["heat, hardware and the power cap, which lower clock and power"]
+    ruled_out = list[str]()
     if all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)):
         ruled_out.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
     if not np.isnan(signs["traffic"] + share):
         ruled_out.append("work bound by memory, where DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
+    peers = phrases.gpu_names(middle.peers, list(context.gpus())) if middle.peers else ""
     why = KINDS["hollow_util"].say(
         "dead" if is_hung and middle.peers else "open" if unseen else cause,
-        peers=phrases.gpu_names(middle.peers, list(context.gpus())) if middle.peers else "",
-        rate=f"{signs[RECEIVED] / 1e9:.0f}",
-        full=phrases.percent(signs["full"]),
+        {"peers": peers, "rate": f"{signs[RECEIVED] / 1e9:.0f}", "full": signs["full"]},
     )
     power = "power" if share < limits.power else "half"
     of_limit = "mean above idle, of what the limit leaves"
@@ -208,25 +207,21 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         Severity.PROBLEM if is_grave else Severity.WARNING,
         confidence,
         devices,
-        [
-            limits.compare(UTILISATION, "mean", used, ">=", "busy"),
-            drawn.as_context() if is_counted else drawn,
-            measured(POWER, "drawn", signs[POWER], "W"),
-            limits.compare(_SM, "mean", active, "<", "active"),
-            measured(_TENSOR, "mean", signs[_TENSOR]),
-            measured("memory traffic", "mean", signs["traffic"]),
-            measured(CORE, "mean", signs["core"]),
-            limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
-            limits.compare(MEMORY, "mean, of what a job can get", full, ">=", "full"),
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
-        ],
+        limits.compare(UTILISATION, "mean", used, ">=", "busy"),
+        drawn.as_context() if is_counted else drawn,
+        measured(POWER, "drawn", signs[POWER], "W"),
+        limits.compare(_SM, "mean", active, "<", "active"),
+        measured(_TENSOR, "mean", signs[_TENSOR]),
+        measured("memory traffic", "mean", signs["traffic"]),
+        measured(CORE, "mean", signs["core"]),
+        limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
+        limits.compare(MEMORY, "mean, of what a job can get", full, ">=", "full"),
+        limits.compare("duration", "total", seconds, ">=", "shortest"),
         spans=spans,
         lost=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),
         cause=cause or None,
         case="looked",
         samples=sum(readings),
         ruled_out=ruled_out,
-        level=level,
-        active="" if level else phrases.percent(active),
-        why=why,
+        words={"level": level, "active": active, "why": why},
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpureport.analysis import doubts, phrases
+from gpureport.analysis import doubts
 from gpureport.analysis.job import events, jobs
 from gpureport.analysis.job.events import REQUESTS, JobEvents
 from gpureport.analysis.job.jobs import ACTIVE, LITTLE_WORK, NO_JOB, NO_WORK, STEPS
@@ -27,6 +27,7 @@ _GAP, _STALL, _START, _TAIL = "idle_gap", "periodic_stall", "startup_idle", "tai
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
 _NO_LOSS = {"unknown", "periodic", REQUESTS}
+_EDGES = "start-up and tail of the job, which are counted over all GPUs"
 _HALF = 0.5  # of the job, and of full use
 _NEAR = 2.0  # s; a metric is logged just after its work
 _LONG = 60.0  # s; in normal work, ranks of one job do not wait this long for each other
@@ -179,32 +180,27 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
         if shortest < limits.shortest + 1.5 * series.resolution(UTILISATION):
             confidence = doubts.lowest(confidence, Confidence.MEDIUM)
         used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
-        evidence = [
-            limits.compare(UTILISATION, "mean", used, "<=", "still"),
-            limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
-            measured("idle time of this GPU in gaps", "share of the job", share),
-        ]
-        if is_little:
-            evidence.append(limits.compare(UTILISATION, "mean between the gaps of this GPU", between, "<", "sparse"))
-        ruled_out = ["missing samples: a stretch without samples is a log gap"]
+        little = between if is_little else np.nan
         what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
-        ruled_out += [f"chance: {what}"] if least.needed > 1 else []
-        alone = len(context.gpus()) == 1
-        others = "start-up and tail of the job, which are counted over all GPUs"
-        ruled_out += [] if alone else [others]
+        ruled_out = [f"chance: {what}"] if least.needed > 1 else []
+        ruled_out += [_EDGES] if len(context.gpus()) > 1 else []
         yield context.finding(
             _GAP,
             severity,
             confidence,
             [series.device.id],
-            [*evidence, *own[0].evidence],
+            limits.compare(UTILISATION, "mean", used, "<=", "still"),
+            limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
+            measured("idle time of this GPU in gaps", "share of the job", share),
+            limits.compare(UTILISATION, "mean between the gaps of this GPU", little, "<", "sparse"),
+            *own[0].evidence,
             spans=tuple(gap.interval for gap in own),
             lost=sum(gap.seconds for gap in own),
             cause=cause,
             samples=sum(gap.samples for gap in own),
             ruled_out=ruled_out,
             case=_place(series, own, cause),
-            count=str(len(own)),
+            words={"count": len(own)},
         )
 
 
@@ -235,27 +231,22 @@ def _build_stall_finding(
     agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
     shared = "share that are multiples of the period"
     confidence = doubts.confidence_of(len(gaps) // len(names) - 1, max(context.series[name].interval for name in names))
-    found = context.finding(
+    return context.finding(
         _STALL,
         _rate_severity(limits, share),
         confidence if known else doubts.lowest(confidence, Confidence.MEDIUM),
         names,
-        [
-            measured("period", "mean distance of starts", period.seconds, "s"),
-            limits.compare("distances of starts", shared, period.agreeing, ">=", agree),
-            measured("idle time", "mean of one period", mean, "s"),
-            measured("idle time", "share of the job", share),
-        ],
+        measured("period", "mean distance of starts", period.seconds, "s"),
+        limits.compare("distances of starts", shared, period.agreeing, ">=", agree),
+        measured("idle time", "mean of one period", mean, "s"),
+        measured("idle time", "share of the job", share),
         spans=intervals.to_spans(gap.interval for gap in gaps),
         lost=lost,
         cause=known,
         samples=sum(gap.samples for gap in gaps),
-        ruled_out=["chance: the distances between starts are multiples of one period"],
-        period=phrases.duration(period.seconds),
-        mean=phrases.duration(mean),
-        share=phrases.percent(share),
+        period=period.seconds,
+        words={"period": period.seconds, "stall": mean, "share": share},
     )
-    return replace(found, period_seconds=period.seconds)
 
 
 @rule(_START)
@@ -324,41 +315,32 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     if case:  # the time is outside jobs, so its share is that of the run
         length, share = stretch.seconds, stretch.seconds / context.whole.seconds
     what = "length, at most (the log may end an interval late)" if late else "length"
-    cpu = _measure_cpu(context, limits, held) if is_start and not pause else []
+    cpu = _measure_cpu(context, limits, held) if is_start and not pause else np.nan
+    paused = pause.seconds if pause else np.nan
     yield context.finding(
         kind,
         Severity.WARNING if is_long else Severity.INFO,
         doubts.confidence_of(max(counts), step) if is_rest else Confidence.LOW,
         (),
-        [
-            limits.compare("duration", what, length + late, ">=", "shortest"),
-            limits.compare("duration", f"share of {whole}", share, ">" if share > limits.share else "<=", "share"),
-            _show_steps(trained),
-            *cpu,
-            measured("pause", "between the jobs", pause.seconds if pause else np.nan, "s"),
-        ],
+        limits.compare("duration", what, length + late, ">=", "shortest"),
+        limits.compare("duration", f"share of {whole}", share, ">" if share > limits.share else "<=", "share"),
+        _show_steps(trained),
+        limits.compare(CPU, "mean", cpu, ">=", "cpu"),
+        measured("pause", "between the jobs", paused, "s"),
         spans=(stretch,),
         lost=resting,
         cause=STEPS if trained else case,
         samples=sum(counts),
-        length=phrases.duration(length),
-        late=phrases.duration(held.seconds) if held.seconds else "",
-        share=f"{phrases.percent(share)} of {whole}",
-        which="first work" if held.start <= context.whole.start else "first work of a later job",
-        whose=phrases.gpu_names(gpus, gpus),
-        free=phrases.duration(free) if free else "",
-        pause=phrases.duration(pause.seconds) if pause else "",
-        steps=f"{trained:,}",
-        without=phrases.gpu_time(pause.seconds * len(gpus)) if pause else "",
-        cpu=phrases.percent(cpu[0].observed) if cpu else "",
+        words={"length": length, "late": held.seconds or None, "share": share, "whole": whole, "cpu": cpu}
+        | {"free": free or None, "pause": paused, "without": paused * len(gpus), "steps": trained}
+        | {"later": held.start > context.whole.start},
     )
 
 
-def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> list[Evidence]:
-    span = intervals.to_spans([stretch])
-    values = [used for host in context.hosts().values() if len(used := host.find_values(CPU, span))]
-    mean = max((float(used.mean()) for used in values), default=0.0)
-    return [limits.compare(CPU, "mean", mean, ">=", "cpu")] if mean >= limits.cpu else []
+def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> float:
+    values = [host.find_values(CPU, intervals.to_spans([stretch])) for host in context.hosts().values()]
+    mean = max((float(used.mean()) for used in values if len(used)), default=0.0)
+    return mean if mean >= limits.cpu else np.nan
 
 
 def _show_steps(count: int) -> Evidence:
@@ -385,39 +367,31 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
     share = float(seconds[idle].sum()) / sampled
     mean = float((seconds * used.clip(0, 1)).sum()) / sampled
     trained = events.count_steps(context.recording, whole)
-    bursts, cpu = list[Evidence](), _measure_cpu(context, limits, whole)
+    bursts, cpu = np.nan, _measure_cpu(context, limits, whole)
     for series in gpus.values() if not trained else ():
         held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
         busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
         distances = np.diff(busy[:, 0])
-        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS and not bursts:
+        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS and np.isnan(bursts):
             usual = float(np.median(distances))
-            if usual * len(distances) > length / 2:
-                bursts.append(measured("bursts of work", "usual distance", usual / 1e6, "s"))
-    cause = LITTLE_WORK if is_used or trained or bursts else NO_WORK
+            bursts = usual / 1e6 if usual * len(distances) > length / 2 else np.nan
+    cause = LITTLE_WORK if is_used or trained or not np.isnan(bursts) else NO_WORK
     yield context.finding(
         _START,
         Severity.WARNING,
         doubts.confidence_of(max(counts), context.recording.run.interval or 0.0),
         (),
-        [
-            limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
-            measured(UTILISATION, "share of time at 5% and less", share),
-            measured(UTILISATION, "mean", mean),
-            _show_steps(trained),
-            *bursts,
-            *cpu,
-        ],
+        limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
+        measured(UTILISATION, "share of time at 5% and less", share),
+        measured(UTILISATION, "mean", mean),
+        _show_steps(trained),
+        measured("bursts of work", "usual distance", bursts, "s"),
+        limits.compare(CPU, "mean", cpu, ">=", "cpu"),
         spans=(whole,),
         lost=float((seconds * np.where(idle, 1.0, 1 - used.clip(0, 1))).sum()),
         cause=cause,
         case=STEPS if trained else cause,
         samples=sum(counts),
-        mean=phrases.percent(mean),
-        share=phrases.percent(share),
-        steps=f"{trained:,}",
-        bursts=phrases.duration(bursts[0].observed) if bursts else "",
-        cpu=phrases.percent(cpu[0].observed) if cpu else "",
-        whose=phrases.gpu_names(list(gpus), list(gpus)),
-        uses="does use" if share < limits.unused else "",
+        words={"mean": mean, "share": share, "steps": trained, "bursts": bursts, "cpu": cpu}
+        | {"used": share < limits.unused},
     )

@@ -157,8 +157,8 @@ def underutilised(context: Context, limits: Limits) -> Found:
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
     watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
-    parts["ruled_out"] += ["waiting for the CPU as a whole", *watched]
-    parts |= {"cores": waits.say_cores(cores), "case": " or ".join(unknown)}
+    parts["ruled_out"] = ["waiting for the CPU as a whole", *watched]
+    parts |= {"words": {"cores": waits.say_cores(cores)}, "case": " or ".join(unknown)}
     yield waits.build_finding(context, limits, "underutilised", spans, **parts)
 
 
@@ -176,14 +176,13 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
     share = events.data_wait_share(context.recording)
     for other, names in groups.items():
         shown = [measured(events.WAITING, "median", share)] if share else []
-        words, cause = {"waited": phrases.percent(share or 0.0)}, _find_requests(context, names)
+        cpu, job = other or (np.nan, np.nan)
+        words, cause = {"part": share, "cpu": cpu, "job": f"{job:.2f} cores"}, _find_requests(context, names)
         if other is not None:
-            cpu, job = other
-            words |= {"cpu": phrases.percent(cpu), "job": f"{job:.2f} cores"}
             shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
             shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))
             cause = waits.BESIDE_OTHERS
-        parts = _list_parts(low, limits, events.DATA if share else cause) | words
+        parts = _list_parts(low, limits, events.DATA if share else cause) | {"words": words}
         parts["shown"] += shown
         spans = {name: low.spans[name] for name in names}
         yield waits.build_finding(context, limits, "low_util_cause_unknown", spans, **parts)
@@ -223,7 +222,6 @@ def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence
             limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter"),
             measured("period", "mean distance of starts", period, "s"),
         ],
-        "ruled_out": ["idle gaps and log gaps, which are counted on their own"],
         "most": Confidence.LOW if low.is_short_job else most,
         "shortest": "shortest" if low.is_short_job else "over",
     }
@@ -314,21 +312,16 @@ def _build_unused(
         Severity.WARNING,
         doubts.lowest(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
         names,
-        [
-            compare_with_limit(UTILISATION, "mean", use, "<=", ACTIVE),
-            limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
-            limits.compare(MEMORY, "max", most if memory else np.nan, "<=", "empty"),
-        ],
+        compare_with_limit(UTILISATION, "mean", use, "<=", ACTIVE),
+        limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
+        limits.compare(MEMORY, "max", most if memory else np.nan, "<=", "empty"),
         spans=parts,
         lost=seconds * len(group),
         case="memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
-        ruled_out=("a pause: no work at any time of the recording",),
-        others=phrases.gpu_names(working, everybody),
-        did="worked" if set(working) & context.active.keys() else "had memory in use",
-        worked=phrases.duration(worked),
-        sampled="" if seconds >= _SEEN * worked else phrases.duration(seconds),
-        memory=phrases.size(most),
+        words={"others": phrases.gpu_names(working, everybody), "worked": worked, "memory": most}
+        | {"did": "worked" if set(working) & context.active.keys() else "had memory in use"}
+        | {"sampled": None if seconds >= _SEEN * worked else seconds},
     )
 
 

@@ -116,26 +116,25 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
     part, unit = phrases.size(left).split(maxsplit=1)  # a unit that both share is written once
-    step = limits.compare(MEMORY, "largest step, of the memory", worst.step, ">=", "step")
-    after = limits.compare(MEMORY, "range after it, of the memory", worst.spread, "<", "steady")
-    peak = limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit)
-    free = measured(MEMORY, "free at the peak", left, "By")
+    step, spread, ratio, free = (
+        (worst.step, worst.spread, np.nan, np.nan) if is_reserved else (np.nan, np.nan, worst.ratio, left)
+    )
     return context.finding(
         kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
         doubts.lowest(sure, doubts.confidence_of(max(use.samples for use in uses))),
         [use.device for use in uses],
-        (step, after) if is_reserved else (peak, free),
+        limits.compare(MEMORY, "largest step, of the memory", step, ">=", "step"),
+        limits.compare(MEMORY, "range after it, of the memory", spread, "<", "steady"),
+        limits.compare(MEMORY, "max, of installed less reserved memory", ratio, relation, limit),
+        measured(MEMORY, "free at the peak", free, "By"),
         samples=sum(use.samples for use in uses),
         ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
-        gpu=phrases.gpu_name(worst.device),
-        whose="their" if len(uses) > 1 else "its",
-        step=phrases.percent(worst.step),
-        full=phrases.percent(worst.ratio),
-        left=f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}",
-        least=phrases.percent(1 - worst.ratio) if len(uses) > 1 else "",
-        share=phrases.percent(1 - worst.ratio) if len(uses) == 1 else "",
-        how="never changed" if "constant" in states else "rose between two samples" if "coarse" in states else "",
+        words={"gpu": phrases.gpu_name(worst.device), "several": len(uses) > 1, "full": worst.ratio, "step": worst.step}
+        | {"left": f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}", "share": 1 - worst.ratio}
+        | {
+            "how": "never changed" if "constant" in states else "rose between two samples" if "coarse" in states else ""
+        },
     )
 
 
@@ -194,22 +193,14 @@ def _judge_growth(
         Severity.PROBLEM if is_soon else Severity.WARNING,
         Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
         (series.device.id,),
-        (
-            limits.compare(MEMORY, "growth, of the memory", growth, ">", "growth"),
-            limits.compare(MEMORY, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
-            measured(MEMORY, "growth a second", rate, "By/s"),
-            limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
-        ),
+        limits.compare(MEMORY, "growth, of the memory", growth, ">", "growth"),
+        limits.compare(MEMORY, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
+        measured(MEMORY, "growth a second", rate, "By/s"),
+        limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
         spans=(span,),
         samples=samples,
-        ruled_out=(
-            "an allocator that warms up: the first fifth of the job is left out",
-            "a high-water mark: memory grows in every quarter",
-            phrases.NOT_PREALLOCATED,
-        ),
-        rate=phrases.size(60 * rate),
-        left=phrases.duration(left) if left > 0 else "",
-        full="" if left > 0 else "full",
+        ruled_out=(phrases.NOT_PREALLOCATED,),
+        words={"rate": 60 * rate, "left": left, "full": left <= 0},
     )
 
 
@@ -245,16 +236,13 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
             Severity.WARNING,
             Confidence.HIGH if is_watched else Confidence.MEDIUM,
             (device,),
-            (
-                limits.compare(MEMORY, "last, of the peak", last / peak, ">", "held"),
-                limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
-                measured(MEMORY, "last", last, "By"),
-            ),
+            limits.compare(MEMORY, "last, of the peak", last / peak, ">", "held"),
+            limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
+            measured(MEMORY, "last", last, "By"),
             spans=(rest,),
             samples=series.count_readings(MEMORY, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
-            held=phrases.size(last),
-            worked="" if is_watched else "worked",
+            words={"held": last, "unwatched": not is_watched},
         )
 
 
@@ -282,22 +270,18 @@ def host_memory(context: Context, limits: Limits) -> Found:
             yield doubts.not_recorded("workers_headroom", host, CPU)
         if not is_full and not (is_roomy and cpu < limits.cores and not has_workers):
             continue
-        evidence = [limits.compare(_HOST, "p95 while GPUs wait", peak, ">=", "full")]
-        if not is_full:
-            evidence = [limits.compare(_HOST, "p95 while GPUs wait", peak, "<", "roomy")]
-            evidence += [limits.compare(CPU, "median", cpu, "<", "cores"), *waits.show_cores(cores)]
+        relation, limit = (">=", "full") if is_full else ("<", "roomy")
         yield context.finding(
             "host_memory_pressure" if is_full else "workers_headroom",
             Severity.WARNING if is_full else Severity.INFO,
             Confidence.MEDIUM,
             (host,),
-            evidence,
+            limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit),
+            limits.compare(CPU, "median", np.nan if is_full else cpu, "<", "cores"),
+            *([] if is_full else waits.show_cores(cores)),
             spans=spans,
             samples=len(used),
-            waited=phrases.duration(total_seconds(spans)),
-            full=phrases.percent(peak),
-            cpu=phrases.percent(cpu),
-            cores=waits.say_cores(cores),
+            words={"full": peak, "cpu": cpu, "cores": waits.say_cores(cores)},
         )
 
 
@@ -359,16 +343,12 @@ def _compare_sizes(
             Severity.INFO,
             Confidence.LOW,
             names,
-            [
-                measured(UTILISATION, "mean within the job, highest GPU", used),
-                limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
-                limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
-            ],
+            measured(UTILISATION, "mean within the job, highest GPU", used),
+            limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
+            limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
             ruled_out=[phrases.NOT_PREALLOCATED],
-            smaller=phrases.add_article(smaller),
-            peak=phrases.size(peak),
-            used=phrases.percent(used),
+            words={"smaller": phrases.add_article(smaller), "peak": peak, "used": used},
         )
 
 
@@ -393,17 +373,16 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
     low = {name: share for name, share in tensor.items() if share < limits.active}
     told = is_full and not tensor
     if devices := list(low) or (uncounted if told and param else []):
-        share = max(low.values(), default=0.0)
+        share = max(low.values(), default=np.nan)
         yield context.finding(
             "full_precision",
             Severity.INFO,
             Confidence.HIGH if low else Confidence.MEDIUM,
             devices,
-            [limits.compare(_TENSOR, "mean over busy time", share, "<", "active")] if low else [],
+            limits.compare(_TENSOR, "mean over busy time", share, "<", "active"),
             case="" if low else "param",
             samples=sum(context.series[name].count_values(_TENSOR) for name in low),
-            share=phrases.percent(share),
-            param=param,
+            words={"share": share, "param": param},
         )
     if is_full and (tensor or not param or not context.active):
         for device in uncounted if tensor else [None] if uncounted or not context.active else []:

@@ -122,24 +122,16 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
         Severity.WARNING,
         Confidence.HIGH if is_sure else Confidence.MEDIUM,
         (name,),
-        (
-            measured(metric, "mean", own, unit),
-            measured(metric, phrases.PEERS_MEAN, usual, unit),
-            limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
-        ),
+        measured(metric, "mean", own, unit),
+        measured(metric, phrases.PEERS_MEAN, usual, unit),
+        limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
+        limits.compare("duration", "total", seconds, ">=", "shortest"),
         spans=spans,
         lost=None if is_power else lost,
         cause=signal,
         samples=min(peers[each].count_readings(metric, contains(spans, peers[each].times)) for each in means),
-        ruled_out=(
-            "idle gaps, slowdowns and busy time at low power, left out for the GPU they concern",
-            "a GPU never used",
-        ),
-        own=f"{own:.0f} W" if is_power else phrases.percent(own),
-        peers=beside,
-        usual=f"{usual:.0f} W" if is_power else phrases.percent(usual),
-        waiter=phrases.capitalize(beside) if own > usual else "",
+        words={"peers": beside, "waiter": phrases.capitalize(beside) if own > usual else ""}
+        | {name: f"{x:.0f} W" if is_power else x for name, x in (("own", own), ("usual", usual))},
     )
 
 
@@ -251,21 +243,16 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
                 Severity.INFO if cause in {"heat", "hardware"} else Severity.WARNING,
                 Confidence.HIGH if is_sure and 2 * len(slow) < len(peers.names) else Confidence.MEDIUM,
                 names,
-                [
-                    measured(metric, "median of its means", change.level, unit),
-                    measured(metric, phrases.PEERS_MEAN, change.usual, unit),
-                    limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
-                ],
+                measured(metric, "median of its means", change.level, unit),
+                measured(metric, phrases.PEERS_MEAN, change.usual, unit),
+                limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
                 spans=union(np.concatenate([slow[name].spans for name in names])),
                 cause="heat" if cause == "warm" else cause,
                 case=cause,
                 samples=change.readings,
-                gpus=phrases.gpu_names(names, peers.names),
-                share=phrases.percent(1 - change.fall),
-                what="clock" if metric == CLOCK else "power",
-                level=show(change.level, unit),
-                usual=show(change.usual, unit),
-                heat=f"{warm:.0f} °C instead of {cool:.0f} °C" if warm - cool >= limits.hotter else "",
+                words={"gpus": phrases.gpu_names(names, peers.names), "what": "clock" if metric == CLOCK else "power"}
+                | {"share": 1 - change.fall, "level": show(change.level, unit), "usual": show(change.usual, unit)}
+                | {"warm": warm if warm - cool >= limits.hotter else None, "cool": cool},
             )
 
 

@@ -135,21 +135,16 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
         Severity.WARNING,
         Confidence.MEDIUM if name == _STEP else Confidence.HIGH,
         (),
-        [
-            measured(name, "usual level", change.usual, ""),
-            measured(name, "lowest level", change.level, ""),
-            limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
-            *evidence,
-        ],
+        measured(name, "usual level", change.usual, ""),
+        measured(name, "lowest level", change.level, ""),
+        limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
+        limits.compare("duration", "total", seconds, ">=", "shortest"),
+        *evidence,
         spans=change.spans,
         cause=cause,
         samples=change.readings,
-        fall=phrases.percent(change.fall),
-        levels=f"{phrases.number(change.usual)} to {show(change.level, unit)}",
-        after=phrases.duration((int(change.spans[0, 0]) - context.whole.start) / 1e6),
-        gpus=gpus,
-        signal=signal,
+        words={"fall": change.fall, "levels": f"{phrases.number(change.usual)} to {show(change.level, unit)}"}
+        | {"after": (int(change.spans[0, 0]) - context.whole.start) / 1e6, "gpus": gpus, "signal": signal},
     )
 
 
@@ -206,29 +201,27 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
         begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
+        rise, fall = (
+            ("rose", change.usual / change.level - 1, f"{low} to {high}"),
+            ("fell", change.fall, f"{high} to {low}"),
+        )
+        goes, share, levels = rise if rises else fall
         yield context.finding(
             "unexplained_change",
             Severity.WARNING,
             Confidence.MEDIUM,
             devices,
-            [
-                measured(metric, "usual level", change.usual, unit),
-                measured(metric, "other level", change.level, unit),
-                limits.compare("duration", "total", seconds, ">=", "shortest"),
-            ],
+            measured(metric, "usual level", change.usual, unit),
+            measured(metric, "other level", change.level, unit),
+            limits.compare("duration", "total", seconds, ">=", "shortest"),
             spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
-            gpus=phrases.gpu_names(devices, list(context.gpus())) if devices else "",
-            what={CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
-            goes="rose" if rises else "fell",
-            share=phrases.percent(change.usual / change.level - 1 if rises else change.fall),
-            levels=f"{low} to {high}" if rises else f"{high} to {low}",
-            low=low,
-            high=high,
-            after=phrases.duration((begins - context.whole.start) / 1e6),
-            use="at the same use" if devices else "",
-            heat=f"{warm:.0f} °C" if warm - cool >= limits.hotter or case == "hot" else "",
+            words={"low": low, "high": high, "placed": bool(devices)}
+            | {"what": {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate")}
+            | {"goes": goes, "share": share, "levels": levels}
+            | {"after": (begins - context.whole.start) / 1e6}
+            | {"heat": warm if warm - cool >= limits.hotter or case == "hot" else None},
         )
 
 
@@ -335,16 +328,12 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
             Severity.INFO,
             Confidence.MEDIUM,
             (),
-            [
-                limits.compare("time after the best value", "share of the job", share, ">=", "stands"),
-                limits.compare("evaluations", "count", metric.number, ">=", "fewest"),
-                measured(metric.metric.name, "best", value, ""),
-            ],
+            limits.compare("time after the best value", "share of the job", share, ">=", "stands"),
+            limits.compare("evaluations", "count", metric.number, ">=", "fewest"),
+            measured(metric.metric.name, "best", value, ""),
             spans=(after,),
             lost=lost,
             samples=metric.number,
-            metric=metric.metric.name,
-            value=f"{value:.4g}",
-            time=phrases.duration((best - context.whole.start) / 1e6),
-            lost_time=phrases.gpu_time(lost),
+            words={"metric": metric.metric.name, "value": f"{value:.4g}", "lost_time": lost}
+            | {"time": (best - context.whole.start) / 1e6},
         )

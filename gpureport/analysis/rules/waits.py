@@ -7,6 +7,7 @@ tried in order; time that one explains is left out for the next.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS
 from gpureport.analysis.job.params import CoreCount, JobParams, read_params
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
-from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, Rule, measured, rule
+from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, Rule, Words, measured, rule
 from gpureport.analysis.series import intervals, statistics
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
@@ -114,9 +115,7 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
         return {
             "cause": "other programs" if own.meets_limit else "data",
             "shown": [*shown, *([own] if own.meets_limit else []), *show_cores(count)],
-            "cpu": phrases.percent(busy),
-            "job": f"{job:.1f}",
-            "cores": say_cores(count),
+            "words": {"cpu": busy, "job": f"{job:.1f}", "cores": say_cores(count)},
         }
 
     yield Sign(CPU, cpu, is_high, over, describe)
@@ -159,9 +158,7 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
                 copies,
             ],
             "most": brief if metric == CORE else doubts.lowest(brief, Confidence.MEDIUM),
-            "cpu": phrases.percent(all_cores),
-            "busiest": "One CPU core was saturated" if metric == CORE else f"One process used {busy:.2f} CPU cores",
-            "copied": f"{rate / 1e9:.1f} GB/s",
+            "words": {"cpu": all_cores, "copied": f"{rate / 1e9:.1f}", "core": metric == CORE, "busy": f"{busy:.2f}"},
         }
 
     for metric in filter(lane.source.is_recorded, (CORE, PROCESS)):
@@ -206,8 +203,7 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
             "cause": _COPYING,
             "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
             "most": Confidence.LOW if logged[0] is None else Confidence.HIGH,
-            "carried": phrases.percent(mean),
-            "link": f"gen {generation} x{width}",
+            "words": {"carried": mean, "link": f"gen {generation} x{width}"},
         }
 
     yield Sign(RECEIVED, share, is_high, lane.samples, describe)
@@ -245,7 +241,7 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
         # a thread that spins while it waits for the GPU looks the same as one that delays it
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
-        parts["ruled_out"] = ["start-up and tail of the job, and the time of other waits", *ruled_out]
+        parts["ruled_out"] = ruled_out
         yield build_finding(context, limits, kind, dict.fromkeys(lane.gpus, spans), **parts)
         return
 
@@ -260,6 +256,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     most: Confidence,
     problem: float = np.inf,
     shortest: str = "shortest",
+    words: Words = MappingProxyType({}),
     **parts: Any,
 ) -> Finding:
     """Return a finding of low use; it is a problem if the share `problem` of the job was lost."""
@@ -282,16 +279,14 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
         Severity.PROBLEM if lost >= least else Severity.WARNING,
         doubts.lowest(most, sure),
         spans,
-        [
-            limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
-            *(measured(UTILISATION, each, share) for each, share in shares.items()),
-            limits.compare("duration", "total of one GPU", seconds, ">=", shortest),
-            *shown,
-        ],
+        limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
+        *(measured(UTILISATION, each, share) for each, share in shares.items()),
+        limits.compare("duration", "total of one GPU", seconds, ">=", shortest),
+        *shown,
         spans=intervals.union(np.concatenate(list(spans.values()))),
         lost=lost,
         samples=samples,
-        use=f"{use} over {phrases.duration(seconds)}",
+        words={**words, "use": f"{use} over {phrases.duration(seconds)}"},
         **parts,
     )
 

@@ -2,17 +2,16 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from gpureport.analysis.phrases import fill_template
 from gpureport.report.wording import display
 
 _GROUPS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 WORDS: dict[str, str] = {f"{group}.{key}": text for group, said in _GROUPS.items() for key, text in said.items()}
 _MOST_WORDS = 16
-_NAME = re.compile(r"{([^{}:]+)(?::([^{}]*))?}")
-_CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
 def say(key: str, /, **fields: object) -> str:
@@ -22,24 +21,6 @@ def say(key: str, /, **fields: object) -> str:
         return display.plural(int(str(fields[name])), noun) if noun else str(fields[name])
 
     return fill_template(WORDS[key], lambda name, _: fields.get(name), fill)
-
-
-def fill_template(
-    text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
-) -> str:
-    """Return the filled template; with `in_full` an empty text if a name is unknown.
-
-    `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun, `{flag:?}`
-    prints nothing but must be known.
-    """
-
-    def is_known(choice: str) -> bool:
-        return all(know(*name) for name in _NAME.findall(choice))
-
-    while _CHOICE.search(text):
-        text = _CHOICE.sub(lambda choice: next(filter(is_known, choice[1].split("|")), ""), text)
-    text = "" if in_full and not is_known(text) else text
-    return _NAME.sub(lambda name: "" if name[2] == "?" else fill(name[1], name[2] or ""), text)
 
 
 def name_some(names: list[str], most: int, rest: str = "more") -> str:

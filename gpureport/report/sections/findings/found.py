@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gpureport.analysis.account.gpu_time import OUTSIDE
 from gpureport.analysis.job.jobs import PROCESS_MEMORY
+from gpureport.analysis.phrases import fill_template
 from gpureport.analysis.rulebook import ACTIONS, FIGURES, KINDS
 from gpureport.analysis.series.intervals import Spans, to_spans, total_seconds
 from gpureport.comparison.gains import MOST_UNSEEN_RATIO
@@ -19,7 +20,7 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.head.loss_sentence import describe_computing, measure_computing_ratio_mid_job
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
-from gpureport.report.wording.words import fill_template, group_holders
+from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # kind and cause
