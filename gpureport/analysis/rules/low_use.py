@@ -283,7 +283,7 @@ def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJu
         return doubts.unjudged("unused_gpu", "drew_power_of_work", device, watts=watts)
     if readings < doubts.SURE_READINGS or seconds < shortest / 2:
         few = doubts.count_of(readings, "sample"), (seconds, phrases.duration(seconds))
-        return doubts.unjudged("unused_gpu", doubts.TOO_FEW, device, *few)
+        return doubts.unjudged("unused_gpu", doubts.TOO_FEW, device, *few, case="while others work")
     return None
 
 

@@ -159,7 +159,8 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
         if context.findings("mem_prealloc", device):
             yield doubts.unjudged("mem_leak", "memory_reserved_at_once", device)
         elif len(times) < limits.fewest:
-            yield doubts.unjudged("mem_leak", doubts.TOO_FEW, device, doubts.count_of(len(times), "sample"))
+            few = doubts.count_of(len(times), "sample")
+            yield doubts.unjudged("mem_leak", doubts.TOO_FEW, device, few, case="after start-up")
         else:
             yield from _judge_growth(context, series, times, used, limits)
 
