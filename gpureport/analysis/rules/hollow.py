@@ -91,7 +91,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
     """Return where a GPU does little: few multiprocessors are active, or they only spin and draw little power."""
     idling = share < np.where(np.isnan(active), power, limits.still)
-    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.streaming)), dtype=np.bool_)
+    return (active < limits.active) | (idling & ~(dram >= limits.streaming))
 
 
 def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans], limits: Limits) -> Iterator[_Episode]:

@@ -211,4 +211,4 @@ def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period
 
 def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
     times = np.rint(distances / seconds)
-    return np.asarray((times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds), dtype=np.bool_)
+    return (times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds)

@@ -330,7 +330,7 @@ def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[i
 
 
 def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float = _HALF) -> BoolArray:
-    return np.asarray(rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share, dtype=np.bool_)
+    return rolling_mean(np.where(np.isnan(series), np.nan, is_so), length) >= share
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:

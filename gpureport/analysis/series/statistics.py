@@ -189,7 +189,7 @@ class Grid:
         weights, places = seconds[rows], places[rows]
         sums, owned = (np.bincount(places, each, self.count) for each in (values[rows] * weights, weights))
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums / owned, dtype=np.float64)
+            return sums / owned
 
     @property
     def _key(self) -> tuple[int, float, int, bytes]:
