@@ -131,7 +131,9 @@ def gather_facts(
     known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
-    full = {one.device for one in gpus_of if _has_full_link(one)}
+    pairs = [(f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width")]
+    links = {one.device: [tuple(map(one.metric, pair)) for pair in pairs] for one in gpus_of}
+    full = {name for name, both in links.items() if all(one and most and one.max >= most.max for one, most in both)}
     counted = min((one.max for one in _list_summaries(hosts, CORES)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
@@ -178,11 +180,6 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
         gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
         cpu_used=measured.get((CPU, "median"), known.cpu_used),
     )
-
-
-def _has_full_link(gpu: DeviceStatistics) -> bool:
-    pairs = [(gpu.metric(f"pcie_link_{what}"), gpu.metric(f"pcie_link_{what}_max")) for what in ("generation", "width")]
-    return all(seen and most and seen.max >= most.max for seen, most in pairs)
 
 
 def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:

@@ -113,18 +113,12 @@ def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] 
         if not words or words[-1] not in _SETS["precision"] or _SETS["precision_of_others"] & set(words):
             continue
         is_switch = words[-1] in _SETS["precision_switches"] or "mixed" in words
-        reduced = _is_reduced(value.strip().lower(), is_switch=is_switch)
-        if reduced:
+        said = " ".join(re.findall(r"[a-z0-9]+", value.lower()))
+        if set(said.split()) & _SETS["reduced"] or (is_switch and said in _SETS["precision_on"]):
             return f"{name}={value}", False
-        full = f"{name}={value}" if reduced is False and full is None else full
+        if full is None and (said in _FULL or (is_switch and said in _SETS["precision_off"] | {""})):
+            full = f"{name}={value}"
     return None if full is None else (full, True)
-
-
-def _is_reduced(value: str, *, is_switch: bool) -> bool | None:
-    words = " ".join(re.findall(r"[a-z0-9]+", value))
-    if set(words.split()) & _SETS["reduced"] or (is_switch and words in _SETS["precision_on"]):
-        return True
-    return False if words in _FULL or (is_switch and words in _SETS["precision_off"] | {""}) else None
 
 
 def find_framework(params: Iterable[tuple[str, str]]) -> Framework | None:

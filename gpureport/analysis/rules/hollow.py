@@ -99,7 +99,22 @@ def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans],
         peers = [other for other in spans_of if other != name and other in context.active]
         evaluations = find_evaluations(context.recording, own)
         for span, is_evaluation in zip(intervals.to_intervals(own), evaluations, strict=True):
-            signs = _measure_signs(context, name, span, limits)
+            series, (used, share) = context.series[name], _measure_work(context.series[name], span)
+            full = series.values(MEMORY) / ((memory_total(series) or np.nan) - memory_reserved(series))
+            earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
+            traffic = _DRAM if series.is_recorded(_DRAM) else _CONTROLLER
+            hosts = [one for one in context.hosts_of(series) if one.is_recorded(CORE)]
+            signs = {each: _mean(series, series.values(each), span) for each in (POWER, _SM, _TENSOR, RECEIVED, SENT)}
+            signs |= {
+                UTILISATION: used,
+                "share": share,
+                "traffic": _mean(series, series.values(traffic), span),
+                "full": _mean(series, full, span),
+                "before": _mean(series, earlier, Interval(context.whole.start, span.start)),
+                "done": float(np.clip(share if np.isnan(signs[_SM]) else signs[_SM], 0.0, 1.0)),
+                "core": _mean(hosts[-1], hosts[-1].values(CORE), span) if hosts else float("nan"),
+                "logged": float(scale_power(series)[1]),
+            }
             beside = {other: _measure_work(context.series[other], span) for other in peers}
             dead = [other for other, (used, _) in beside.items() if used <= limits.dead]
             hard = [other for other, (_, share) in beside.items() if share >= limits.hard]
@@ -117,25 +132,6 @@ def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
 
 def _measure_work(series: DeviceSeries, span: Interval) -> tuple[float, float]:
     return _mean(series, series.values(UTILISATION), span), _mean(series, scale_power(series, True)[0], span)
-
-
-def _measure_signs(context: Context, name: str, span: Interval, limits: Limits) -> dict[str, float]:
-    series, (used, share) = context.series[name], _measure_work(context.series[name], span)
-    full = series.values(MEMORY) / ((memory_total(series) or np.nan) - memory_reserved(series))
-    earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
-    traffic = _DRAM if series.is_recorded(_DRAM) else _CONTROLLER
-    means = {each: _mean(series, series.values(each), span) for each in (POWER, _SM, _TENSOR, RECEIVED, SENT)}
-    hosts = [one for one in context.hosts_of(series) if one.is_recorded(CORE)]
-    return means | {
-        UTILISATION: used,
-        "share": share,
-        "traffic": _mean(series, series.values(traffic), span),
-        "full": _mean(series, full, span),
-        "before": _mean(series, earlier, Interval(context.whole.start, span.start)),
-        "done": float(np.clip(share if np.isnan(means[_SM]) else means[_SM], 0.0, 1.0)),
-        "core": _mean(hosts[-1], hosts[-1].values(CORE), span) if hosts else float("nan"),
-        "logged": float(scale_power(series)[1]),
-    }
 
 
 def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool) -> str:

@@ -16,9 +16,9 @@ from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import difference, intersection, overlap_seconds, to_spans, total_seconds
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity
@@ -57,8 +57,8 @@ def find_idle_gaps(context: Context, limits: Limits) -> Found:
             yield from (doubts.not_recorded(kind, name, UTILISATION) for kind in (_GAP, _STALL))
             continue
         gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), known)
-        share = sum(gap.seconds for gap in gaps) / intervals.total_seconds(context.work)
-        held = intervals.difference(context.work, intervals.to_spans(gap.interval for gap in gaps))
+        share = sum(gap.seconds for gap in gaps) / total_seconds(context.work)
+        held = difference(context.work, to_spans(gap.interval for gap in gaps))
         used = series.values(UTILISATION)
         seconds = series.seconds_inside(held, context.whole) * ~np.isnan(used)
         between = float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
@@ -81,7 +81,7 @@ def _name_causes(
     if name not in context.active and not draws_working_power(series):
         return [gap._replace(cause="unused") for gap in gaps]
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
-    waited = intervals.overlap_seconds(edges[:, 0], edges[:, 1], context.spans_on(name)).tolist()
+    waited = overlap_seconds(edges[:, 0], edges[:, 1], context.spans_on(name)).tolist()
     by_event: list[JobEvents | None] = [None] * len(gaps)
     for event, has in events.place_events(known, edges, max(_NEAR, series.interval / 2)):
         by_event = [one or (event if is_in else None) for one, is_in in zip(by_event, has.tolist(), strict=True)]
@@ -106,7 +106,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     if event:
         return event.cause, [measured(event.source, "moments of the run", float(len(event.times)), "")]
     rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
-    empty, span = jobs.find_empty_rows(series)[rows], intervals.to_spans([gap.interval])
+    empty, span = jobs.find_empty_rows(series)[rows], to_spans([gap.interval])
     share = float(empty.mean()) if len(empty) else 0.0
     freed = limits.compare("time with no memory in use", "share of the gap", share, ">=", "freed")
     if freed.meets_limit:
@@ -126,7 +126,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
     """Return what other GPUs did in a long gap: they waited in a collective (`hang`) or worked (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
-    span = intervals.to_spans([gap.interval])
+    span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
     worked = max((float((values > ACTIVE.value).mean()) for values in used if len(values)), default=0.0)
     if gap.interval.seconds < _LONG or worked < _WORKED:
@@ -225,7 +225,7 @@ def _build_stall_finding(
     context: Context, limits: Limits, period: Period, names: Sequence[str], gaps: Sequence[Gap]
 ) -> Finding:
     lost = sum(gap.seconds for gap in gaps)
-    mean, share = lost / len(gaps), lost / intervals.total_seconds(context.work) / len(names)
+    mean, share = lost / len(gaps), lost / total_seconds(context.work) / len(names)
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
     known = cause if cause in KINDS[_STALL].says else None
     agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
@@ -240,7 +240,7 @@ def _build_stall_finding(
         limits.compare("distances of starts", shared, period.agreeing, ">=", agree),
         measured("idle time", "mean of one period", mean, "s"),
         measured("idle time", "share of the job", share),
-        spans=intervals.to_spans(gap.interval for gap in gaps),
+        spans=to_spans(gap.interval for gap in gaps),
         lost=lost,
         cause=known,
         samples=sum(gap.samples for gap in gaps),
@@ -266,7 +266,7 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray]:
-    span, gpus = intervals.to_spans([stretch]), context.gpus().values()
+    span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])
     return seconds[~np.isnan(used)], used[~np.isnan(used)]
@@ -282,14 +282,14 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     is_start, window = kind == _START, job.window
     held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
-    rest = intervals.to_spans([Interval(held.end, context.whole.end)])
+    rest = to_spans([Interval(held.end, context.whole.end)])
     after = [context.all_series[name].find_values(MEMORY, rest) for name in context.time_without_job]
     is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
     # a display may use the GPU after the job
     is_noted = not is_start and job is context.jobs[-1] and not is_taken
     stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
-    gpus, step, spans = list(context.gpus()), context.recording.run.interval or 0.0, intervals.to_spans([stretch])
-    free = sum(intervals.total_seconds(intervals.intersection(spans, one)) for one in context.time_without_job.values())
+    gpus, step, spans = list(context.gpus()), context.recording.run.interval or 0.0, to_spans([stretch])
+    free = sum(total_seconds(intersection(spans, one)) for one in context.time_without_job.values())
     seconds, used = _read_use(context, stretch)
     sampled, resting = float(seconds.sum()), float(seconds[used <= ACTIVE.value + 1e-6].sum())
     # the log may have ended an interval later
@@ -303,7 +303,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         yield doubts.unjudged(kind, "single_reading", where="before the first" if is_start else "after the last")
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
-    if phases and 2 * intervals.total_seconds(intervals.intersection(phases[0], spans)) > stretch.seconds:
+    if phases and 2 * total_seconds(intersection(phases[0], spans)) > stretch.seconds:
         return  # an evaluation like those before
     length, share = held.seconds, held.seconds / sum(each.interval.seconds for each in context.jobs)
     is_long = pause or length > limits.long or share > limits.share
@@ -338,7 +338,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
 
 
 def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> float:
-    values = [host.find_values(CPU, intervals.to_spans([stretch])) for host in context.hosts().values()]
+    values = [host.find_values(CPU, to_spans([stretch])) for host in context.hosts().values()]
     mean = max((float(used.mean()) for used in values if len(used)), default=0.0)
     return mean if mean >= limits.cpu else np.nan
 

@@ -6,7 +6,7 @@ tried in order; time that one explains is left out for the next.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -230,7 +230,15 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
             yield doubts.unjudged(kind, "covers_too_little", device, share, metrics=[sign.metric], what=what)
             return
-        spans, fed = _compare_with_fed(lane, sign, _find_episodes(context, limits, lane, sign, earlier, shortest))
+        mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
+        inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
+        spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
+        claimed = [context.spans_on(name, earlier) for name in lane.gpus]
+        spans = reduce(intervals.difference, claimed, intervals.intersection(spans, context.work))
+        if lane.interval > POINT_SAMPLE_SECONDS and earlier:
+            is_low = [is_surely_below(part, limits.gpu) for part in lane.grid.cut(lane.used, spans)]
+            spans = spans[np.array(is_low, dtype=np.bool_)]
+        spans, fed = _compare_with_fed(lane, sign, intervals.drop_shorter(spans, shortest))
         if not len(spans):
             continue
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
@@ -296,21 +304,6 @@ def find_shortest(context: Context, limits: Limits) -> float:
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
-
-
-def _find_episodes(  # noqa: PLR0913, PLR0917 - what is low, what is high, and how long
-    context: Context, limits: Limits, lane: Lane, sign: Sign, earlier: tuple[str, ...], shortest: float
-) -> intervals.Spans:
-    mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
-    inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
-    spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
-    spans = intervals.intersection(spans, context.work)
-    for name in lane.gpus:
-        spans = intervals.difference(spans, context.spans_on(name, earlier))
-    if lane.interval > POINT_SAMPLE_SECONDS and earlier:
-        is_low = [is_surely_below(part, limits.gpu) for part in lane.grid.cut(lane.used, spans)]
-        spans = spans[np.array(is_low, dtype=np.bool_)]
-    return intervals.drop_shorter(spans, shortest)
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
