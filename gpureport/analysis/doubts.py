@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from gpureport.analysis import phrases
 from gpureport.findings import Amount, Confidence, NotJudged
@@ -15,7 +16,8 @@ FEW_READINGS = 2  # with fewer readings anything may be an accident
 COARSE_SECONDS = 60.0  # with samples this far apart, edges and lengths are guesses
 NOT_RECORDED, TOO_FEW = "not_recorded", "too_few_samples"
 
-_SAID = tomllib.loads(Path(__file__).with_name("doubts.toml").read_text(encoding="utf-8"))
+_SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("doubts.toml").read_text(encoding="utf-8"))
+_RECORDINGS = {"record": RECORD, **_SAID.pop("@")}
 _NAME = re.compile(r"{(\w+)}")
 
 _RANK = list(Confidence)
@@ -53,7 +55,7 @@ def unjudged(
         kind=kind,
         device=device,
         reason=reason,
-        recording=choose_recording(wanted) if wanted else recording.format(record=RECORD),
+        recording=choose_recording(wanted) if wanted else recording.format_map(_RECORDINGS),
         template=reason if amounts else "",
         amounts=amounts,
         metrics=wanted,

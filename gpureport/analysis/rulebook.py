@@ -68,18 +68,18 @@ class KindDescription:
         """Return the sentence of a case; an empty text, a false flag and an unknown figure count as unknown."""
         own, said = self.says.get(case or ""), self.says.get("", "")
         if own is not None and "{why}" in said:
-            words, own = {**words, "why": self._fill(own, words)}, said
-        return phrases.capitalize(self._fill(said if own is None else own, words))
+            words, own = {**words, "why": _fill(own, words)}, said
+        return phrases.capitalize(_fill(said if own is None else own, words))
 
-    @staticmethod
-    def _fill(template: str, words: Words) -> str:
-        def tell(name: str, noun: str) -> str:
-            word = words.get(name)
-            if word is None or isinstance(word, str | bool) or isnan(word):
-                return word if isinstance(word, str) else "yes" if word is True else ""
-            return phrases.count_of(word, noun) if noun else _FORMATS[_UNITS[name]](word)
 
-        return phrases.fill_template(template, tell, tell)
+def _fill(template: str, words: Words) -> str:
+    def tell(name: str, noun: str) -> str:
+        word = words.get(name)
+        if word is None or isinstance(word, str | bool) or isnan(word):
+            return word if isinstance(word, str) else "yes" if word is True else ""
+        return phrases.count_of(word, noun) if noun else _FORMATS[_UNITS[name]](word)
+
+    return phrases.fill_template(template, tell, tell)
 
 
 def _by_case(said: Any) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class Context(Memo):
             lost_gpu_seconds=lost,
             cause=cause,
             samples=samples,
-            ruled_out=(*KINDS[kind].ruled_out, *ruled_out),
+            ruled_out=(*filter(None, (_fill(text, said) for text in KINDS[kind].ruled_out)), *ruled_out),
             period_seconds=period,
             summary=KINDS[kind].say(case or cause, said),
         )

@@ -21,13 +21,6 @@ LIMIT = signals.LIMIT
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit for any hardware slowdown was set
 _REACH = "p95 while busy, of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
-_NO_CAP = ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
-_RULED_OUT = {
-    "direct": ("the power cap and locked clocks, which are reported separately",),
-    "thermal_throttle": _NO_CAP,
-    "unknown power": _NO_CAP[1:],
-    "hw_throttle": ("heat: the core was cool", *_NO_CAP),
-}
 Slowdowns = dict[str, tuple[HeldClock | None, intervals.Spans]]
 
 
@@ -206,9 +199,9 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         lost=lost,
         cause=cause,
         samples=samples,
-        ruled_out=_RULED_OUT["direct" if held.is_direct else "unknown power" if np.isnan(s.power).all() else kind],
         words={"heat": hottest, "fall": max(1 - ratio, 0.0) or None, "length": seconds}
-        | {"probably": not held.is_direct, "bare": cause == UNEXPLAINED, "unknown": lost is None},
+        | {"direct": held.is_direct, "drawn": not np.isnan(s.power).all()}
+        | {"bare": cause == UNEXPLAINED, "unknown": lost is None},
     )
 
 

@@ -138,8 +138,8 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
-        ruled_out=[] if said else ["a log that ended: its rows go on"],
-        words={"code": str(said[0].code or "") if said else "", "text": said[0].text if said else ""},
+        words={"code": str(said[0].code or "") if said else "", "text": said[0].text if said else ""}
+        | {"silent": not said},
     )
 
 
@@ -275,7 +275,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
             spans=spans,
             samples=len(spans) + 1,
             words={"gpu": phrases.gpu_name(name) if name else "", "gaps": len(spans) if len(spans) > 1 else None}
-            | {"pauses": pauses.count if pauses else None, "uncovered": unowned}
+            | {"pauses": pauses.count if pauses else None, "rest": unowned}
             | {"share": seconds / max(context.whole.seconds, 1e-6)},
         )
 

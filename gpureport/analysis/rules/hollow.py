@@ -183,11 +183,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     elif unseen or cause == "spill" or share >= limits.power:
         confidence = Confidence.MEDIUM
     level = "near-idle" if share < limits.still else "" if is_counted else "low"
-    ruled_out = list[str]()
-    if all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)):
-        ruled_out.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
-    if not np.isnan(signs["traffic"] + share):
-        ruled_out.append("work bound by memory, where DCGM counted its activity")
+    is_clocked = all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series))
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
     peers = phrases.gpu_names(middle.peers, list(context.gpus())) if middle.peers else ""
     why = KINDS["hollow_util"].say(
@@ -218,6 +214,6 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         cause=cause or None,
         case="looked",
         samples=sum(readings),
-        ruled_out=ruled_out,
-        words={"level": level, "active": active, "why": why},
+        words={"level": level, "active": active, "why": why, "clocked": is_clocked}
+        | {"counted": not np.isnan(signs["traffic"] + share)},
     )

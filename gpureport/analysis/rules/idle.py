@@ -27,7 +27,6 @@ _GAP, _STALL, _START, _TAIL = "idle_gap", "periodic_stall", "startup_idle", "tai
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
 _NO_LOSS = {"unknown", "periodic", REQUESTS}
-_EDGES = "start-up and tail of the job, which are counted over all GPUs"
 _HALF = 0.5  # of the job, and of full use
 _NEAR = 2.0  # s; a metric is logged just after its work
 _LONG = 60.0  # s; in normal work, ranks of one job do not wait this long for each other
@@ -181,9 +180,6 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             confidence = doubts.lowest(confidence, Confidence.MEDIUM)
         used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
         little = between if is_little else np.nan
-        what = f"{least.samples} low samples in a row; {least.needed} would already be unlikely by chance"
-        ruled_out = [f"chance: {what}"] if least.needed > 1 else []
-        ruled_out += [_EDGES] if len(context.gpus()) > 1 else []
         yield context.finding(
             _GAP,
             severity,
@@ -198,9 +194,9 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             lost=sum(gap.seconds for gap in own),
             cause=cause,
             samples=sum(gap.samples for gap in own),
-            ruled_out=ruled_out,
             case=_place(series, own, cause),
-            words={"count": len(own)},
+            words={"count": len(own), "low": least.samples, "unlikely": least.needed if least.needed > 1 else None}
+            | {"several": len(context.gpus()) > 1},
         )
 
 

@@ -156,9 +156,8 @@ def underutilised(context: Context, limits: Limits) -> Found:
     cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
-    watched = [f"waiting for {what}" for what in _OPEN.values() if what not in unknown]
-    parts["ruled_out"] = ["waiting for the CPU as a whole", *watched]
-    parts |= {"words": {"cores": waits.say_cores(cores)}, "case": " or ".join(unknown)}
+    watched = {what: what not in unknown for what in _OPEN.values()}
+    parts |= {"words": {"cores": waits.say_cores(cores), **watched}, "case": " or ".join(unknown)}
     yield waits.build_finding(context, limits, "underutilised", spans, **parts)
 
 

@@ -242,8 +242,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
             measured(MEMORY, "last", last, "By"),
             spans=(rest,),
             samples=series.count_readings(MEMORY, series.times >= rest.start),
-            ruled_out=("the job's end on the CPU: it was idle as well",) if is_watched else (),
-            words={"held": last, "unwatched": not is_watched},
+            words={"held": last, "watched": bool(is_watched)},
         )
 
 

@@ -243,13 +243,12 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
             continue
         parts, is_compared = sign.describe(spans), not np.isnan(fed)
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
-        ruled_out = [f"the same beside busy GPUs: there it is at {phrases.percent(fed)}"] if is_compared else []
         most = parts.get("most", Confidence.HIGH)
         parts["most"] = doubts.lowest(most, Confidence.HIGH if is_close else Confidence.MEDIUM)
         # a thread that spins while it waits for the GPU looks the same as one that delays it
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
-        parts["ruled_out"] = ruled_out
+        parts["words"] = {"fed": fed, **parts.get("words", {})}
         yield build_finding(context, limits, kind, dict.fromkeys(lane.gpus, spans), **parts)
         return
 
