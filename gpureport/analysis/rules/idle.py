@@ -195,8 +195,12 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
             cause=cause,
             samples=sum(gap.samples for gap in own),
             case=_place(series, own, cause),
-            words={"count": len(own), "low": least.samples, "unlikely": least.needed if least.needed > 1 else None}
-            | {"several": len(context.gpus()) > 1},
+            words={
+                "count": len(own),
+                "low": least.samples,
+                "unlikely": least.needed if least.needed > 1 else None,
+                "several": len(context.gpus()) > 1,
+            },
         )
 
 
@@ -327,9 +331,18 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         lost=resting,
         cause=STEPS if trained else case,
         samples=sum(counts),
-        words={"length": length, "late": held.seconds or None, "share": share, "whole": whole, "cpu": cpu}
-        | {"free": free or None, "pause": paused, "without": paused * len(gpus), "steps": trained}
-        | {"later": held.start > context.whole.start},
+        words={
+            "length": length,
+            "late": held.seconds or None,
+            "share": share,
+            "whole": whole,
+            "cpu": cpu,
+            "free": free or None,
+            "pause": paused,
+            "without": paused * len(gpus),
+            "steps": trained,
+            "later": held.start > context.whole.start,
+        },
     )
 
 
@@ -388,6 +401,12 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
         cause=cause,
         case=STEPS if trained else cause,
         samples=sum(counts),
-        words={"mean": mean, "share": share, "steps": trained, "bursts": bursts, "cpu": cpu}
-        | {"used": share < limits.unused},
+        words={
+            "mean": mean,
+            "share": share,
+            "steps": trained,
+            "bursts": bursts,
+            "cpu": cpu,
+            "used": share < limits.unused,
+        },
     )

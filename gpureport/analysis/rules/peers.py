@@ -250,9 +250,15 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
                 cause="heat" if cause == "warm" else cause,
                 case=cause,
                 samples=change.readings,
-                words={"gpus": phrases.gpu_names(names, peers.names), "what": "clock" if metric == CLOCK else "power"}
-                | {"share": 1 - change.fall, "level": show(change.level, unit), "usual": show(change.usual, unit)}
-                | {"warm": warm if warm - cool >= limits.hotter else None, "cool": cool},
+                words={
+                    "gpus": phrases.gpu_names(names, peers.names),
+                    "what": "clock" if metric == CLOCK else "power",
+                    "share": 1 - change.fall,
+                    "level": show(change.level, unit),
+                    "usual": show(change.usual, unit),
+                    "warm": warm if warm - cool >= limits.hotter else None,
+                    "cool": cool,
+                },
             )
 
 

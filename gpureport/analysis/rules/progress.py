@@ -143,8 +143,13 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
         spans=change.spans,
         cause=cause,
         samples=change.readings,
-        words={"fall": change.fall, "levels": f"{phrases.number(change.usual)} to {show(change.level, unit)}"}
-        | {"after": (int(change.spans[0, 0]) - context.whole.start) / 1e6, "gpus": gpus, "signal": signal},
+        words={
+            "fall": change.fall,
+            "levels": f"{phrases.number(change.usual)} to {show(change.level, unit)}",
+            "after": (int(change.spans[0, 0]) - context.whole.start) / 1e6,
+            "gpus": gpus,
+            "signal": signal,
+        },
     )
 
 
@@ -217,11 +222,17 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
             spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
-            words={"low": low, "high": high, "placed": bool(devices)}
-            | {"what": {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate")}
-            | {"goes": goes, "share": share, "levels": levels}
-            | {"after": (begins - context.whole.start) / 1e6}
-            | {"heat": warm if warm - cool >= limits.hotter or case == "hot" else None},
+            words={
+                "low": low,
+                "high": high,
+                "placed": bool(devices),
+                "what": {CLOCK: "clock", POWER: "power", UTILISATION: "utilisation"}.get(metric, "training rate"),
+                "goes": goes,
+                "share": share,
+                "levels": levels,
+                "after": (begins - context.whole.start) / 1e6,
+                "heat": warm if warm - cool >= limits.hotter or case == "hot" else None,
+            },
         )
 
 
@@ -334,6 +345,10 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
             spans=(after,),
             lost=lost,
             samples=metric.number,
-            words={"metric": metric.metric.name, "value": f"{value:.4g}", "lost_time": lost}
-            | {"time": (best - context.whole.start) / 1e6},
+            words={
+                "metric": metric.metric.name,
+                "value": f"{value:.4g}",
+                "lost_time": lost,
+                "time": (best - context.whole.start) / 1e6,
+            },
         )
