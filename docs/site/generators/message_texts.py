@@ -1,10 +1,11 @@
 """tests/golden/messages.txt: every wording beside a code, so that a change shows as a diff.
 
-The wordings of errors, reasons and notes are read from the syntax of the modules that make them.
+The wordings of errors and notes are read from the syntax of the modules that make them, reasons from `doubts.toml`.
 """
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import product
@@ -34,8 +35,6 @@ _ARGUMENTS = dict.fromkeys(_ERRORS, (1, 2)) | {
     "UsageError": (0,),
     "BadParameter": (0,),
     "RefusedError": (0,),
-    "unjudged": (2,),
-    "denied": (2,),
     "_report_unjudged": (1,),
 }
 """The arguments of a call that say what is wrong and what to do; click's errors have one text for both."""
@@ -56,7 +55,16 @@ def list_wordings() -> str:
         if any(name in code for name in (*_ARGUMENTS, _PROBLEM, "code=")):
             room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
             lines |= {f"{room}\t{code or '-'}\t{text}" for code, text in _Module(code).list_texts()}
+    lines |= {f"analysis\t{code}\t{text}" for code, text in _list_doubts()}
     return _HEAD + "\n".join(sorted(lines)) + "\n"
+
+
+def _list_doubts() -> Iterator[tuple[str, str]]:
+    """Yield each code of an entry for a kind that could not be judged, with its wordings."""
+    said = tomllib.loads((PACKAGE / "analysis" / "doubts.toml").read_text(encoding="utf-8"))
+    for code, entries in said.items():
+        cases = entries.values() if isinstance(entries, dict) else [entries]
+        yield from ((code, re.sub(r"{\w+}", UNKNOWN, each[0])) for each in cases if code != "@")
 
 
 class _Module:
@@ -120,7 +128,7 @@ class _Module:
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 places = _ARGUMENTS.get(name, ())
                 named = {each.arg: each.value for each in node.keywords}
-                code = node.args[1] if name == "denied" else named.get("code", named.get("reason_code"))
+                code = named.get("code", named.get("reason_code"))
                 if places and len(node.args) > places[-1]:
                     what, *hint = (node.args[place] for place in places)
                     yield from self._pair(what, hint[0] if hint else None, code)
