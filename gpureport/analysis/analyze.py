@@ -39,8 +39,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     )
     missing = answers.merge_not_judged(not_judged, context)
     known = choose.gather_facts(run, statistics, findings, {entry.kind for entry in missing})
-    ordered = sorted(findings, key=_sort_key)
-    linked = answers.link_findings(ordered, context.whole, [gpu.id for gpu in run.gpus])
+    linked = answers.link_findings(sorted(findings, key=_sort_key), context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
     times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
     known_caveats = list(answers.list_caveats(context, findings))
@@ -132,8 +131,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
             not_judged += (doubts.not_recorded(name, None, *absent) for name in rule.kinds)
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        seen = context.whole_log if rule.whole_log else context
-        for result in rule.find(replace(seen, earlier_findings=found)):
+        for result in rule.find(replace(context.whole_log if rule.whole_log else context, earlier_findings=found)):
             if isinstance(result, Finding):
                 findings.append(result)
             else:

@@ -46,8 +46,7 @@ def join_words(words: Sequence[str]) -> str:
 
 def add_article(name: str) -> str:
     """Return a name with its article, to begin a sentence: `An A10`, `A T4`."""
-    is_spelt = not name[1:2].islower()
-    return f"{'An' if name[:1] in ('AEFHILMNORSX' if is_spelt else 'AEIO') else 'A'} {name}"
+    return f"{'An' if name[:1] in ('AEFHILMNORSX' if not name[1:2].islower() else 'AEIO') else 'A'} {name}"
 
 
 def capitalize(text: str) -> str:

@@ -76,8 +76,7 @@ def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Inte
     if root.when == "since":
         parts = [Interval(min(part.start for part in parts), whole.end)]
     own = to_spans(found.intervals or (whole,))
-    inside = total_seconds(intersection(own, to_spans(parts)))
-    return inside >= _COVERED_SHARE * total_seconds(own) > 0
+    return total_seconds(intersection(own, to_spans(parts))) >= _COVERED_SHARE * total_seconds(own) > 0
 
 
 def _climb(place: int, above: Mapping[int, int]) -> int:
@@ -103,8 +102,7 @@ def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Findi
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
     if context.recording.run.is_mean:
-        kinds = dict.fromkeys(entry.kind for entry in entries)
-        return tuple(doubts.unjudged(kind, "single_mean") for kind in kinds)
+        return tuple(doubts.unjudged(kind, "single_mean") for kind in dict.fromkeys(entry.kind for entry in entries))
     columns, pairs = set(context.recording.rows.schema.names), list[tuple[NotJudged, NotJudged]]()
     devices: dict[NotJudged, set[str | None]] = {}
     for said in entries:
@@ -161,8 +159,7 @@ def list_caveats(context: Context, findings: Sequence[Finding]) -> Iterator[tupl
     metered = [series for series in known if series.is_recorded(POWER)]
     if metered:
         yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
-    models = {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}
-    for gpu in models.values():
+    for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():
         if gpu.compute_capability in _PART_TIME:
             seen = f"The power sensor of the {gpu.model} sees a quarter of the time, as measured (arXiv 2312.02741)."
             yield "power_sensor", seen

@@ -138,9 +138,8 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         # empty memory also shows that a GPU was unused
         seen = intersection(union(np.column_stack([start, end])), never_used)
     unseen = difference(whole, seen)
-    no_job = context.time_without_job.get(device, NO_SPANS)
     # utilisation describes the time before a sample, memory the moment itself
-    yield "no_job", "", no_job - np.array([series.shift, 0]), 1.0
+    yield "no_job", "", context.time_without_job.get(device, NO_SPANS) - np.array([series.shift, 0]), 1.0
     # an Xid error alone does not mean that the GPU was lost
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
     yield "gpu_lost", "", intersection(unseen, collect("gpu_lost", among=lost)), 1.0
@@ -174,10 +173,8 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     yield "low_use", UNKNOWN, low, _BY_USE
     # only if the job began or ended within the log is idle time at that end start-up or tail
     if context.window is not None and context.observed_job.started is not None:
-        before = to_spans([Interval(window.start, context.window.start)])
-        yield "startup", "", intersection(still, before), 1.0
+        yield "startup", "", intersection(still, to_spans([Interval(window.start, context.window.start)])), 1.0
     if context.window is not None and context.observed_job.ended is not None:
-        after = to_spans([Interval(context.window.end, window.end)])
-        yield "tail", "", intersection(still, after), 1.0
+        yield "tail", "", intersection(still, to_spans([Interval(context.window.end, window.end)])), 1.0
     yield "idle", OUTSIDE, still, 1.0
     yield "short_pauses", "", whole, _BY_USE

@@ -188,8 +188,7 @@ def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list
 
 def _measure_host_memory(host: DeviceStatistics) -> float | None:
     share, used, total = (host.metric(f"host_memory_{name}") for name in ("used_ratio", "used_bytes", "total_bytes"))
-    known = used.p95 / total.max if used and total and total.max else None
-    return share.p95 if share else known
+    return share.p95 if share else (used.p95 / total.max if used and total and total.max else None)
 
 
 def _exceeds(facts: RunFacts, name: str, limit: float = 0.0) -> bool | None:

@@ -146,8 +146,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
     for name in list(found or gpus) if hosts else ():
         one, active = gpus[name], found.get(name)
         inside = within or Interval(int(one.times[0]), int(one.times[-1]))
-        until = active.start if active else None
-        if light := _find_light_work(one, hosts, inside, until):
+        if light := _find_light_work(one, hosts, inside, active.start if active else None):
             found[name] = Interval(light.start, max(light.end, active.end if active else 0))
     return found
 

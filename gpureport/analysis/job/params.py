@@ -93,8 +93,7 @@ def _parse_value(field: str, value: str) -> float | None:  # noqa: PLR0911 - one
     if field == "cudnn_benchmark" and value not in _ON | _OFF:  # its value may name a dataset
         return None
     if field in _SETS["switches"]:
-        is_on = value in _ON or re.fullmatch(r"[a-z][a-z_-]+", value)
-        return 0.0 if value in _OFF else 1.0 if is_on else None
+        return 0.0 if value in _OFF else 1.0 if value in _ON or re.fullmatch(r"[a-z][a-z_-]+", value) else None
     if value in _LEFT_TO_LIBRARY:
         return float("inf")
     if value in _ON | _OFF and not value.isdecimal():

@@ -157,8 +157,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: intervals.Spans, limits: Limits
 ) -> Finding:
     s, is_heat, rows, is_counted = gather_signals(series), kind == "thermal_throttle", held.share > 0, held.counted > 0
-    alone = float(series.seconds[held.rows].sum())
-    seconds = held.counted + alone if is_counted else intervals.total_seconds(spans)
+    seconds = held.counted + float(series.seconds[held.rows].sum()) if is_counted else intervals.total_seconds(spans)
     slowed = find_slowdowns(series, limits, context.whole)[1].share
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
     start, end = series.averaging_windows(context.whole)

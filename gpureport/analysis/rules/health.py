@@ -221,8 +221,7 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
         mild = ratio >= limits.common
         now, highest = (" ".join(_LINK[name].format(each[name]) for name in best) for each in (best, most))
         if samples < limits.fewest:
-            few = doubts.count_of(samples, "sample")
-            yield doubts.unjudged("pcie_degraded", "too_few_busy_samples", device, few)
+            yield doubts.unjudged("pcie_degraded", "too_few_busy_samples", device, doubts.count_of(samples, "sample"))
         elif ratio < 1:
             yield context.finding(
                 "pcie_degraded",

@@ -191,8 +191,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         {"peers": peers, "rate": f"{signs[RECEIVED] / 1e9:.0f}", "full": signs["full"]},
     )
     power = "power" if share < limits.power else "half"
-    of_limit = "mean above idle, of what the limit leaves"
-    drawn = limits.compare(POWER, of_limit, share, "<", power)
+    drawn = limits.compare(POWER, "mean above idle, of what the limit leaves", share, "<", power)
     full = signs["full"] if cause == "spill" else np.nan
     return context.finding(
         "hollow_util",

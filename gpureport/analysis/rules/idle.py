@@ -252,8 +252,7 @@ def _build_stall_finding(
 @rule(_START)
 def find_edges(context: Context, limits: Limits) -> Found:
     if context.whole.seconds < limits.shortest:
-        kinds = (_START, _TAIL)
-        yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in kinds)
+        yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_START, _TAIL))
     elif context.window is None:
         yield from _judge_log_without_work(context, limits)
     else:

@@ -60,8 +60,7 @@ def find_phases(context: Context, device: str) -> Phases | None:
     if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
         return None
     is_named = bool(find_evaluations(context.recording, spans).mean() >= _HALF)
-    is_much = len(between) and np.median(between) >= _MUCH
-    return Phases(spans, period.seconds, is_named) if is_much else None
+    return Phases(spans, period.seconds, is_named) if len(between) and np.median(between) >= _MUCH else None
 
 
 def find_evaluations(recording: Recording, spans: intervals.Spans) -> BoolArray:

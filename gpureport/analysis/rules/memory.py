@@ -250,8 +250,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
 def host_memory(context: Context, limits: Limits) -> Found:
     for host, series in context.hosts().items():
         beside = [name for name, one in context.gpus().items() if series.is_beside(one)]
-        waiting = (context.spans_on(name, host_memory.after) for name in beside)
-        spans = union(np.concatenate([NO_SPANS, *waiting]))
+        spans = union(np.concatenate([NO_SPANS, *(context.spans_on(name, host_memory.after) for name in beside)]))
         if total_seconds(spans) < limits.shortest:
             continue
         whole = np.max(series.known_values("host_memory_total_bytes"), initial=0.0)
@@ -337,14 +336,13 @@ def _compare_sizes(
                 fitting.append((size[3], gpu.model, busy, memory))
     if fitting:
         _, smaller, busy, memory = min(fitting, key=lambda each: each[0])
-        at_its_speed = f"the same at the speed of {smaller}, at most"
         yield context.finding(
             "oversized_gpu",
             Severity.INFO,
             Confidence.LOW,
             names,
             measured(UTILISATION, "mean within the job, highest GPU", used),
-            limits.compare(UTILISATION, at_its_speed, busy, "<=", "busy"),
+            limits.compare(UTILISATION, f"the same at the speed of {smaller}, at most", busy, "<=", "busy"),
             limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
             ruled_out=[phrases.NOT_PREALLOCATED],
@@ -360,8 +358,7 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
         series = context.series[name]
         known = find_gpu(series.device.model)
         if known is None:
-            model = series.device.model or "the GPU"
-            yield doubts.unjudged("full_precision", "gpu_not_in_table", name, model=model)
+            yield doubts.unjudged("full_precision", "gpu_not_in_table", name, model=series.device.model or "the GPU")
         elif known.compute_capability >= (limits.capability, 0):
             values, used = series.values(_TENSOR), series.values(UTILISATION)
             working = ~(series.values("gpu_sm_active_ratio") < limits.worked) & ~(used <= limits.at_work)
@@ -371,8 +368,7 @@ def find_full_precision(context: Context, limits: Limits) -> Found:
             else:
                 uncounted.append(name)
     low = {name: share for name, share in tensor.items() if share < limits.active}
-    told = is_full and not tensor
-    if devices := list(low) or (uncounted if told and param else []):
+    if devices := list(low) or (uncounted if is_full and not tensor and param else []):
         share = max(low.values(), default=np.nan)
         yield context.finding(
             "full_precision",

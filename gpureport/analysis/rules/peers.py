@@ -62,8 +62,7 @@ def find_uneven_gpus(context: Context, limits: Limits) -> Found:
 
 
 def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
-    is_power = signal == "power"
-    return (limits.power_differs, limits.power_agree) if is_power else (limits.differs, limits.agree)
+    return (limits.power_differs, limits.power_agree) if signal == "power" else (limits.differs, limits.agree)
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:

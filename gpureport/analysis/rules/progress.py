@@ -129,7 +129,6 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
     if change is None:
         return
     cause, gpus, signal, evidence = _find_sign(context, change, limits)
-    seconds = intervals.total_seconds(change.spans)
     yield context.finding(
         "rate_falls",
         Severity.WARNING,
@@ -138,7 +137,7 @@ def find_rate_falls(context: Context, limits: Limits) -> Found:
         measured(name, "usual level", change.usual, ""),
         measured(name, "lowest level", change.level, ""),
         limits.compare("rate of the training", "fall", change.fall, ">=", "fall"),
-        limits.compare("duration", "total", seconds, ">=", "shortest"),
+        limits.compare("duration", "total", intervals.total_seconds(change.spans), ">=", "shortest"),
         *evidence,
         spans=change.spans,
         cause=cause,
@@ -287,8 +286,7 @@ def _list_changes(
     degrees, count = signals.temperature[rows], int(np.count_nonzero(rows))
     if count >= 4 * limits.readings and np.quantile(degrees, limits.part) >= limits.hot:
         level, spans = float(np.median(signals.clock[rows])), series.find_owned(rows)
-        is_slow = level <= (1 - limits.slowed) * signals.clock_max
-        if is_slow and intervals.total_seconds(spans) >= limits.shortest:
+        if level <= (1 - limits.slowed) * signals.clock_max and intervals.total_seconds(spans) >= limits.shortest:
             yield "hot", CLOCK, "Hz", Change(signals.clock_max, level, spans, spans, count, is_standing=True)
 
 

@@ -97,8 +97,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
     times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
     inside = (times >= window.start) & (times <= window.end + series.shift)
-    distances = np.diff(times, prepend=times[:1])
-    breaks = distances > max(_NULL + interval, 3.5 * interval) * 1e6
+    breaks = np.diff(times, prepend=times[:1]) > max(_NULL + interval, 3.5 * interval) * 1e6
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
     if interval > POINT_SAMPLE_SECONDS:
@@ -177,8 +176,7 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
             around[part] = False
     if not (count := int(around.sum())):
         return 2
-    low = int((one.used[left:right][around] <= limits.still + 1e-6).sum())
-    share = (low + long + 0.5) / (count + long + 1)
+    share = (int((one.used[left:right][around] <= limits.still + 1e-6).sum()) + long + 0.5) / (count + long + 1)
     places = count if share < _DENSE else max(int(one.inside.sum()), count)
     return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
 

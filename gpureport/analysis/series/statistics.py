@@ -120,8 +120,7 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
         widths = (left + right) / 1e6
     # next to rows without a value, a sample may cover more than its two sides
     bridged = max(float(widths.sum() - owned.sum()), 0.0)
-    joules = float((power * np.maximum(widths - owned + inside, 0)).sum())
-    return joules, float(inside.sum()) + bridged, bridged
+    return float((power * np.maximum(widths - owned + inside, 0)).sum()), float(inside.sum()) + bridged, bridged
 
 
 def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
