@@ -155,6 +155,10 @@ class Context(Memo):
         return Interval(self.recording.run.started, self.recording.run.ended)
 
     @property
+    def job(self) -> Interval:
+        return self.window or self.whole
+
+    @property
     def work(self) -> Spans:
         return to_spans([job.window for job in self.jobs] or filter(None, [self.window]))
 

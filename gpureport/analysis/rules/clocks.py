@@ -177,7 +177,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     watts = s.power[rows & is_heat & ~np.isnan(s.power)]
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     samples = series.count_readings(UTILISATION, rows)
-    whole = max((context.window or context.whole).seconds, 1e-6)
+    whole = max(context.job.seconds, 1e-6)
     is_grave = not is_heat or (lost or 0.0) / whole >= limits.problem or seconds / whole >= limits.lasting
     how, least = ("counted by the driver", "counted") if is_counted else ("total", "shortest")
     return context.finding(

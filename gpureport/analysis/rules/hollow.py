@@ -53,7 +53,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> intervals.Spans:
-    grid = build_grid(context.window or context.whole, [series])
+    grid = build_grid(context.job, [series])
     used, (clock, highest) = grid.average_metric(series, UTILISATION), read_clocks(series)
     of_limit, is_logged = scale_power(series, True)
     explained = find_event_rows(series, "sw_power_cap")
@@ -184,7 +184,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         confidence = Confidence.MEDIUM
     level = "near-idle" if share < limits.still else "" if is_counted else "low"
     is_clocked = all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series))
-    is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
+    is_grave = is_hung and seconds >= limits.problem * max(context.job.seconds, 1e-6)
     peers = phrases.gpu_names(middle.peers, list(context.gpus())) if middle.peers else ""
     why = KINDS["hollow_util"].say(
         "dead" if is_hung and middle.peers else "open" if unseen else cause,

@@ -140,7 +140,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
 
 @rule("mem_leak")
 def find_growing_memory(context: Context, limits: Limits) -> Found:
-    job = context.window or context.whole
+    job = context.job
     for device, series in context.gpus().items():
         if not series.is_recorded(MEMORY) or not memory_total(series):
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY

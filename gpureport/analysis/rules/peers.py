@@ -28,7 +28,7 @@ _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited
 @rule("imbalance")
 def find_uneven_gpus(context: Context, limits: Limits) -> Found:
     for peers in (each for each in context.peers() if len(each) >= _PAIR):
-        grid = build_grid(context.window or context.whole, list(peers.values()))
+        grid = build_grid(context.job, list(peers.values()))
         length = max(round(limits.over / grid.width), round(limits.rows))
         needed = max(limits.shortest, limits.stretches * length * grid.width)
         if context.whole.seconds < needed:
@@ -165,7 +165,7 @@ class Peers(NamedTuple):
 
 @memoized
 def compare_peers(context: Context, block: float, readings: float) -> tuple[Peers, ...]:
-    window, made = context.window or context.whole, list[Peers]()
+    window, made = context.job, list[Peers]()
     for peers in context.peers():
         interval = max(one.interval for one in peers.values())
         count = int(window.seconds / max(block, readings * interval, window.seconds / _MOST_BLOCKS))

@@ -324,7 +324,7 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
         yield doubts.unjudged("no_progress", "too_few_evaluations", fewest=f"{limits.fewest:g}")
         return
     metric = max(known, key=lambda each: int(each.times[each.best_row]))
-    job, last = context.window or context.whole, int(metric.times[-1])
+    job, last = context.job, int(metric.times[-1])
     best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
     # known up to the last evaluation; up to the next one no better value can appear
     stood = Interval(best, max(min(last, job.end), best))

@@ -212,7 +212,7 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
 @memoized
 def _build_lane(context: Context, source: str, *beside: str) -> Lane:
     own, gpus = context.series[source], {name: context.series[name] for name in beside}
-    grid = statistics.build_grid(context.window or context.whole, [own, *gpus.values()])
+    grid = statistics.build_grid(context.job, [own, *gpus.values()])
     used = statistics.median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
     return Lane(own, gpus, grid, used)
 
@@ -278,7 +278,7 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
     inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
     samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
-    least = problem * (context.window or context.whole).seconds * len(series)
+    least = problem * context.job.seconds * len(series)
     sure = doubts.confidence_of(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
     return context.finding(
