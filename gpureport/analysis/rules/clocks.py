@@ -198,9 +198,15 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
         lost=lost,
         cause=cause,
         samples=samples,
-        words={"heat": hottest, "fall": max(1 - ratio, 0.0) or None, "length": seconds}
-        | {"direct": held.is_direct, "drawn": not np.isnan(s.power).all()}
-        | {"bare": cause == UNEXPLAINED, "unknown": lost is None},
+        words={
+            "heat": hottest,
+            "fall": max(1 - ratio, 0.0) or None,
+            "length": seconds,
+            "direct": held.is_direct,
+            "drawn": not np.isnan(s.power).all(),
+            "bare": cause == UNEXPLAINED,
+            "unknown": lost is None,
+        },
     )
 
 
@@ -327,7 +333,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
             chosen = find_event_rows(series, *signals.CHOSEN) & s.busy
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
             highest = float(np.fmax.reduce(s.clock)) if np.isnan(s.clock_max) else s.clock_max
-            ratio = median(s.clock[s.busy]) / highest if highest > 0 else float("nan")
+            ratio = median(s.clock[s.busy]) / highest if highest > 0 else np.nan
             if not ratio >= limits.highest if share >= limits.held else _stands_still(series, s, ratio, limits):
                 found.append((ratio, share, highest, series))
     if not found:

@@ -112,7 +112,7 @@ def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans],
                 "full": _mean(series, full, span),
                 "before": _mean(series, earlier, Interval(context.whole.start, span.start)),
                 "done": float(np.clip(share if np.isnan(signs[_SM]) else signs[_SM], 0.0, 1.0)),
-                "core": _mean(hosts[-1], hosts[-1].values(CORE), span) if hosts else float("nan"),
+                "core": _mean(hosts[-1], hosts[-1].values(CORE), span) if hosts else np.nan,
                 "logged": float(scale_power(series)[1]),
             }
             beside = {other: _measure_work(context.series[other], span) for other in peers}
@@ -127,7 +127,7 @@ def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans],
 
 def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
     part = values[series.rows_between(span.start + series.shift, span.end + series.shift)]
-    return float(np.nanmean(part)) if not np.isnan(part).all() else float("nan")
+    return float(np.nanmean(part)) if not np.isnan(part).all() else np.nan
 
 
 def _measure_work(series: DeviceSeries, span: Interval) -> tuple[float, float]:

@@ -261,7 +261,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
             yield from (doubts.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
             continue
         peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
-        cpu = float(np.median(busy)) if len(busy) else float("nan")
+        cpu = float(np.median(busy)) if len(busy) else np.nan
         known, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
         has_workers = known.workers and cores and known.workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
@@ -286,7 +286,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
 
 def _median(series: DeviceSeries, metric: str, when: Interval) -> float:
     values = series.values(metric)[series.rows_between(when.start, when.end)]
-    return float(np.nanmedian(values)) if not np.isnan(values).all() else float("nan")
+    return float(np.nanmedian(values)) if not np.isnan(values).all() else np.nan
 
 
 @rule("oversized_gpu")

@@ -67,7 +67,7 @@ class Lane(NamedTuple):
 
     def median(self, metric: str, spans: intervals.Spans) -> float:
         values = self.source.find_values(metric, spans)
-        return float(np.median(values)) if len(values) else float("nan")
+        return float(np.median(values)) if len(values) else np.nan
 
     def count_bins(self, least: int) -> int:
         return max(round(_OVER / self.grid.width), least)
@@ -312,7 +312,7 @@ def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[i
         fed[lane.grid.find_bin_slice(*span)] = False
     beside = known_of(sign.series[fed])
     if len(beside) < max(_BINS, _OVER / lane.grid.width, _RARELY * sum(map(len, parts))):
-        return spans, float("nan")
+        return spans, np.nan
     is_higher = np.zeros(len(spans), dtype=np.bool_)
     for place, known in enumerate(map(known_of, parts)):
         if len(known):

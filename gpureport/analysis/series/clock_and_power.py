@@ -64,7 +64,7 @@ def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
     known = find_gpu(series.device.model)
     if highest <= 0 and known and known.sm_clock_max_hertz:
         highest = known.sm_clock_max_hertz.value
-    return clock, highest if highest > 0 else float("nan")
+    return clock, highest if highest > 0 else np.nan
 
 
 def read_power_limit(series: DeviceSeries) -> FloatArray:
@@ -84,7 +84,7 @@ def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
         return logged, "as logged"
     known = find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
-    return (cell.value, f"of {known.model}: {cell.source}") if known and cell else (float("nan"), "")
+    return (cell.value, f"of {known.model}: {cell.source}") if known and cell else (np.nan, "")
 
 
 def counter_name(reason: str) -> str:
@@ -150,13 +150,13 @@ def median(values: FloatArray) -> float:
 
 def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -> float:
     chosen = values[rows & ~np.isnan(values)]
-    return float(np.quantile(chosen, quantile)) if len(chosen) else float("nan")
+    return float(np.quantile(chosen, quantile)) if len(chosen) else np.nan
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
     """Return the reference clock and its description: the p95 of other busy rows, or the highest."""
     if np.isnan(signals.clock).all():
-        return float("nan"), ""
+        return np.nan, ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
     return (usual, "that of other busy samples") if usual > 0 else (signals.clock_max, "the highest clock")
 
