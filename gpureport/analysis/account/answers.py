@@ -85,19 +85,13 @@ def _climb(place: int, above: Mapping[int, int]) -> int:
     return place
 
 
-def withdraw_headroom(findings: Sequence[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
+def withdraw_headroom(findings: list[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
-    split = {gpu.id for gpu in run.gpus if gpu.mig}
-    kept, entries = list[Finding](), list[NotJudged]()
-    for found in findings:
-        devices = set(found.devices) if found.kind == "mem_headroom" else set()
-        if devices & leaking:
-            entries.append(doubts.unjudged(found.kind, "memory_keeps_growing"))
-        elif devices & split:
-            entries.append(doubts.unjudged(found.kind, "mig_mode"))
-        else:
-            kept.append(found)
-    return kept, entries
+    devices = {device for found in findings if found.kind == "mem_headroom" for device in found.devices}
+    code = "memory_keeps_growing" if devices & leaking else "mig_mode"
+    if devices.isdisjoint(leaking | {gpu.id for gpu in run.gpus if gpu.mig}):
+        return findings, []
+    return [found for found in findings if found.kind != "mem_headroom"], [doubts.unjudged("mem_headroom", code)]
 
 
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:

@@ -351,8 +351,13 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
         limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
         limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
         samples=sum(samples),
-        words={"probably": not is_told, "clock": median(s.clock[s.busy]) or None, "several": len(found) > 1}
-        | {"seen": bool(np.isnan(s.clock_max)), "highest": np.nan if np.isnan(ratio) else highest},
+        words={
+            "probably": not is_told,
+            "clock": median(s.clock[s.busy]) or None,
+            "several": len(found) > 1,
+            "seen": bool(np.isnan(s.clock_max)),
+            "highest": np.nan if np.isnan(ratio) else highest,
+        },
     )
 
 
