@@ -61,7 +61,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 spans=(Interval(errors[0].at, end),) if errors[0].at < end else (),
                 cause="xid",
                 samples=len(errors),
-                words={"codes": phrases.join_words([str(code) for code in codes])},
+                words={"codes": phrases.join_words([str(code) for code in codes]), "silent": False},
             )
     for absent in () if found else context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
@@ -78,7 +78,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 limits.compare(f"cells of {absent.column} with errors", "count", float(absent.cells), ">=", "rows"),
                 cause="sensor",
                 samples=absent.cells,
-                words={"column": absent.column, "text": absent.reason},
+                words={"column": absent.column, "text": absent.reason, "silent": False},
             )
 
 
@@ -273,9 +273,13 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
             measured("time in shorter pauses that no sample owns", "sum", unowned, "s"),
             spans=spans,
             samples=len(spans) + 1,
-            words={"gpu": phrases.gpu_name(name) if name else "", "gaps": len(spans) if len(spans) > 1 else None}
-            | {"pauses": pauses.count if pauses else None, "rest": unowned}
-            | {"share": seconds / max(context.whole.seconds, 1e-6)},
+            words={
+                "gpu": phrases.gpu_name(name) if name else "",
+                "gaps": len(spans) if len(spans) > 1 else None,
+                "pauses": pauses.count if pauses else None,
+                "rest": unowned,
+                "share": seconds / max(context.whole.seconds, 1e-6),
+            },
         )
 
 
