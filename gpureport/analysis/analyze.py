@@ -41,7 +41,6 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     known = choose.gather_facts(run, statistics, findings, {entry.kind for entry in missing})
     linked = answers.link_findings(sorted(findings, key=_sort_key), context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
-    times = tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else ()
     known_caveats = list(answers.list_caveats(context, findings))
     kinds = {kind for rule in rules for kind in rule.kinds}
     analysis = Analysis(
@@ -56,7 +55,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         whole_statistics=tuple(
             compute_statistics(context.all_series[name]) for name in context.time_without_job if name in gpus
         ),
-        gpu_time=times,
+        gpu_time=tuple(gpu_time.attribute_gpu_times(judged, rules)) if gpus else (),
         findings=tuple(_add_advice(finding, known) for finding in sorted(linked, key=_sort_key)),
         not_judged=missing,
         limits=tuple(text for _, text in known_caveats),

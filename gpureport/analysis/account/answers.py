@@ -123,7 +123,6 @@ def answer_kinds(
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)
     for (node, model), gpus in groups.items() or [((None, None), list[Device]())]:
-        name = f"{len(gpus)} x {model or 'GPU'}" + (f" of {node}" if node else "") if gpus else "no GPU"
         hosts = (host.id for host in run.hosts if not gpus or host.node in {None, node})
         beside = {*(gpu.id for gpu in gpus), *hosts}
         found_here = [one for one in findings if not one.devices or not beside.isdisjoint(one.devices)]
@@ -135,7 +134,7 @@ def answer_kinds(
             unfound = Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
             yield Answer(
                 kind=kind,
-                group=name,
+                group=f"{len(gpus)} x {model or 'GPU'}" + (f" of {node}" if node else "") if gpus else "no GPU",
                 devices=tuple(gpu.id for gpu in gpus),
                 outcome=Outcome.FOUND if sure else Outcome.SUSPECTED if found else unfound,
                 findings=tuple(dict.fromkeys(one.fingerprint for one in found)),

@@ -340,14 +340,13 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
         return
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
-    devices = [one.device.id for *_, one in found]
     samples = [int(gather_signals(one).busy.sum()) for *_, one in found]
     sure, limit = doubts.confidence_of(min(samples)), "highest" if share >= limits.held else "below"
     yield context.finding(
         "clocks_locked",
         Severity.INFO,
         sure if is_told else doubts.lowest(sure, Confidence.MEDIUM),
-        devices,
+        [one.device.id for *_, one in found],
         limits.compare("clock set", "share of busy time", share or np.nan, ">=", "held"),
         limits.compare(CLOCK, "median while busy, of the highest", ratio, "<", limit),
         samples=sum(samples),

@@ -138,8 +138,11 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
-        words={"code": str(said[0].code or "") if said else "", "text": said[0].text if said else ""}
-        | {"silent": not said},
+        words={
+            "code": str(said[0].code or "") if said else "",
+            "text": said[0].text if said else "",
+            "silent": not said,
+        },
     )
 
 

@@ -206,9 +206,8 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
     """Return the case for the sentence: where the gaps lie, and whether a job was running then."""
-    longest = max(gap.interval.seconds for gap in gaps)
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
-    is_open = longest >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
+    is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":
         return cause
     if len(gaps) > 1:
@@ -229,7 +228,6 @@ def _build_stall_finding(
     cause = Counter(gap.cause for gap in gaps).most_common(1)[0][0]
     known = cause if cause in KINDS[_STALL].says else None
     agree = "agree_few" if len(gaps) < FEW * len(names) else "agree"
-    shared = "share that are multiples of the period"
     confidence = doubts.confidence_of(len(gaps) // len(names) - 1, max(context.series[name].interval for name in names))
     return context.finding(
         _STALL,
@@ -237,7 +235,7 @@ def _build_stall_finding(
         confidence if known else doubts.lowest(confidence, Confidence.MEDIUM),
         names,
         measured("period", "mean distance of starts", period.seconds, "s"),
-        limits.compare("distances of starts", shared, period.agreeing, ">=", agree),
+        limits.compare("distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree),
         measured("idle time", "mean of one period", mean, "s"),
         measured("idle time", "share of the job", share),
         spans=to_spans(gap.interval for gap in gaps),

@@ -104,9 +104,8 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     inside = mark_low(mean, limits.enter, limits.leave)
     spans = grid.mask_to_spans(inside, limits.over, limits.shortest if is_short else over)
     spans = intervals.intersection(spans, context.work)
-    least = max(limits.shortest, context.window.seconds / 2) if is_short else limits.over
     covered = [intervals.overlap_seconds(spans[:, 0], spans[:, 1], one) for one in left.values()]
-    is_low = np.max(covered, axis=0) >= least
+    is_low = np.max(covered, axis=0) >= (max(limits.shortest, context.window.seconds / 2) if is_short else limits.over)
     if grid.width > POINT_SAMPLE_SECONDS or sampled < ROWS:
         is_sure = [sampled >= _FEWEST and waits.is_surely_below(part, limits.gpu) for part in grid.cut(median, spans)]
         is_low &= np.array(is_sure, dtype=np.bool_)
@@ -213,9 +212,8 @@ def _find_requests(context: Context, devices: Collection[str]) -> str | None:
 def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence = Confidence.MEDIUM) -> Parts:
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.over)}"
     period, named = (low.phases.period, low.phases.is_named) if low.phases else (np.nan, False)
-    recurring = ("evaluation" if named else "regular phases") if low.phases else None
     return {
-        "cause": cause or recurring,
+        "cause": cause or (("evaluation" if named else "regular phases") if low.phases else None),
         "shown": [
             limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter"),
             measured("period", "mean distance of starts", period, "s"),
@@ -301,7 +299,6 @@ def _build_unused(
     seconds = intervals.total_seconds(parts)
     worked = intervals.total_seconds(intervals.intersection(context.work, window)) or job.seconds
     shortest = "shortest" if worked >= limits.shortest else "shortest_empty"
-    use = max(map(_mean_use, group)) if is_recorded else np.nan
     readings = [one.count_readings(metric, one.rows_between(job.start, job.end + 1)) for one in group]
     is_sure = is_recorded and not is_taken and len(memory) == len(group)
     sure = doubts.confidence_of(min(readings), max(one.interval for one in group))
@@ -310,16 +307,20 @@ def _build_unused(
         Severity.WARNING,
         doubts.lowest(sure, Confidence.HIGH if is_sure else Confidence.MEDIUM),
         names,
-        compare_with_limit(UTILISATION, "mean", use, "<=", ACTIVE),
+        compare_with_limit(UTILISATION, "mean", max(map(_mean_use, group)) if is_recorded else np.nan, "<=", ACTIVE),
         limits.compare("work of other GPUs", "from the first to the last", worked, ">=", shortest),
         limits.compare(MEMORY, "max", most if memory else np.nan, "<=", "empty"),
         spans=parts,
         lost=seconds * len(group),
         case="memory" if not is_recorded else "taken" if is_taken else "" if memory else "unknown",
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
-        words={"others": phrases.gpu_names(working, everybody), "worked": worked, "memory": most}
-        | {"did": "worked" if set(working) & context.active.keys() else "had memory in use"}
-        | {"sampled": None if seconds >= _SEEN * worked else seconds},
+        words={
+            "others": phrases.gpu_names(working, everybody),
+            "did": "worked" if set(working) & context.active.keys() else "had memory in use",
+            "worked": worked,
+            "sampled": None if seconds >= _SEEN * worked else seconds,
+            "memory": most,
+        },
     )
 
 

@@ -112,7 +112,6 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
     means = {each: float(values.mean()) for each, values in _read_samples(peers, signal, spans).items()}
     own, others, seconds = means[name], [each for each in means if each != name], total_seconds(spans)
     usual = float(np.median([means[each] for each in others]))
-    lost = (usual - own if own < usual else (own - usual) * len(others)) * seconds
     is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
     beside = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
     by = ("difference, of its peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
@@ -126,7 +125,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
         limits.compare(metric, *by, ">=", "power_differs" if is_power else "differs"),
         limits.compare("duration", "total", seconds, ">=", "shortest"),
         spans=spans,
-        lost=None if is_power else lost,
+        lost=None if is_power else ((usual - own if own < usual else (own - usual) * len(others)) * seconds),
         cause=signal,
         samples=min(peers[each].count_readings(metric, contains(spans, peers[each].times)) for each in means),
         words={"peers": beside, "waiter": phrases.capitalize(beside) if own > usual else ""}

@@ -202,7 +202,6 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
         change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
         rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
-        begins = int(change.usual_spans[0, 0] if rises else change.spans[0, 0])
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
         rise, fall = (
@@ -229,7 +228,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
                 "goes": goes,
                 "share": share,
                 "levels": levels,
-                "after": (begins - context.whole.start) / 1e6,
+                "after": (int(change.usual_spans[0, 0] if rises else change.spans[0, 0]) - context.whole.start) / 1e6,
                 "heat": warm if warm - cool >= limits.hotter or case == "hot" else None,
             },
         )

@@ -279,12 +279,11 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
     samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
     least = problem * context.job.seconds * len(series)
-    sure = doubts.confidence_of(samples // len(series), max(one.interval for one in series))
     use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
     return context.finding(
         kind,
         Severity.PROBLEM if lost >= least else Severity.WARNING,
-        doubts.lowest(most, sure),
+        doubts.lowest(most, doubts.confidence_of(samples // len(series), max(one.interval for one in series))),
         spans,
         limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
         *(measured(UTILISATION, each, share) for each, share in shares.items()),

@@ -85,9 +85,8 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
     if len(stretches) == 0:
         return np.zeros_like(times)
     begun = np.searchsorted(stretches[:, 0], times, side="right")
-    unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
     lengths = np.concatenate([[0], np.cumsum(stretches[:, 1] - stretches[:, 0])])
-    return lengths[begun] - np.where(begun > 0, unfinished, 0)
+    return lengths[begun] - np.where(begun > 0, np.maximum(stretches[begun - 1, 1] - times, 0), 0)
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
