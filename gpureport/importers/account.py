@@ -88,8 +88,7 @@ def format_count(count: int, noun: str) -> str:
 
 def list_first(names: Sequence[str], most: int) -> str:
     """Return a text such as `a, b, c and 2 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_columns_option(row: Sequence[str]) -> str:

@@ -44,9 +44,8 @@ _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": 
 
 def absence(text: str) -> str | None:
     """Return why a cell has no value, or None; any `[bracketed]` text is a reason."""
-    if text.startswith("[") and text.endswith("]"):
-        return text[1:-1]
-    return (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
+    bracketed = text.startswith("[") and text.endswith("]")
+    return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -227,9 +227,10 @@ class Table(LocalStore):
         found = list(_read_jobs(cells) if of_jobs else map(_read_emissions, cells))
         self.rows = {f"{row.id} {row.start}": row for row in found}
         again = Counter(row.id for row in self.rows.values())
-        for key, row in self.rows.items():
-            if again[row.id] > 1 and row.start is not None:
-                self.rows[key] = row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}")
+        self.rows = {
+            key: row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}") if again[row.id] > 1 and row.start else row
+            for key, row in self.rows.items()
+        }
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         return [
@@ -249,9 +250,8 @@ class Table(LocalStore):
 
 
 def _holds(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    first = source_text.head_text(source_text.head(source_text.RawFile(path), 4096)).partition("\n")[0]
+    head = source_text.head(source_text.RawFile(path), 4096) if path.is_file() else b""
+    first = source_text.head_text(head).partition("\n")[0]
     return first.startswith(_CODECARBON) or (first.startswith(_SLURM) and "TRESUsageIn" in first)
 
 

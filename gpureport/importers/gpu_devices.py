@@ -98,8 +98,7 @@ class Gpus:
     @property
     def sure(self) -> bool:
         """Whether each GPU has a name no other has; two machines of a kind share PCI addresses."""
-        names = {"uuid", "serial"} - self._ambiguous
-        return all(names & gpu.names.keys() for gpu in self._found)
+        return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
         """Return the place of each GPU's row, `where` it is one, among all GPUs, or one of LEFT_OUT."""
@@ -252,13 +251,12 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     """Return which odd rows keep the beat of a GPU that owns some and has no row there."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
-    following = np.searchsorted(own, odd)
-    fits = np.full(len(odd), step > 0)
-    for neighbour, there in ((following - 1, following > 0), (following, following < len(own))):
-        apart = np.abs(times[odd] - times[own[np.clip(neighbour, 0, len(own) - 1)]])
-        # a row of another GPU lies nearer to one of the two, unless one is missing
-        beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
-        fits &= np.where(there, beat, (~there).sum() < _AT_EDGE)
+    around = np.searchsorted(own, odd) + np.array([[-1], [0]])
+    there = (around >= 0) & (around < len(own))
+    apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
+    # a row of another GPU lies nearer to one of the two, unless one is missing
+    beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
+    fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits
 
 
@@ -341,7 +339,6 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
     """Yield the rows; unless named, a GPU has its place in the tick as index."""
     account = log.account
-    account.mixed_note = "" if per_tick == 1 else _MIXED
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
     for rows in parts:
@@ -349,6 +346,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             begun = False
             yield rows
             continue
+        account.mixed_note = _MIXED
         first, times, count = not begun, rows.times, np.arange(len(rows))
         # of a torn line, the lost row comes before the row that is kept
         lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")

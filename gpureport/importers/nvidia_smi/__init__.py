@@ -182,8 +182,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 def is_of_gpus(layout: Layout) -> bool:
     """Return whether a header has a metric, or a time and a column of GPU logs only."""
-    metric = any(is_metric(each.target) for each in layout.columns)
-    return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
+    return any(is_metric(each.target) or (layout.stamp is not None and _is_of_gpu(each)) for each in layout.columns)
 
 
 def opens_query(line: str) -> bool:

@@ -19,7 +19,7 @@ from gpureport.importers import account as reasons
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
 from gpureport.importers.columns import CUT, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction, Form
-from gpureport.importers.gpu_devices import date_rows, names_gpus, number_gpus
+from gpureport.importers.gpu_devices import date_rows, number_gpus
 from gpureport.importers.nvidia_smi import (
     arrange,
     declare,
@@ -130,12 +130,7 @@ def read_query(  # noqa: PLR0913 - what is known of a log
     """Yield the rows of the log `where`; dates above rows are their times if `dated`."""
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
-    parts = _usable(log, where, _parse(pieces, log), dated=dated)
-    for rows in parts:
-        if names_gpus(rows):
-            yield rows
-            continue
-        yield from number_gpus(chain([rows], parts), per_tick, log)
+    yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)
     account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
     account.note(*notes)
 

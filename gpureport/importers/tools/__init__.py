@@ -96,11 +96,15 @@ class ToolLog:
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         for name, recognises, read in self.forms:
             if recognises(text):
-                more: Any = {"name": name, "longest": self.longest.get(name, LONGEST_LINE), "explain": self.explain}
-                if self.explain is None:
-                    return extraction.Extraction(file, options, read, **more)
-                dated = partial(read, around=options.around)
-                return extraction.Extraction(file, ReadOptions(tz=options.tz), dated, **more)
+                of_host = self.explain is not None
+                return extraction.Extraction(
+                    file,
+                    ReadOptions(tz=options.tz) if of_host else options,
+                    partial(read, around=options.around) if of_host else read,
+                    name=name,
+                    explain=self.explain,
+                    longest=self.longest.get(name, LONGEST_LINE),
+                )
         what = f"its beginning is none of {', '.join(name for name, *_ in self.forms)}"
         raise SourceError(str(file.path), what, "leave out --source-kind, or give another one", code="not_of_this_kind")
 
