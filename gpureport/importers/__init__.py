@@ -51,8 +51,8 @@ HOST_IMPORTERS: "Registry[Importer]" = Registry(host="host_forms:HOST")
 TRACKERS: "Registry[Tracker]" = Registry(
     mlflow="mlflow.runs:MLFLOW",
     neptune="neptune.runs:NEPTUNE",
-    trackio="trackio:TRACKIO",
-    accounting="accounting:ACCOUNTING",
+    trackio="file_trackers:TRACKIO",
+    accounting="file_trackers:ACCOUNTING",
 )
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

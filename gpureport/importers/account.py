@@ -5,6 +5,7 @@ import shlex
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -87,8 +88,7 @@ def format_count(count: int, noun: str) -> str:
 
 def list_first(names: Sequence[str], most: int) -> str:
     """Return a text such as `a, b, c and 2 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_columns_option(row: Sequence[str]) -> str:
@@ -100,8 +100,8 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """Counts each line of a log once: rows when they are yielded, all others by the form.
 
-    `absent` counts cells without a value by column and reason; `rejected` has the count and the first line by reason. A
-    `snapshot` shows GPUs at one moment. `mixed_note` is the note if GPUs cannot be distinguished.
+    `absent` counts cells without a value by column and reason; `rejected` has by reason the count, the first line and
+    examples. A `snapshot` shows GPUs at one moment. `mixed_note` is the note if GPUs cannot be distinguished.
     """
 
     rows: int = 0
@@ -117,8 +117,7 @@ class Account:
     forms: dict[str, int] = field(default_factory=dict)
     snapshot: bool = False
     mixed_note: str = ""
-    rejected: dict[str, list[int]] = field(default_factory=dict)
-    examples: dict[str, list[RejectedLine]] = field(default_factory=dict)
+    rejected: dict[str, list[Any]] = field(default_factory=dict)
     _waiting: deque[tuple[int, str]] = field(default_factory=deque)
     _events: dict[tuple[str, str], LogEvent] = field(default_factory=dict)
     _last: int | None = None
@@ -126,19 +125,18 @@ class Account:
     @property
     def lines(self) -> int:
         """Lines that are not empty; a line with several rows counts once per row."""
-        rejected = sum(rows for rows, _ in self.rejected.values())
+        rejected: int = sum(rows for rows, *_ in self.rejected.values())
         return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
 
     def note(self, *notes: str) -> None:
         self.notes |= dict.fromkeys(notes)
 
     def reject(self, reason: str, number: int, text: str = "", rows: int = 1) -> None:
-        entry = self.rejected.setdefault(reason, [0, number])
+        entry = self.rejected.setdefault(reason, [0, number, []])
         entry[0] += rows
         entry[1] = min(entry[1], number)
-        examples = self.examples.setdefault(reason, [])
-        if text and len(examples) < _EXAMPLES:
-            examples.append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
+        if text and len(entry[2]) < _EXAMPLES:
+            entry[2].append(RejectedLine(line=number, text=redact_start(text.strip(), _LONGEST)))
 
     def reject_rows(self, reason: str, numbers: IntArray) -> None:
         if len(numbers):
@@ -191,8 +189,8 @@ class Account:
             lines=self.lines,
             rows_kept=self.rows,
             rejected=tuple(
-                Rejected(reason=reason, rows=rows, first_line=at, examples=tuple(self.examples.get(reason, ())))
-                for reason, (rows, at) in sorted(self.rejected.items())
+                Rejected(reason=reason, rows=rows, first_line=at, examples=tuple(examples))
+                for reason, (rows, at, examples) in sorted(self.rejected.items())
             ),
             headers=self.headers,
             noise=self.noise,
@@ -205,9 +203,7 @@ class Account:
 
 
 def damage(line: str) -> str:
-    if "\0" in line:
-        return NUL_BYTES
-    return NOT_TEXT if "\ufffd" in line else ""
+    return NUL_BYTES if "\0" in line else NOT_TEXT if "\ufffd" in line else ""
 
 
 def whole_lines(

@@ -73,18 +73,12 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
     return (start - EPOCH) // _MICROSECOND, (end - EPOCH) // _MICROSECOND
 
 
-def letters_of(texts: "pa.Array[Any]") -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    buffers: Any = texts.buffers()
-    bounds = np.frombuffer(buffers[1] or bytes(4), dtype=np.int32)[texts.offset :][: len(texts) + 1]
-    return np.frombuffer(buffers[2] or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], np.diff(bounds)
-
-
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
     """Return times in microseconds, which are valid, and the zone they state: `UTC`, or None for local."""
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
-    letters, lengths = letters_of(texts)
-    if int((letters == ord("/")).sum()) in {0, 2 * len(texts)} and lengths.min(initial=_SECONDS) >= _SECONDS:
+    slashes = bytes(texts.buffers()[2] or b"").count(b"/")
+    if slashes in {0, 2 * len(texts)} and (pc.min(pc.binary_length(texts)).as_py() or 0) >= _SECONDS:
         with suppress(pa.ArrowInvalid):
             # the stamp of nvidia-smi is ISO but for its slashes; Arrow reads a column of them at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
@@ -285,8 +279,7 @@ class Clock:
         apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > TICK)
         if not apart or _middle(apart) < _APART:
             return False
-        rows = self._ticks.total() + self.duplicates
-        return _BUNCH[0] <= rows / sum(count for _, count in apart) <= _BUNCH[1]
+        return _BUNCH[0] <= (self._ticks.total() + self.duplicates) / sum(count for _, count in apart) <= _BUNCH[1]
 
 
 def _middle(ticks: Sequence[tuple[int, int]]) -> int:
@@ -332,7 +325,7 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
     lines, stamps, devices, hashes = rows
     times = np.zeros(len(lines), dtype=np.int64)
     copies = np.zeros(len(lines), dtype=np.bool_)
-    clocks, shuffled, notes = dict[str, Clock](), 0, list[str]()
+    clocks, shuffled = dict[str, Clock](), 0
     for place in np.unique(devices).tolist():
         own = np.flatnonzero(devices == place)
         copies[own] = _find_copies(stamps[own], hashes[own].astype(np.int64), zone)
@@ -341,16 +334,15 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
         times[own], unsorted = _on_one_clock(lines[own], stamps[own], zone, clock)
         clock.accept(np.sort(times[own]))
         shuffled += unsorted
-    if copied := int(copies.sum()):
-        notes.append(
-            f"{format_count(copied, 'row')} {'says' if copied == 1 else 'say'} again what earlier ones say, the same "
-            "GPU, stamp and values, as where a log was appended to itself; they were left out."
-        )
-    if any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps):
-        notes.append("The log holds recordings out of the order of time: rows keep their stamps and were put in order.")
-    if shuffled:
-        notes.append(f"Stamps run backwards {shuffled:,} times, too often for a clock: rows were put in order by them.")
-    return Order(lines, times, copies, clocks, notes, shuffled > 0)
+    copied = int(copies.sum())
+    restarted = any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps)
+    notes: dict[str, object] = {
+        f"{format_count(copied, 'row')} {'says' if copied == 1 else 'say'} again what earlier ones say, the same GPU, "
+        "stamp and values, as where a log was appended to itself; they were left out.": copied,
+        "The log holds recordings out of the order of time: rows keep their stamps and were put in order.": restarted,
+        f"Stamps run backwards {shuffled:,} times, too often for a clock: rows were put in order by them.": shuffled,
+    }
+    return Order(lines, times, copies, clocks, [note for note, holds in notes.items() if holds], shuffled > 0)
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
@@ -394,14 +386,14 @@ def _on_one_clock(
             # a row that comes late, or early, is one among rows in order
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
-        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
-        cause = _SUMMER_TIME if before > 0 and 0 < after < 2 * fall and fall <= after + pace else CLOCK_SET_BACK
-        if cause != _SUMMER_TIME and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace:
-            cause = _WRITERS
-        # more lines than usual between two rows, as a header, may begin another recording
-        elif fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()):
-            cause = _RESTARTED
-        found.append((cut, fall, cause))
+        causes = {
+            # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+            _SUMMER_TIME: before > 0 and 0 < after < 2 * fall and fall <= after + pace,
+            _WRITERS: cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
+            # more lines than usual between two rows, as a header, may begin another recording
+            _RESTARTED: fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()),
+        }
+        found.append((cut, fall, next((cause for cause, fits in causes.items() if fits), CLOCK_SET_BACK)))
     others = [cause for *_, cause in found if cause != _RESTARTED]
     # a second writer's rows often repeat what was at the same times
     doubted = len(others) if _WRITERS in others or len(others) > _MOST_STEPS else 0

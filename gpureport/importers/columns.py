@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, count, groupby, islice
 from typing import Any, Literal
 
@@ -36,19 +36,16 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 """Names that are not metrics; LOST has the message of a GPU that no longer answers."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
-_BARE = {"N/A", "-", "ERR!", "nan", ""}
 CUT = "cut"
 """Why a cell that may have lost its end has no value."""
-_FLAGS = {"Active": True, "Not Active": False, "Yes": True, "No": False}
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
 """Unit of nvidia-smi for each base unit, used if neither heading nor cell states one."""
 
 
 def absence(text: str) -> str | None:
     """Return why a cell has no value, or None; any `[bracketed]` text is a reason."""
-    if text.startswith("[") and text.endswith("]"):
-        return text[1:-1]
-    return (text or "empty") if text in _BARE else None
+    bracketed = text.startswith("[") and text.endswith("]")
+    return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +53,7 @@ class Column:
     """One column of a log: what it fills, `target`, and how its cells are read.
 
     `source` is its name, or the field that a `heading` was `translated` to. `unit` is that of bare numbers, `stated`
-    the one in the heading. `known` has the values of texts read before.
+    the one in the heading.
     """
 
     target: str
@@ -67,7 +64,6 @@ class Column:
     heading: str = field(default="", compare=False)
     translated: bool = field(default=False, compare=False)
     decimal: str = "."
-    known: dict[str, tuple[Any, str | None]] = field(default_factory=dict, compare=False)
 
 
 def extra_name(source: str) -> str:
@@ -79,7 +75,7 @@ def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
-        read = _FLAGS.get
+        read = {"Active": True, "Not Active": False, "Yes": True, "No": False}.get
     elif target in _PATTERNS or (metric is not None and not metric.unit):
         read = partial(_code, target=target)
     elif metric is not None:
@@ -112,9 +108,8 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
             text = grouped[0].replace(".", "") + text[grouped.end() :]
         text = text.replace(",", ".")
     value = parse_quantity(text, unit, metric.unit)
-    if value is None or (value > 1 and _is_part(target)):
-        return None
-    return round(value) if metric.dtype == "int64" else value
+    value = None if value is None or (value > 1 and _is_part(target)) else value
+    return value if value is None or metric.dtype != "int64" else round(value)
 
 
 _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -146,7 +141,6 @@ class Texts:
 
 
 Values = FloatArray | Texts
-Cells = Any
 
 
 @dataclass(slots=True)
@@ -176,16 +170,13 @@ class Rows:
         )
 
 
-_UTC = re.compile(r"(?<![a-z])utc(?![a-z])", re.IGNORECASE)
-
-
-def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
+def decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
     """Return rows, and for each fault which rows have it."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
             rows.times, valid, rows.zone = read_times(texts)
-            rows.zone = rows.zone or ("UTC" if _UTC.search(column.heading) else None)
+            rows.zone = rows.zone or ("UTC" if re.search("(?i)(?<![a-z])utc(?![a-z])", column.heading) else None)
             wrong = ~valid
         else:
             rows.data[column.target], reasons, wrong = _decode_column(column, texts)
@@ -196,15 +187,18 @@ def decode(columns: Sequence[Column], cells: Sequence[Cells], lines: IntArray) -
     return rows, faults
 
 
-_REMEMBERED, _MANY = 200_000, 200
+_MANY = 200
 
 
-def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, BoolArray]:
-    if isinstance(cells, pa.DictionaryArray):
-        coded, codes = cells.dictionary, read_codes(cells.indices)
-    else:
-        found = Texts.of(cells)
-        coded, codes = strings_to_arrow(found.texts), found.codes
+@lru_cache(200_000)
+def _read_text(read: Callable[[str], Any], text: str) -> tuple[Any, str | None]:
+    why_not = absence(text.strip())
+    return None if why_not is not None else read(text.strip()), why_not
+
+
+def _decode_column(column: Column, cells: Any) -> tuple[Values, Texts | None, BoolArray]:
+    held: Any = cells if isinstance(cells, pa.DictionaryArray) else strings_to_arrow(list(cells)).dictionary_encode()
+    coded, codes = held.dictionary, read_codes(held.indices)
     none = np.zeros(len(cells), dtype=np.bool_)
     numbers = _read_numbers(column, coded) if column.unit and column.decimal == "." and len(coded) > _MANY else None
     if numbers is not None:
@@ -212,31 +206,20 @@ def _decode_column(column: Column, cells: Cells) -> tuple[Values, Texts | None, 
         texts: Any = coded.to_pylist() if any(gone) else []
         whys = Texts.of(absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=False))
         return numbers[codes], whys[codes] if texts else None, none
-    distinct: Any = coded.to_pylist()
-    known = column.known
-    if len(known) > _REMEMBERED:
-        known.clear()
-    for text in distinct:
-        if text not in known:
-            stripped = text.strip()
-            why_not = absence(stripped)
-            known[text] = None if why_not is not None else column.read(stripped), why_not
-    values = [known[text][0] for text in distinct]
-    reasons = Texts.of(known[text][1] for text in distinct)
+    read = [_read_text(column.read, str(text)) for text in coded.to_pylist()]
+    values, reasons = [value for value, _ in read], Texts.of(why_not for _, why_not in read)
     bad = np.array([value is None for value in values], dtype=np.bool_) & (reasons.codes < 0)
     wrong = bad[codes] if bad.any() else none
     why = reasons[codes] if reasons.texts else None
-    if column.target in BY_NAME and column.target != MASK:
-        return np.array(values, dtype=np.float64)[codes], why, wrong
-    return Texts.of(values)[codes], why, wrong
+    is_number = column.target in BY_NAME and column.target != MASK
+    return np.array(values, dtype=np.float64)[codes] if is_number else Texts.of(values)[codes], why, wrong
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
     """Return numbers, NaN for `[reasons]`; None if cells have several units."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
-    first = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "")
-    suffix = first.lstrip("+-.0123456789")
+    suffix = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "").lstrip("+-.0123456789")
     unit = UNITS.get(suffix.strip() or column.unit)
     pattern = rf"^(?:[+-]?[0-9]+(?:\.[0-9]+)?{re.escape(suffix)}|\[.*\])$"
     if unit is None or unit.base != metric.unit or not pc.all(pc.match_substring_regex(texts, pattern)).as_py():
@@ -322,11 +305,9 @@ def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
     """Return a layout in which a `preferred` column or the first one fills each target."""
-    chosen: dict[str, int] = {}
-    for place, column in enumerate(columns):
-        held = chosen.get(column.target)
-        if held is None or (column.source in preferred and columns[held].source not in preferred):
-            chosen[column.target] = place
+    # the last one counts
+    order = sorted(enumerate(columns), key=lambda pair: (pair[1].source in preferred, -pair[0]))
+    chosen = {column.target: place for place, column in order}
     taken, found = set(chosen), list(columns)
     for place in sorted({*range(len(found))} - {*chosen.values()}):
         aside = make_column("", found[place].source, found[place].stated, heading=found[place].heading)

@@ -33,8 +33,6 @@ _SEVERAL_WRITERS = (
 )
 _MOST_AT_ONCE = 128
 """Rows of one moment at most: GPUs and their parts."""
-_YEAR = 366 * clock.DAY
-"""Microseconds: stamps below have no date."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
 """What a GPU that answers has a value of; errors in all, where there are so many, mean a lost one."""
@@ -112,7 +110,8 @@ class Extraction:
         times, account = rows.times, self._account
         stamps = np.zeros(len(rows), dtype=np.int64) if times is None else times
         host = np.asarray(rows.data.pop(HOST_ROW, np.zeros(len(rows)))) == 1
-        stated = self._stated if times is None else (rows.zone, int(times.max()) > _YEAR)
+        # stamps of the first year have no date
+        stated = self._stated if times is None else (rows.zone, int(times.max()) > 366 * clock.DAY)
         self._stated = self._stated or stated
         if self._stamped is None and (times is not None or self._options.interval):
             self._stamped = times is not None
@@ -124,7 +123,6 @@ class Extraction:
         codes = self._gpus.assign(rows, stamps, ~host)
         for left_out, reason in gpu_devices.LEFT_OUT.items():
             account.drop(reason, rows.lines[(codes == left_out) & ~host])
-        # the machine comes first, so that GPUs keep their places when another is met
         codes = np.where(host, 0, codes + (codes >= 0))
         if times is None:
             # the n-th row of a device is n intervals after the first
@@ -142,10 +140,6 @@ class Extraction:
             # counted times are no local ones, and UTC is not local either
             self._zone = None
         return rows, stamps, codes
-
-    @property
-    def _ids(self) -> list[str]:
-        return [HOST, *self._gpus.ids]
 
     def _place(self, rows: Rows, stamps: IntArray, devices: IntArray) -> IntArray:
         parts = {device: np.flatnonzero(devices == device) for device in present(devices)}
@@ -165,7 +159,7 @@ class Extraction:
             times = clock.to_utc(stamps, self._zone)
             self._doubled += int((clock.fold_sizes(stamps[devices >= 0], self._zone) > 0).sum())
         for device, own in parts.items():
-            name = self._ids[device]
+            name = self._gpus.ids[device]
             times[own] = self._clocks.setdefault(name, clock.Clock(name)).accept(times[own])
         return times
 
@@ -178,7 +172,7 @@ class Extraction:
             parts = (rows.lines, stamps, devices, hash_values(rows.data, len(rows)))
             for column, part, kind in zip(found, parts, kinds, strict=True):
                 column.append(part[devices >= 0].astype(kind))
-        order = clock.put_in_order([np.concatenate(found.pop(0)) for _ in kinds], again._ids, self._zone)
+        order = clock.put_in_order([np.concatenate(found.pop(0)) for _ in kinds], again._gpus.ids, self._zone)
         self._clocks = order.clocks
         return order
 
@@ -200,7 +194,7 @@ class Extraction:
                 where = where if told else where[np.all([np.isnan(values[where]) for values in figures], axis=0)]
                 for device in present(devices[where]):
                     row = where[np.argmax(devices[where] == device)]
-                    self._account.keep_event(f"[{text}]", int(rows.lines[row]), int(times[row]), self._ids[device])
+                    self._account.keep_event(f"[{text}]", int(rows.lines[row]), int(times[row]), self._gpus.ids[device])
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         places = present(devices)
@@ -220,23 +214,32 @@ class Extraction:
             if (end - start) * len(places) * 2 < len(times):
                 # it would keep the memory of all rows until written
                 own = own.take(to_arrow(np.arange(end - start), pa.int64()))
-            yield own.add_column(0, "device", category(self._ids[place], end - start))
+            yield own.add_column(0, "device", category(self._gpus.ids[place], end - start))
 
     def _nothing(self) -> CodedProblem:
         rejected = self._account.rejected
-        if reasons.NO_TIME in rejected:
-            return f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"
-        if set(rejected) == {reasons.NOT_SELECTED}:
-            known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids)
-            return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
-        if set(rejected) == {reasons.GPU_NOT_NAMED}:
-            return "no row names its GPU", _NAME_GPUS, "no_gpu_named"
-        counts = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
+        known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids[1:])
+        counts = ", ".join(f"{n} {reason}" for reason, (n, *_) in rejected.items())
         what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({counts})" if counts else "")
-        shown = [each for found in self._account.examples.values() for each in found]
-        if first := min(shown, key=lambda each: each.line, default=None):
-            what += f", such as line {first.line}: {first.text}"
-        return what, RECORDS_ONE, "no_usable_row"
+        shown = [each for *_, found in rejected.values() for each in found]
+        first = min(shown, key=lambda each: each.line, default=None)
+        what += f", such as line {first.line}: {first.text}" if first else ""
+        return next(
+            problem
+            for holds, problem in (
+                (
+                    reasons.NO_TIME in rejected,
+                    (f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"),
+                ),
+                (
+                    {*rejected} == {reasons.NOT_SELECTED},
+                    ("it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"),
+                ),
+                ({*rejected} == {reasons.GPU_NOT_NAMED}, ("no row names its GPU", _NAME_GPUS, "no_gpu_named")),
+                (True, (what, RECORDS_ONE, "no_usable_row")),
+            )
+            if holds
+        )
 
     def outcome(self) -> "Outcome":
         clocks = list(self._clocks.values())
@@ -255,22 +258,20 @@ class Extraction:
             tags=tuple(self._account.tags.items()),
         )
 
-    def _notes(self) -> Iterator[str]:
-        yield from self._gpus.notes()
-        if self._is_mixed:
-            yield _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note
-        if self._order is not None:
-            yield from self._order.notes
-        elif self._doubled and self._zone is not None:
-            rows = format_count(self._doubled, "row")
-            lie = "lies" if self._doubled == 1 else "lie"
-            yield f"{rows} {lie} in the hour that {self._zone.key} has twice in autumn: the first of the two is taken."
-        if self._untimed > self._account.rows and not self._options.interval:
+    def _notes(self) -> Iterable[str]:
+        order, interval = self._order, self._options.interval
+        rows = f"{format_count(self._doubled, 'row')} {'lies' if self._doubled == 1 else 'lie'}"
+        notes: dict[str, object] = {
+            _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note: self._is_mixed,
+            **dict.fromkeys(order.notes if order else (), True),
+            f"{rows} in the hour that {self._zone} has twice in autumn: the first of the two is taken.": self._doubled
+            and not order,
             # a few timed rows beside many others may not be the log's subject
-            yield f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead."
-        elif self._stamped and self._options.interval:
-            yield "The log has time stamps: --interval was not used."
-        yield from self._file.account.notes()
+            f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead.": not interval
+            and self._untimed > self._account.rows,
+            "The log has time stamps: --interval was not used.": self._stamped and interval,
+        }
+        return [*self._gpus.notes(), *(note for note in notes if notes[note]), *self._file.account.notes()]
 
     @property
     def _is_shuffled(self) -> bool:

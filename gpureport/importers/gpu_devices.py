@@ -1,20 +1,28 @@
-"""Which GPU a row is of, by uuid, PCI address, serial, index or model; and what rows say of each GPU."""
+"""Which GPU a row is of, by uuid, PCI address, serial, index or model, or by its place; and what rows say of each GPU.
+
+If no column names a GPU, its place does: at every tick nvidia-smi writes one row per GPU, always in one order, and then
+waits. Stamps show where ticks begin; if they cannot, a column that changes slowly repeats after each tick.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.data_quality import gap_seconds
 from gpureport.importers import account as reasons
-from gpureport.importers.clock import TICK
+from gpureport.importers import clock
 from gpureport.importers.columns import ATTRIBUTES, NAMES, Rows, Texts
 from gpureport.metrics import find_gpu
-from gpureport.recording import Device
+from gpureport.recording import HOST, Device
+
+if TYPE_CHECKING:
+    from gpureport.importers.nvidia_smi.query import QueryLines
 
 SURE = ("uuid", "bus_id", "serial")
 """What names one GPU only, the surest first."""
@@ -50,13 +58,12 @@ class Gpu:
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
-        names: dict[str, Any] = {name: self.names.get(name) for name in (*SURE, "model", "driver")}
         # ECC and what the driver keeps take less than a tenth of the memory
         larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
             id=f"gpu:{self.index}",
             index=self.index,
-            **names,
+            **{name: self.names.get(name) for name in (*SURE, "model", "driver")},
             memory_total_bytes=None if memory is None else int(memory),
             memory_reserved_bytes=None if reserved is None else int(reserved),
             power_limit_watts=next((self.extremes[name] for name in _LIMITS if name in self.extremes), None),
@@ -85,16 +92,16 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        return [f"gpu:{gpu.index}" for gpu in self._found]
+        """Names of devices; the machine is first, so that GPUs keep places."""
+        return [HOST, *(f"gpu:{gpu.index}" for gpu in self._found)]
 
     @property
     def sure(self) -> bool:
         """Whether each GPU has a name no other has; two machines of a kind share PCI addresses."""
-        names = {"uuid", "serial"} - self._ambiguous
-        return all(names & gpu.names.keys() for gpu in self._found)
+        return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the place of each GPU's row, `where` it is one, among `ids`, or one of LEFT_OUT."""
+        """Return the place of each GPU's row, `where` it is one, among all GPUs, or one of LEFT_OUT."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
@@ -141,8 +148,7 @@ class Gpus:
         for each, pick in _EXTREMES.items():
             values = np.asarray(rows.data.get(each, np.full(len(rows), np.nan)))[own]
             values = values[~np.isnan(values)]
-            low = float(values.min(initial=np.inf))
-            high = float(values.max(initial=-np.inf))
+            low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
             if len(values):
                 gpu.extremes[each] = pick(gpu.extremes.get(each, low), low, high)
             if each == "gpu_memory_total_bytes":
@@ -190,7 +196,7 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
         # each name has one index
         return False
     order = np.argsort(keys, kind="stable")
-    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < TICK
+    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < clock.TICK
     return bool((same & close & (np.diff(indices[order]) != 0)).any())
 
 
@@ -245,11 +251,157 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     """Return which odd rows keep the beat of a GPU that owns some and has no row there."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
-    following = np.searchsorted(own, odd)
-    fits = np.full(len(odd), step > 0)
-    for neighbour, there in ((following - 1, following > 0), (following, following < len(own))):
-        apart = np.abs(times[odd] - times[own[np.clip(neighbour, 0, len(own) - 1)]])
-        # a row of another GPU lies nearer to one of the two, unless one is missing
-        beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
-        fits &= np.where(there, beat, (~there).sum() < _AT_EDGE)
+    around = np.searchsorted(own, odd) + np.array([[-1], [0]])
+    there = (around >= 0) & (around < len(own))
+    apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
+    # a row of another GPU lies nearer to one of the two, unless one is missing
+    beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
+    fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits
+
+
+_LARGEST = 32
+_FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
+"""Fewest ticks, least share of the usual size, largest share of larger ones (pragmatic)."""
+_SILENCE, _TOGETHER = 4, 60_000
+"""Least ratio of gaps between ticks and within; largest median of the latter (1 to 6 ms, 50 under load)."""
+_REPEATED, _CLEARLY = 0.9, 0.2
+"""Least share of rows that repeat after a tick, and its lead over other distances."""
+_HEAD = 50_000
+"""Rows looked at for ticks (pragmatic)."""
+_MIXED = (
+    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
+    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
+)
+_ONE_GPU = (
+    "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
+)
+_PLACES = "No column tells the GPUs apart: each is a place in the tick ({})."
+
+
+def names_gpus(rows: Rows) -> bool:
+    columns = (rows.data.get(name) for name in NAMES if name != "model")
+    return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)
+
+
+class _Ticks(NamedTuple):
+    size: int
+    evidence: str
+    gap: int | None = None
+
+
+def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
+    times = times[:_HEAD]
+    if len(times) < 2 * _FEWEST_TICKS:
+        return None
+    held = [values[:_HEAD] for values in rows.data.values()]
+    shown = [values.codes if isinstance(values, Texts) else np.nan_to_num(values) for values in held]
+    columns = [column for column in shown if (column != column[0]).any()]
+    gaps, best, most = np.abs(np.diff(times)), None, _HALF
+    resolution = int(np.gcd.reduce(np.abs(times - times[0])))
+    for limit in np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).tolist():
+        apart = gaps > limit
+        inside, between = gaps[~apart], gaps[apart]
+        # whole seconds do not show whether the rows of a second are one tick
+        told = len(between) >= _FEWEST_TICKS and np.median(between) >= _SILENCE * max(limit, resolution)
+        if not told or not len(inside) or np.median(inside) > _TOGETHER:
+            continue
+        # the last tick may be cut, so it does not count
+        sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
+        size = int(np.bincount(sizes).argmax())
+        alike = float((sizes == size).mean())
+        # of equally good limits the largest allows the longest pause in a tick
+        if 1 < size <= _LARGEST and alike >= most and (sizes > size).mean() <= _LARGER:
+            best = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit))
+            most = alike
+    if best is None:
+        return _infer_from_repetition(gaps, columns, at[: len(gaps)])
+    # rows that are equal within each tick are of one GPU, written several times
+    copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
+    return None if copies else best
+
+
+def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: IntArray) -> _Ticks | None:
+    most = min(2 * _LARGEST, (len(gaps) + 1) // _FEWEST_TICKS)
+    share, size = _REPEATED, 0
+    for column in columns:
+        shares = np.array([(column[lag:] == column[:-lag]).mean() for lag in range(1, most + 1)])
+        for lag in range(2, min(_LARGEST, most) + 1):
+            others = np.delete(shares, np.arange(lag - 1, most, lag))
+            if shares[lag - 1] > share and shares[lag - 1] >= others.max() + _CLEARLY:
+                share, size = float(shares[lag - 1]), lag
+    medians = [float(np.median(gaps[at % size == place])) for place in range(size)]
+    if not size or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
+        return None
+    return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
+
+
+def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
+    """Yield the rows; unless named, a GPU has its place in the tick as index."""
+    account = log.account
+    ticks: _Ticks | None = None
+    begun, counted, last, before = False, 0, 0, 0
+    for rows in parts:
+        if names_gpus(rows) or per_tick == 1:
+            begun = False
+            yield rows
+            continue
+        account.mixed_note = _MIXED
+        first, times, count = not begun, rows.times, np.arange(len(rows))
+        # of a torn line, the lost row comes before the row that is kept
+        lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
+        if first:
+            begun, counted = True, 0
+            ticks = None if times is None else _infer(rows, times, count + lost)
+            if per_tick is not None:
+                gap = ticks.gap if ticks is not None and ticks.size == per_tick else None
+                ticks = _Ticks(per_tick, f"--gpus-per-tick {per_tick}", gap)
+            if ticks is not None or times is None:
+                account.note(_PLACES.format(ticks.evidence) if ticks else _ONE_GPU)
+        if ticks is None:
+            yield rows
+            continue
+        if ticks.gap is not None and times is not None:
+            starts = np.abs(np.diff(times, prepend=times[0] if first else last)) > ticks.gap
+            starts[0] |= first
+            tick = np.cumsum(starts) - starts[0]
+            before = 0 if starts[0] else before
+            sizes = np.bincount(tick)
+            places = count - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
+            sizes[0] += before
+            fits = sizes == ticks.size
+            # the first and the last tick may continue in the rows before and after
+            fits[0] |= bool(before) and sizes[0] <= ticks.size
+            fits[-1] |= not log.ended and sizes[-1] <= ticks.size
+            last, before, kept = int(times[-1]), int(sizes[-1]), fits[tick]
+            account.reject_rows(reasons.WRONG_TICK, rows.lines[~kept])
+            rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
+        else:
+            places = (counted + count + lost) % ticks.size
+            counted += len(rows)
+        rows.data["index"] = _name_places(places, ticks.size)
+        yield rows
+
+
+def _name_places(places: IntArray, size: int) -> Texts:
+    return Texts(places.astype(np.int32), [str(place) for place in range(size)])
+
+
+def date_rows(rows: Rows, log: "QueryLines") -> Rows:
+    """Return rows with the date above as time and, unless named, the place below it as GPU."""
+    dates = [(line, *time) for line, text in log.dates.items() if (time := clock.parse_printed_time(text)) is not None]
+    if not dates:
+        return rows
+    lines, times, zoned = np.array(dates, dtype=np.int64).T
+    if zoned.any():
+        log.account.note("Dates above the rows name a zone: they are taken as written.")
+    ticks = np.searchsorted(lines, rows.lines) - 1
+    log.account.reject_rows(reasons.NO_TIME, rows.lines[ticks < 0])
+    rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]
+    sizes = np.bincount(ticks, minlength=1)
+    usual = int(np.bincount(sizes[sizes > 0], minlength=2).argmax())
+    if usual > 1 and not names_gpus(rows):
+        places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
+        log.account.note(_PLACES.format(f"a date stands above each {usual} rows"))
+        rows.data["index"] = _name_places(np.where(sizes[ticks] == usual, places, -1), usual)
+    return rows

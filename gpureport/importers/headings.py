@@ -152,7 +152,6 @@ def is_time_heading(heading: str) -> bool:
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-_NONE = {"", "nan", "n/a", "-", "null", "none"}
 
 
 def parse_number(cell: object) -> float | None:
@@ -168,4 +167,4 @@ def parse_number(cell: object) -> float | None:
 
 def absence_word(cell: object) -> str | None:
     text = "null" if cell is None else str(cell).strip()
-    return (text or "empty") if text.lower() in _NONE else None
+    return (text or "empty") if text.lower() in {"", "nan", "n/a", "-", "null", "none"} else None

@@ -215,12 +215,13 @@ _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
 """Largest rounded share; unit of a heading without one."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
-_Table = tuple[list[int], Column, dict[int, Column], list[str]]
-"""Places and column of the time, other columns by place, other headings."""
 
 
-def find_table(header: Sequence[str]) -> _Table | None:
-    """Return the columns of a header with a time and a load; `memory` beside GPUs is theirs."""
+def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
+    """Return places and column of the time, other columns by place, and other headings, if there is a load.
+
+    `memory` beside GPUs is theirs.
+    """
     # a line of no table may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]

@@ -23,7 +23,6 @@ _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
 """The first line of sysstat's programs: system, release, host, date, number of cores."""
-_WIDEST = 300
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
@@ -35,7 +34,7 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
     clock, names = DayClock(account, around), tuple[str, ...]()
     cores: list[str] = []
     for number, line in whole_lines(lines, first, account):
-        timed, banner, heading = _TIMED.match(line), _BANNER.fullmatch(line[:_WIDEST]), _find_heading(line)
+        timed, banner, heading = _TIMED.match(line), _BANNER.fullmatch(line[:300]), _find_heading(line)
         at = parse_time_of_day(timed["at"]) if timed and timed["at"] else None
         if timed and "RESTART" in line:
             account.messages += 1
@@ -95,15 +94,11 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
         elif line and (host := host or cells[0]) != cells[0]:
             account.reject(reasons.OTHER_MACHINE, number, line)
         elif line:
-            time = parse_time(re.sub(" (?:UTC|GMT)$", "Z", cells[2]))
-            yield number, line, time, _name_cells(names, cells[3:]), names
+            yield number, line, parse_time(re.sub(" (?:UTC|GMT)$", "Z", cells[2])), _name_cells(names, cells[3:]), names
 
 
 _OBJECT = re.compile(r'(?=\{\s*"timestamp"\s*:)')
-_DATE = re.compile(r'"date"\s*:\s*"([^"]*)"')
-_DECODER = json.JSONDecoder()
 _TOGETHER = 20_000
-_ACTIVITIES = ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")
 _NAMES = {
     **{"cpu": "CPU", "idle": "%idle", "iowait": "%iowait", "ldavg-1": "ldavg-1", "disk-device": "DEV"},
     **{name: f"kb{name}" for name in ("memfree", "memused", "buffers", "cached", "slab")},
@@ -126,7 +121,7 @@ def read_sysstat_json(lines: Iterable[str], first: int, account: Account, around
 def _read_object(text: str, number: int, account: Account, clock: DayClock) -> Iterator[Said]:
     content, end, time = None, 0, None
     with suppress(ValueError, RecursionError):
-        content, end = _DECODER.raw_decode(text)
+        content, end = json.JSONDecoder().raw_decode(text)
     others = sum(any(map(str.isalnum, line)) for line in text[end:].split("\n"))
     if isinstance(content, dict):
         said = content.get("timestamp")
@@ -135,14 +130,14 @@ def _read_object(text: str, number: int, account: Account, clock: DayClock) -> I
             time = found and (found[0], said.get("utc") == 1 or said.get("tz") in {"UTC", "GMT"})
         elif isinstance(said, str):
             time = clock.at(parse_time_of_day(said))
-        parts = [content.get(name) for name in _ACTIVITIES]
+        parts = [content.get(name) for name in ("cpu-load", "cpu-load-all", "memory", "io", "queue", "disk")]
         rows = [_name_figures(row) for part in parts for row in (part if isinstance(part, list) else [part])]
         yield number, text[:end], time, rows, ""
     elif _OBJECT.match(text):
         account.reject(reasons.CUT_LAST_LINE, number, text, rows=others)
         return
     account.headers += others
-    if date := _DATE.search(text[end:]):
+    if date := re.search(r'"date"\s*:\s*"([^"]*)"', text[end:]):
         clock.date(date[1])
 
 
@@ -260,31 +255,25 @@ def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | Non
     return [{"CPU": core, "%idle": parts["id"], "%iowait": parts["wa"]} for core, parts in named]
 
 
-_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", re.ASCII)
-_STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)
-_POWER = re.compile(r"socket\d+-package-power")
-
-
 @host_form
 def read_uprof(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
     clock, names, sockets = DayClock(account, around), list[str](), list[int]()
     for number, line in whole_lines(lines, first, account):
         cells = [cell.strip() for cell in line.removesuffix(",").split(",")]
-        if match := _STARTED.match(line):
+        if match := re.match(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", line, re.ASCII):
             clock.date(match[1])
         if heading := line.startswith("RecordId,Timestamp,"):
             names = cells
-            sockets = [place for place, name in enumerate(cells) if _POWER.fullmatch(name)]
+            sockets = [place for place, name in enumerate(cells) if re.fullmatch(r"socket\d+-package-power", name)]
         if heading or (line and not names):
             account.headers += 1
         elif line and (not sockets or len(cells) != len(names)):
             account.reject(reasons.WRONG_CELLS, number, line)
         elif line:
-            at = _CLOCK.fullmatch(cells[1])
+            at = re.fullmatch(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", cells[1], re.ASCII)
             time = clock.at(parse_time_of_day(f"{at[1]}:{at[2]:0>2}:{at[3]:0>2}")) if at else None
             moment = (time[0] + int(at[4]) * 1000, False) if time and at else None
-            figures = [FIGURE.fullmatch(cells[place]) for place in sockets]
-            watts = sum(_parse(each[1]) if each else nan for each in figures)
+            watts = sum(_parse(one[1]) if (one := FIGURE.fullmatch(cells[place])) else nan for place in sockets)
             yield number, line, moment, [{"watts": watts}], "timechart"
 
 
@@ -293,7 +282,7 @@ def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
 
 
 def _explain(account: Account) -> CodedProblem:
-    rejected = ", ".join(f"{n} {reason}" for reason, (n, _) in account.rejected.items()) or "no metric"
+    rejected = ", ".join(f"{n} {reason}" for reason, (n, *_) in account.rejected.items()) or "no metric"
     hint = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
     return f"none of its {account.lines} lines holds a value of a machine ({rejected})", hint, "no_usable_row"
 

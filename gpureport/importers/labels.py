@@ -31,7 +31,6 @@ _RAW_JOB = "job_id_raw"
 _EMPTY = {"", "unknown", "none", "none assigned", "n/a", "null", "(null)", "nan"}
 _WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"(?<![0-9])(?<![0-9]\.)\d+(?:_\d+)?(?![0-9A-Za-z])")
-_STEP = re.compile(r"[\d_+]+\.\w+")
 _ENDINGS = re.compile(r"(?:\.(?:csv|tsv|txt|log|out|jsonl?|xml|gz|zst|bz2|xz))+$", re.IGNORECASE)
 NO_ROW, SEVERAL = "no row fits", "several rows fit equally well"
 TIMES = "its times cannot be compared with those of the table"
@@ -172,7 +171,7 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
     # Slurm adds who cancelled a job
     tags |= {name: text.partition(" by ")[0] for name, text in tags.items() if name == "job_state"}
     job, nodes = tags.get("job", ""), expand_node_list(tags.get("node", ""))
-    if _STEP.fullmatch(job):
+    if re.fullmatch(r"[\d_+]+\.\w+", job):
         return None
     # a part of a heterogeneous job may go by the number of the whole
     jobs = (job, job.partition("+")[0], values.get(_RAW_JOB, ""))

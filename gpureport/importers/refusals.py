@@ -19,6 +19,7 @@ _WANTED_BESIDE = (
     f"({RECORDS_ONE})"
 )
 _JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
+_AS_HOST = "give the log of the GPUs as a source, and this one with --host"
 _MAP = "--source-kind mapped prints a map to complete and give with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
@@ -57,59 +58,89 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 """What a file is whose first line begins so."""
 
 
-def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:  # noqa: PLR0911 - a kind each
+def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
     """Return what an unreadable file is, what to do, and a code; `is_other`: a log of the kind not wanted."""
-    if is_other and beside:
-        hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
-        return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
-    if is_other:
-        hint = "give the log of the GPUs as a source, and this one with --host"
-        if "gpu" not in first.lower():
-            return "a host log, which says nothing of GPUs", hint, "host_log_as_gpu"
-        what = "a host log: no column says which GPU a row is of"
-        return what, f"{hint}; for what it has of GPUs, {_MAP}", "host_log_as_gpu"
     # the beginning of the first line with words that a terminal can print
-    shown = redact_start(first, 60).replace("\t", " ")
-    if not shown.isprintable() or "\ufffd" in shown:
-        shown = ""
-    if not shown and name.startswith("nvstats"):
-        what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
-        return what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", "daemon_log"
-    if before := _PREFIXED.match(text):
-        return f"another program wrote {before[1]!r} before what nvidia-smi wrote", _TAKE_AWAY, "prefixed_lines"
-    if beside:
-        what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
-        return what, _WANTED_BESIDE, "not_a_host_log"
-    if not shown:
-        return "not a text log", RECORDS_ONE, "not_a_gpu_log"
+    start = redact_start(first, 60).replace("\t", " ")
+    shown = start if start.isprintable() and "\ufffd" not in start else ""
+    before = _PREFIXED.match(text)
     known = next((said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE)), None)
     known = _DRIVER if find_message_kind(first) else known
-    if known is not None:
-        return known[0] + (f" ({redact_start(first, 120)})" if known[2] == "error_message" else ""), *known[1:]
-    if TrainingLog().is_training_log(head):
-        hint = "give the log of the GPUs as a source, and this one with --training"
-        return "a training log, which says nothing of GPUs", hint, "training_log"
-    if first[:1] == "{":
-        return "JSON that no known tool writes", _JSON, "unknown_json"
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
     bare = 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row))
     timed = len(row) > 1 and any(map(is_time_heading, row))
     hint = f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}" if bare else RECORDS_ONE
     hint = _MAP if draft_map(text) else _JSON if timed else hint
-    return f"not a recognised GPU log (first line: {shown})", hint, "not_a_gpu_log"
+    what, *rest = known or ("", "", "")
+    what += f" ({redact_start(first, 120)})" if "error_message" in rest else ""
+    return next(
+        problem
+        for holds, problem in (
+            (
+                is_other and beside,
+                (
+                    "a log of GPUs, not of a host",
+                    f"give it as a source; with --host, {_WANTED_BESIDE}",
+                    "gpu_log_as_host",
+                ),
+            ),
+            (
+                is_other and "gpu" not in first.lower(),
+                ("a host log, which says nothing of GPUs", _AS_HOST, "host_log_as_gpu"),
+            ),
+            (
+                is_other,
+                (
+                    "a host log: no column says which GPU a row is of",
+                    f"{_AS_HOST}; for what it has of GPUs, {_MAP}",
+                    "host_log_as_gpu",
+                ),
+            ),
+            (
+                not shown and name.startswith("nvstats"),
+                (
+                    "unsupported: a log that nvidia-smi daemon keeps in a form of its own",
+                    f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt",
+                    "daemon_log",
+                ),
+            ),
+            (
+                before,
+                (
+                    f"another program wrote {before and before[1]!r} before what nvidia-smi wrote",
+                    _TAKE_AWAY,
+                    "prefixed_lines",
+                ),
+            ),
+            (beside and not shown, ("not a text log", _WANTED_BESIDE, "not_a_host_log")),
+            (beside, (f"not a recognised host log (first line: {shown})", _WANTED_BESIDE, "not_a_host_log")),
+            (not shown, ("not a text log", RECORDS_ONE, "not_a_gpu_log")),
+            (known, (what, rest[0], rest[1])),
+            (
+                TrainingLog().is_training_log(head),
+                (
+                    "a training log, which says nothing of GPUs",
+                    "give the log of the GPUs as a source, and this one with --training",
+                    "training_log",
+                ),
+            ),
+            (first[:1] == "{", ("JSON that no known tool writes", _JSON, "unknown_json")),
+            (True, (f"not a recognised GPU log (first line: {shown})", hint, "not_a_gpu_log")),
+        )
+        if holds
+    )
 
 
 _MOST_LINES, _OF_A_KIND = 300_000, 300
 """Lines of a text that are searched at most, and of one kind."""
-_WORDS = string.ascii_letters.encode() + string.digits.encode()
 
 
 def thinned(data: bytes) -> bytes:
     """Return the beginnings of a text's first lines of each kind: some show what a log is."""
     seen, kept = Counter[bytes](), list[bytes]()
-    kinds = data.translate(None, _WORDS).split(b"\n", _MOST_LINES)
+    kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):
         seen[kind] += 1
         if seen[kind] <= _OF_A_KIND:

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from io import RawIOBase, StringIO
+from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,12 +155,11 @@ class RawFile:
 
 _CHUNK = 4096
 """Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB."""
-_XZ_MEMORY = 256 * 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
     b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY),
+    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=256 * 2**20),
 }
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
 _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
@@ -186,28 +186,16 @@ def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount)
         account.damage = "cut"
 
 
-class _Chunks(RawIOBase):
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self.ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, _: int = -1) -> bytes:
-        chunk = next(self._chunks, b"")
-        self.ended = not chunk
-        return chunk
-
-
 def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    source = _Chunks(chunks)
+    # a log that is cut fails behind the empty chunk, a damaged one before it
+    remaining = chain(chunks, [b""])
+    source: Any = SimpleNamespace(read=lambda _: next(remaining, b""), close=lambda: None, closed=False)
     stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
     try:
         while out := stream.read(_CHUNK):
             yield out
     except (OSError, pa.ArrowException) as error:
-        account.damage = "cut" if source.ended else f"damaged ({error})"
+        account.damage = "cut" if next(remaining, None) is None else f"damaged ({error})"
 
 
 def archive_kind(file: RawFile) -> str | None:
@@ -243,25 +231,13 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
 _SNIFFED = 4096
 _BOMS = {
     codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32-le",
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
 _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
 """A line as Windows and Linux wrote it before UTF-8; damage leaves control characters."""
-
-
-def _sniff(head: bytes) -> tuple[int, str]:
-    """Return the size of a byte order mark, and the encoding of a text's beginning.
-
-    Zeros in most pairs of bytes, on one side, are UTF-16; a run of NUL bytes fills both sides.
-    """
-    marked = next(((len(mark), name) for mark, name in _BOMS.items() if head.startswith(mark)), None)
-    low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
-    most = max(0.3 * len(head[:_SNIFFED]), 16)
-    utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
-    return marked or (0, utf_16)
 
 
 def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -270,8 +246,12 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
         head += block
         if len(head) >= _SNIFFED:
             break
-    mark, encoding = _sniff(head)
-    text = chain((head[mark:],), blocks)
+    # zeros in most pairs of bytes, on one side, are UTF-16; a run of NUL bytes fills both sides
+    low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
+    most = max(0.3 * len(head[:_SNIFFED]), 16)
+    utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
+    encoding = next((name for mark, name in _BOMS.items() if head.startswith(mark)), utf_16)
+    text = chain((head.removeprefix(codecs.BOM_UTF8),), blocks)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     yield from text if encoding == "utf-8" else (decoder.decode(block).encode() for block in text)
 
@@ -347,7 +327,6 @@ class Piece(NamedTuple):
     data: bytes
     first_line: int
     last: bool
-    lines: int
 
 
 class Text:
@@ -382,6 +361,6 @@ class Text:
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
             # the first lines, which include a header, are checked one by one
             if held >= (PIECE_BYTES if first > 1 else size // 2):
-                yield Piece(_clean(b"".join(whole), account), first, last=False, lines=lines)
+                yield Piece(_clean(b"".join(whole), account), first, last=False)
                 first, lines, held, whole = first + lines, 0, 0, []
-        yield Piece(_clean(b"".join([*whole, opened]), account), first, last=True, lines=lines)
+        yield Piece(_clean(b"".join([*whole, opened]), account), first, last=True)

@@ -23,10 +23,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers import account as reasons
 from gpureport.importers import clock, tools
-from gpureport.importers.account import Account
-from gpureport.importers.clock import parse_time
+from gpureport.importers.account import CUT_LAST_LINE, MALFORMED, NO_TIME, Account
 from gpureport.importers.protobuf import MARK, read_events
 from gpureport.importers.protocol import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
@@ -48,9 +46,7 @@ _FEW, _FALLING = 2, 0.1
 """Too few rows to show a clock; share of falling times that shows none."""
 _SLOW = 2
 """First iterations that take so many times as long are start-up (pragmatic)."""
-_NO_YEAR = re.compile(r"\d\d/\d\d[ T]")
 _LONGEST_TIME = 1e8
-_LENGTH = re.compile(r"(?:\d{1,6}:)?\d{1,4}:\d\d(?:\.\d{1,6})?", re.ASCII)
 _KINDS = ("none", "elapsed", "local", "utc")
 """What the times of rows are."""
 _NOTES = {
@@ -87,7 +83,6 @@ _RATE = re.compile(
     r"(?P<rate>\d+(?:\.\d+)?) ?(?P<unit>[a-z]{1,12})/s\b|(?P<each>\d+(?:\.\d+)?)s/(?P<thing>[a-z]{1,12})", re.ASCII
 )
 _KERAS = re.compile(r"(?P<done>\d{1,9})/(?P<total>\d{1,9}) (?:(?:\[=+\]|\u2501+)(?: -)?|-) \d+s(?P<rest> .*)", re.ASCII)
-_EACH = re.compile(r" (?P<each>\d+(?:\.\d+)?)(?P<unit>ms|us|s)/step", re.ASCII)
 _PAIR = re.compile(
     r"(?P<name>[A-Za-z_][\w@/.%]{0,60}(?: [A-Za-z(][\w/()]{0,30}){0,4}?)(?: ?= ?|: {1,20}| {1,20}|\t)"
     r"(?P<number>[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?|(?:nan|inf)(?= *(?:[,|)\]]|$)))"
@@ -96,12 +91,10 @@ _PAIR = re.compile(
 )
 _NO_NUMBER = re.compile(r"(?<=[ :])-?(?:nan|inf)(?=[,}])")
 _DICT = re.compile(r"""(?P<logged>[^{]{1,200} (?=\{['"])|(?=\{'))(?P<dict>\{.*)""", re.ASCII)
-_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _ASIDE = re.compile(
     r"val|eval|test|predict|infer|load|token|map|filter|sanity|generat|extract|fetch|shard", re.IGNORECASE
 )
 _SCALES = {"ms": 1e-3, "us": 1e-6}
-_PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
 _ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
 
@@ -138,7 +131,7 @@ class TrainingLog:
             time, step, waits = _find_time_and_step(tuple(cells))
             when = _find_when(cells, time, started)
             if when is None:
-                account.reject(f"{reasons.MALFORMED} time", number, text)
+                account.reject(f"{MALFORMED} time", number, text)
                 continue
             # rows of a validation of mmengine count its own steps
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
@@ -154,7 +147,7 @@ class TrainingLog:
         most = int(np.bincount(kinds.astype(np.int64), minlength=len(_KINDS)).argmax())
         kept, kind = kinds == most, _KINDS[most]
         account.rows += int(kept.sum())
-        account.reject_rows(reasons.NO_TIME, lines[~kept].astype(np.int64))
+        account.reject_rows(NO_TIME, lines[~kept].astype(np.int64))
         places, codes, values = np.array(points).reshape(-1, 3).T
         told = kept[places.astype(np.int64)]
         taken, codes = places[told].astype(np.int64), codes[told].astype(np.int64)
@@ -179,8 +172,7 @@ class TrainingLog:
             sound[:begun] = codes[:begun] != known[WAITING]
             account.note(*[] if sound.all() else [_START_UP])
         table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
-        zone = "UTC" if kind == "utc" else None
-        span = (int(series.times.min()), int(series.times.max()))
+        span, zone = (int(series.times.min()), int(series.times.max())), "UTC" if kind == "utc" else None
         outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 
@@ -237,7 +229,7 @@ def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
                 yield number, line, cells
             else:
                 cut = cells is None and number == len(lines)
-                account.reject(reasons.CUT_LAST_LINE if cut else f"{reasons.MALFORMED} object", number, line)
+                account.reject(CUT_LAST_LINE if cut else f"{MALFORMED} object", number, line)
     else:
         yield from _read_table(lines, first, name, account)
 
@@ -290,8 +282,8 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
         return 0, 0
     text = str(cells[time]).strip()
     year = datetime.fromtimestamp(started / 1e6, UTC).year
-    years = [f"{each:04}/" for each in (year - 1, year, year + 1)] if _NO_YEAR.match(text) else [""]
-    days = [day for each in years if (day := parse_time(each + text))]
+    years = [f"{each:04}/" for each in (year - 1, year, year + 1)] if re.match(r"\d\d/\d\d[ T]", text) else [""]
+    days = [day for each in years if (day := clock.parse_time(each + text))]
     if days:
         found = min(days, key=lambda day: abs(day[0] - started))
         return 3 if found[1] else 2, found[0]
@@ -300,7 +292,7 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
 
 
 def _parse_length(text: str) -> float | None:
-    parts = text.split(":") if _LENGTH.fullmatch(text) else []
+    parts = text.split(":") if re.fullmatch(r"(?:\d{1,6}:)?\d{1,4}:\d\d(?:\.\d{1,6})?", text, re.ASCII) else []
     return sum(float(part) * 60**place for place, part in enumerate(parts[::-1])) if parts else None
 
 
@@ -312,16 +304,17 @@ def _parse_number(cell: object) -> float | None:
 
 
 def is_training_text(text: str) -> bool:
-    rows = read_text(text.splitlines(keepends=True)[:_HEAD], Account())
     of_loop = (
-        any(name == STEP_TIME or name.endswith("/s") or _is_rate(name) or LOSS.search(name.lower()) for name in cells)
-        for *_, cells in rows
+        any(
+            name == STEP_TIME
+            or name.endswith("/s")
+            or LOSS.search(name.lower())
+            or getattr(recognise_metric(name), "role", None) is Role.THROUGHPUT
+            for name in cells
+        )
+        for *_, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account())
     )
     return sum(of_loop) >= _FEWEST
-
-
-def _is_rate(name: str) -> bool:
-    return (metric := recognise_metric(name)) is not None and metric.role is Role.THROUGHPUT
 
 
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
@@ -332,13 +325,13 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     done = spent = before = steps = 0
     from_zero = False
     for number, raw in enumerate(lines, 1):
-        line = _COLOUR.sub("", raw[:_LONGEST_LINE]).strip()
+        line = re.sub(r"\x1b\[[0-9;]{0,20}m", "", raw[:_LONGEST_LINE]).strip()
         if not line:
             continue
         cells: dict[str, Any] = {}
         if bar := _BAR.match(line):
             if _name_bar(bar) == loop:
-                at = round(float(bar["done"]) * _PREFIXES[bar["scale"]])
+                at = round(float(bar["done"]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[bar["scale"]])
                 passed = round(_parse_length(bar["spent"]) or 0)
                 if at < done:
                     steps, before = steps + done, before + spent
@@ -359,7 +352,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                 cells = own | ({str(name): cell for name, cell in found.items()} if isinstance(found, dict) else {})
         elif (epoch := _KERAS.search(line)) and epoch["done"] == epoch["total"]:
             keras += int(epoch["done"])
-            each = _EACH.search(epoch["rest"])
+            each = re.search(r" (?P<each>\d+(?:\.\d+)?)(?P<unit>ms|us|s)/step", epoch["rest"], re.ASCII)
             lasted = {STEP_TIME: float(each["each"]) * _SCALES.get(each["unit"], 1)} if each else {}
             cells = {"step": keras} | _read_pairs(epoch["rest"]) | lasted
         elif counter := _COUNTER.search(line):
@@ -379,7 +372,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
         elif raw.endswith("\n") or line.endswith(("]", "}")):
             yield number, raw, cells
         else:
-            account.reject(reasons.CUT_LAST_LINE, number, raw)
+            account.reject(CUT_LAST_LINE, number, raw)
 
 
 def _name_bar(bar: "re.Match[str]") -> str:

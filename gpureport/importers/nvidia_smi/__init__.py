@@ -1,7 +1,7 @@
 """The query fields of nvidia-smi (drivers 535 to 610), the metric that each one fills, and header lines.
 
-`query` reads CSV of `--query-gpu`, `ticks` numbers the GPUs of such a CSV if no column names them, `documents` reads
-`-q` and drawn tables, `monitors` reads dmon, lists of processes, and logs of several forms.
+`query` reads CSV of `--query-gpu`, `documents` reads `-q` and drawn tables, `monitors` reads dmon, lists of processes,
+and logs of several forms.
 """
 
 import re
@@ -43,7 +43,6 @@ ATTRIBUTE_FIELDS = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", 
     "driver_version": "driver",
     "mig.mode.current": "mig",
 }
-_COMMON = {"index", "name", "serial"}
 _TARGETS = (
     {metric.recorded_by: metric.name for metric in BY_NAME.values() if not metric.recorded_by.startswith("DCGM_")}
     | {f"clocks_event_reasons.{reason}": f"clock_event_{reason}" for reason in CLOCK_EVENT_BITS}
@@ -59,7 +58,6 @@ _TARGETS = (
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric if a log has two fields for it."""
-_FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _MOST = 500
 """nvidia-smi knows 241 fields."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
@@ -68,7 +66,6 @@ _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADI
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
 _ID = re.compile(rf"(?=.*[\d:*-]){_NAME.pattern}", re.ASCII)
 """A model and an id as the driver writes them, perhaps with `*` for digits."""
-_ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -88,7 +85,7 @@ def find_target(field: str) -> str:
 
 @lru_cache(2048)
 def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
-    match = _FIELD.fullmatch(heading.strip())
+    match = re.fullmatch(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?", heading.strip())
     if match is None:
         return None
     field = canonicalize(match[1])
@@ -98,7 +95,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
     """Return a layout; without a time stamp, only what the driver writes names a GPU."""
     if all(each.target != TIME for each in columns):
-        columns = [replace(each, read=_READ_NAMES.get(each.target, each.read), known={}) for each in columns]
+        columns = [replace(each, read=_READ_NAMES.get(each.target, each.read)) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
 
 
@@ -118,7 +115,7 @@ def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tup
     if column is None or why is not None:
         return None, why
     value = column.read(text.removesuffix("x") if column.target.startswith("pcie_link_width") else text)
-    return value, text if value is None and _ERROR.fullmatch(text) else None
+    return value, text if value is None and re.fullmatch(r"[A-Za-z][A-Za-z/' .-]{1,79}", text) else None
 
 
 @lru_cache(2048)
@@ -178,13 +175,14 @@ def declare(line: str) -> Layout | None:
 
 
 def _is_of_gpu(column: Column) -> bool:
-    return is_metric(column.target) or (column.target in ATTRIBUTES and column.source not in _COMMON)
+    return is_metric(column.target) or (
+        column.target in ATTRIBUTES and column.source not in {"index", "name", "serial"}
+    )
 
 
 def is_of_gpus(layout: Layout) -> bool:
     """Return whether a header has a metric, or a time and a column of GPU logs only."""
-    metric = any(is_metric(each.target) for each in layout.columns)
-    return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
+    return any(is_metric(each.target) or (layout.stamp is not None and _is_of_gpu(each)) for each in layout.columns)
 
 
 def opens_query(line: str) -> bool:

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from gpureport.importers import account as reasons
-from gpureport.importers.account import LOST_WORDS, Account
+from gpureport.importers.account import CUT_LAST_LINE, LOST_WORDS, MALFORMED, NO_READING, TORN, Account
 from gpureport.importers.clock import parse_printed_time
 from gpureport.importers.columns import LOST, TIME, Column, Record, form, make_column
 from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
@@ -57,7 +56,6 @@ _PATHS = {
     rf"{_REASONS}s_counters/(?:{_REASONS}s_counters_)?(\w+)": r"clocks_event_reasons_counters.\1",
     rf"{_REASONS}s/(?:\w+/)?(?:{_REASONS}_)?(\w+)": r"clocks_event_reasons.\1",
 }
-_PART = re.compile(r"ecc_errors/volatile/([sd]ram)_\w+")
 _LEAVES = {
     "idle": "gpu_idle",
     "display_clocks_setting": "display_clock_setting",
@@ -101,7 +99,7 @@ def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
-            section["flaw"] = reasons.TORN
+            section["flaw"] = TORN
 
 
 def _records(documents: Iterable[_Document], account: Account) -> Iterator[Record]:
@@ -136,9 +134,9 @@ def _record(section: _Section, account: Account, find: Callable[[str], Column | 
             absent[column.source, why] = None
             lost = lost or (why if why in LOST_WORDS else "")
         elif value is None:
-            flaw = flaw or f"{reasons.MALFORMED} {column.source}"
+            flaw = flaw or f"{MALFORMED} {column.source}"
         measured |= column.target in BY_NAME
-        if part := _PART.fullmatch(path):
+        if part := re.fullmatch(r"ecc_errors/volatile/([sd]ram)_\w+", path):
             parts.setdefault(column.target, []).append((part[1], value))
         elif record.get(column.target) is None or (value is not None and column.source in PREFERRED):
             record[column.target] = value
@@ -147,7 +145,7 @@ def _record(section: _Section, account: Account, find: Callable[[str], Column | 
         # a sum needs a value of each part, and both kinds of memory
         known = [count for _, count in counts if count is not None]
         record[target] = sum(known) if len(known) == len(counts) and len(dict(counts)) > 1 else None
-    if flaw := flaw or ("" if measured or lost else reasons.NO_READING):
+    if flaw := flaw or ("" if measured or lost else NO_READING):
         account.reject(flaw, section["line"], section["text"])
         return None
     record |= {LOST: lost} if lost else {}
@@ -163,7 +161,8 @@ def _record(section: _Section, account: Account, find: Callable[[str], Column | 
 
 
 TEXT = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
-_GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
+_BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
+_GPU = re.compile(rf"GPU ({_BUS})\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
 """Most characters of an element and a line, sections, and levels."""
@@ -188,14 +187,14 @@ def _text_documents(lines: Iterable[str], first: int, account: Account) -> Itera
         if not text:
             continue
         if not line.endswith("\n"):
-            account.reject(reasons.CUT_LAST_LINE, number, text)
+            account.reject(CUT_LAST_LINE, number, text)
         elif inside is not None and line[0] == " ":
             account.continued += 1
             while above and above[-1][0] >= deep:
                 above.pop()
             path = f"{above[-1][1]}/{step}" if above else step
             if not step or len(above) > _DEEPEST:
-                inside["flaw"] = reasons.TORN
+                inside["flaw"] = TORN
             else:
                 above.append((deep, path))
                 _add_cells(inside, [(path, value)] if value is not None else ())
@@ -236,7 +235,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             opens_gpu = text.startswith(("<gpu ", "<gpu>"))
             begins = text.startswith("<?xml")
             if element and (opens_gpu or begins):
-                sections.append(_xml_section(element, begun, reasons.TORN))
+                sections.append(_xml_section(element, begun, TORN))
                 element = ""
             if begins or len(sections) >= _MOST:
                 yield head, sections
@@ -255,7 +254,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             account.continued += text[0] == "<" and not begins
             if text[0] != "<":
                 account.stray(number, text)
-    yield head, [*sections, *([_xml_section(element, begun, reasons.CUT_LAST_LINE)] if element else [])]
+    yield head, [*sections, *([_xml_section(element, begun, CUT_LAST_LINE)] if element else [])]
 
 
 def _xml_section(text: str, number: int, flaw: str) -> _Section:
@@ -263,7 +262,7 @@ def _xml_section(text: str, number: int, flaw: str) -> _Section:
     try:
         gpu = ET.XML("<gpu/>" if flaw else text, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - without a document type, no entities
     except ET.ParseError:
-        return section | {"flaw": reasons.TORN}
+        return section | {"flaw": TORN}
     body = (gpu.text or "").strip()
     section |= {"lost": body if body in LOST_WORDS else "", "bus_id": gpu.get("id", "").strip().upper()}
     _add_cells(section, _leaves(gpu, ""))
@@ -294,7 +293,6 @@ _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Lines that hold no GPU: borders, headings, processes, MIG instances."""
 _LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
 _ZONES = "Times above the tables name a zone: they are taken as written."
-_BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
     rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"
@@ -365,4 +363,4 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
         elif _SOUND.fullmatch(text):
             account.continued += 1
         else:
-            account.reject(reasons.TORN, number, text)
+            account.reject(TORN, number, text)

@@ -14,7 +14,7 @@ from gpureport.importers.clock import count_days, parse_time, parse_time_of_day
 from gpureport.importers.columns import TIME, Column, Layout, Record, Rows, Texts, form, make_column, make_layout
 from gpureport.importers.extraction import Form
 from gpureport.importers.nvidia_smi import declare, documents, opens_query
-from gpureport.importers.nvidia_smi.query import NAME, Opening, QueryLines, as_pieces, read_query
+from gpureport.importers.nvidia_smi.query import NAME, QueryLines, as_pieces, read_query
 from gpureport.parsing import parse_quantity
 
 _CLOCK = "time of day"
@@ -65,7 +65,6 @@ _HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-)
 _OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")
 """Units of columns that are not known without headings, whatever their number; those of pmon have a `#`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
-_BLANKS = bytes.maketrans(b",\t\r", b"   ")
 
 
 def _words(line: str) -> list[str]:
@@ -123,7 +122,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 def _cells_apart(lines: bytes) -> bytes:
     """Return lines with one blank between cells; date and time are one cell."""
-    text = np.frombuffer(lines.translate(_BLANKS), dtype=np.uint8)
+    text = np.frombuffer(lines.translate(bytes.maketrans(b",\t\r", b"   ")), dtype=np.uint8)
     blank = text == ord(" ")
     # the last blank of several stays, unless the line ends there
     blank[:-1] &= blank[1:] | (text[1:] == ord("\n"))
@@ -153,8 +152,6 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
     yield rows
 
 
-_SLACK = 60_000
-"""Microseconds between the first and the last row of one query at most."""
 _PMON_NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. The sm of a GPU's only process is "
     "taken for the GPU's utilisation; nvidia-smi dmon -o DT records it."
@@ -181,7 +178,8 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    slack, note = (_SLACK, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
+    # most microseconds between the rows of one query
+    slack, note = (60_000, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
     for number, line in whole_lines(lines, first, account):
@@ -214,8 +212,7 @@ def _read_lists(
                 gpus = {}
             began = began if gpus else time[0]
             account.continued += key in gpus
-            own = gpus.setdefault(key, {"line": number, TIME: (time[0], False), **gpu, "rows": {}})
-            own["rows"][row["pid"]] = row
+            gpus.setdefault(key, {"line": number, TIME: (time[0], False), **gpu, "rows": {}})["rows"][row["pid"]] = row
     yield from map(_record, gpus.values())
 
 
@@ -269,7 +266,7 @@ def _opener(line: str) -> Form | None:
 def read_blocks(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     for (_, reads, header), parts in groupby(_cut(lines, first), key=itemgetter(0)):
         begin = next(parts)
-        read = partial(read_query, opening=Opening(layout=declare(header))) if header else reads or _unread
+        read = partial(read_query, layout=declare(header)) if header else reads or _unread
         name, _ = _KNOWN[reads]
         account.forms.setdefault(name, 0)
         for rows in read(chain.from_iterable(part for *_, part in chain([begin], parts)), begin[1], account):

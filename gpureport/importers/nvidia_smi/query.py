@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,9 @@ from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import account as reasons
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
-from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
-from gpureport.importers.extraction import Extraction
+from gpureport.importers.columns import CUT, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
+from gpureport.importers.extraction import Extraction, Form
+from gpureport.importers.gpu_devices import date_rows, number_gpus
 from gpureport.importers.nvidia_smi import (
     arrange,
     declare,
@@ -45,17 +46,8 @@ _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNO
 _SEVERAL = 3
 _LOOKED_AT, _LONGEST = 2**20, 4096
 _LINES = 2_000
-_SLASHED = re.compile(r"(\d{1,2}/\d{1,2}/\d{4}) ")
-_MONTHS = re.compile(r"(?:0?\d|1[0-2])/")
 _TOGETHER, _AHEAD = 50_000, 2
 Scan = tuple[list["pa.Array[Any]"], list[int]]
-
-
-class Opening(NamedTuple):
-    layout: Layout | None = None
-    notes: tuple[str, ...] = ()
-    where: str = ""
-    dated: bool = True
 
 
 class NvidiaSmi:
@@ -65,7 +57,7 @@ class NvidiaSmi:
     def identify(self, head: bytes) -> bool:
         text = head_text(head)
         of_gpus = any(is_of_gpus(layout) for _, layout in find_headers(text))
-        if of_gpus or _begins_other_form(text[: text.rfind("\n") + 1] or text):
+        if of_gpus or _find_other_form(text[: text.rfind("\n") + 1] or text):
             return True
         return next(find_headers(text), None) is None and is_headerless(text.split("\n"))
 
@@ -73,32 +65,38 @@ class NvidiaSmi:
         for length in (_LOOKED_AT, SEARCHED_BYTES):
             data = head(file.again(), length)
             text = (data[: data.rfind(b"\n") + 1] or data).decode(errors="replace")
-            other = _begins_other_form(text)
+            other = _find_other_form(text)
             if len(data) < length or next(find_headers(text), None) is not None or other:
                 break
         if options.columns is None and other:
-            from gpureport.importers.nvidia_smi.monitors import read_blocks
-
-            return Extraction(file, options, read_blocks)
-        opening = _read_opening(str(file.path), text, options.columns)._replace(dated=options.interval is None)
-        form = partial(read_query, opening=opening, per_tick=options.gpus_per_tick)
+            return Extraction(file, options, other)
+        layout, notes = _read_opening(str(file.path), text, options.columns)
+        form = partial(
+            read_query,
+            layout=layout,
+            notes=notes,
+            where=str(file.path),
+            dated=options.interval is None,
+            per_tick=options.gpus_per_tick,
+        )
         return Extraction(file, options, form, name=NAME)
 
 
-def _begins_other_form(text: str) -> bool:
+def _find_other_form(text: str) -> Form | None:
     if is_plain(text):
-        return False
-    from gpureport.importers.nvidia_smi.monitors import begins_other_form
+        return None
+    from gpureport.importers.nvidia_smi.monitors import begins_other_form, read_blocks
 
-    return begins_other_form(text)
+    return read_blocks if begins_other_form(text) else None
 
 
-def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening:
+def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[Layout | None, tuple[str, ...]]:
+    """Return the columns that a person named, if the log needs them, and notes."""
     place, header = next(find_headers(text), (len(text), None))
     before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
-    dates = [date for line in before + after for date in _SLASHED.findall(line)]
+    dates = [date for line in before + after for date in re.findall(r"(\d{1,2}/\d{1,2}/\d{4}) ", line)]
     notes: tuple[str, ...] = ()
-    if dates and all(map(_MONTHS.match, dates)):
+    if dates and all(re.match(r"(?:0?\d|1[0-2])/", date) for date in dates):
         notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not tell.",)
     if names is None and header is None and is_headerless(before):
         rows = [cells for line in before if len(cells := line.split(",")) > 1]
@@ -106,7 +104,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
         hint = format_columns_option(next(row for row in rows if len(row) == width))
         raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
     if names is None:
-        return Opening(None, notes, where)
+        return None, notes
     above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
     delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
@@ -114,28 +112,30 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
         hint = "name them as in --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     if header is not None and not above:
-        return Opening(None, (*notes, "The log has a header: --columns was not used."), where)
-    return Opening(arrange([each for each in columns if each], delimiter), notes, where)
+        return None, (*notes, "The log has a header: --columns was not used.")
+    return arrange([each for each in columns if each], delimiter), notes
 
 
-def read_query(
-    lines: Iterable[str], first: int, account: Account, *, opening: Opening | None = None, per_tick: int | None = None
+def read_query(  # noqa: PLR0913 - what is known of a log
+    lines: Iterable[str],
+    first: int,
+    account: Account,
+    *,
+    layout: Layout | None = None,
+    notes: tuple[str, ...] = (),
+    where: str = "",
+    dated: bool = True,
+    per_tick: int | None = None,
 ) -> Iterator[Rows]:
-    opening = opening or Opening()
-    log = QueryLines(declare, account, opening.layout)
-    parts = _usable(log, opening, _parse(lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first), log))
-    for rows in parts:
-        if names_gpus(rows):
-            yield rows
-            continue
-        from gpureport.importers.nvidia_smi.ticks import number_gpus
-
-        yield from number_gpus(chain([rows], parts), per_tick, log)
+    """Yield the rows of the log `where`; dates above rows are their times if `dated`."""
+    log = QueryLines(declare, account, layout)
+    pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
+    yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)
     account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
-    account.note(*opening.notes)
+    account.note(*notes)
 
 
-def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, Rows]]) -> Iterator[Rows]:
+def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]], *, dated: bool) -> Iterator[Rows]:
     """Yield the rows that hold a metric, and count the others."""
     translated, machines, doubted, account = dict[str, None](), Counter[str](), set[str](), log.account
     for layout, rows in parts:
@@ -151,10 +151,8 @@ def _usable(log: "QueryLines", opening: Opening, parts: Iterable[tuple[Layout, R
             if len(known) > 1:
                 what = f"GPUs of several machines ({', '.join(sorted(known)[:5])}) in one log without uuid"
                 hint = "write one file per machine, and read them with --as-one-run; or log uuid"
-                raise SourceError(opening.where, what, hint, code="several_machines")
-        if rows.times is None and log.dates and opening.dated:
-            from gpureport.importers.nvidia_smi.ticks import date_rows
-
+                raise SourceError(where, what, hint, code="several_machines")
+        if rows.times is None and log.dates and dated:
             rows = date_rows(rows, log)  # noqa: PLW2901
         for each in [each for each in layout.columns if each.unit == "%" and not each.stated]:
             shares = 100 * np.nan_to_num(np.asarray(rows.data[each.target]))
@@ -175,7 +173,7 @@ def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
     following = list(islice(remaining, _TOGETHER))
     while part := following:
         following = list(islice(remaining, _TOGETHER))
-        yield Piece("".join(part).encode(), first, last=not following, lines=len(part))
+        yield Piece("".join(part).encode(), first, last=not following)
         first += len(part)
 
 
@@ -342,8 +340,3 @@ def _decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) ->
             if torn.sum() <= 0.1 * integers(alike)[codes].sum():
                 faults[reasons.TORN] = torn
     return rows, faults
-
-
-def names_gpus(rows: Rows) -> bool:
-    columns = (rows.data.get(name) for name in NAMES if name != "model")
-    return any(isinstance(column, Texts) and bool((column.codes >= 0).any()) for column in columns)

@@ -12,20 +12,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gpureport.errors import CodedProblem, SourceError
-from gpureport.importers import account as reasons
 from gpureport.importers import columns, extraction, headings, source_text
-from gpureport.importers.account import Account, whole_lines
+from gpureport.importers.account import BEFORE_HEADER, WRONG_CELLS, Account, whole_lines
 from gpureport.importers.clock import parse_time
-from gpureport.importers.columns import TIME
-from gpureport.importers.columns import Record as Record
-from gpureport.importers.columns import Stamp as Stamp
-from gpureport.importers.columns import form as form
+from gpureport.importers.columns import TIME, Record, Stamp, form
 from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
-from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME
 from gpureport.parsing import LONGEST_LINE, MOST, UNITS, replace_half_characters
 from gpureport.redaction import redact_start
 
+__all__ = ["Record", "Stamp", "form"]
 Meaning = tuple[str, str]
 """A metric or attribute, and the unit of numbers that state none."""
 Meanings = Mapping[str, Meaning]
@@ -96,18 +92,21 @@ class ToolLog:
         text = source_text.head_text(head)
         return any(recognises(text) for _, recognises, _ in self.forms)
 
-    def extract(self, file: RawFile, options: ReadOptions) -> extraction.Extraction:
+    def extract(self, file: source_text.RawFile, options: ReadOptions) -> extraction.Extraction:
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         for name, recognises, read in self.forms:
             if recognises(text):
-                more: Any = {"name": name, "longest": self.longest.get(name, LONGEST_LINE), "explain": self.explain}
-                if self.explain is None:
-                    return extraction.Extraction(file, options, read, **more)
-                dated = partial(read, around=options.around)
-                return extraction.Extraction(file, ReadOptions(tz=options.tz), dated, **more)
+                of_host = self.explain is not None
+                return extraction.Extraction(
+                    file,
+                    ReadOptions(tz=options.tz) if of_host else options,
+                    partial(read, around=options.around) if of_host else read,
+                    name=name,
+                    explain=self.explain,
+                    longest=self.longest.get(name, LONGEST_LINE),
+                )
         what = f"its beginning is none of {', '.join(name for name, *_ in self.forms)}"
-        hint = "leave out --source-kind, or give another one"
-        raise SourceError(str(file.path), what, hint, code="not_of_this_kind")
+        raise SourceError(str(file.path), what, "leave out --source-kind, or give another one", code="not_of_this_kind")
 
 
 def first_lines(text: str, most: int = 20) -> list[str]:
@@ -138,9 +137,9 @@ def table_rows(
             layout, width = found, len(header)
             account.headers += 1
         elif layout is None:
-            account.reject(reasons.BEFORE_HEADER, number, text)
+            account.reject(BEFORE_HEADER, number, text)
         elif width not in {len(row), len(header)}:
-            account.reject(reasons.WRONG_CELLS, number, text)
+            account.reject(WRONG_CELLS, number, text)
         else:
             yield number, layout, row[:width]
 
@@ -194,9 +193,7 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     """Return a value in the base unit, None if invalid; bare numbers have `unit`."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number = headings.parse_number(match[1].replace(",", "") if match else cell)
-    written = unit
-    if match and match[2]:
-        written = _SPELLINGS.get(match[2].lower(), match[2])
+    written = _SPELLINGS.get(match[2].lower(), match[2]) if match and match[2] else unit
     if number is None or metric == columns.MASK:
         return int(number) if number is not None and number.is_integer() and 0 <= number < 2**64 else None
     if written == "F":
@@ -208,9 +205,8 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
         # means of a share may exceed 1 by rounding
         return 1.0 if value <= 1 + 1e-6 else None
-    if "int" not in wanted.dtype:
-        return value
-    return round(value) if round(value) <= np.iinfo(wanted.dtype).max else None
+    most = np.iinfo(wanted.dtype).max if "int" in wanted.dtype else None
+    return value if most is None else round(value) if round(value) <= most else None
 
 
 def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:

@@ -14,9 +14,8 @@ from operator import itemgetter
 from typing import Any
 
 from gpureport.errors import SourceError
-from gpureport.importers import account as reasons
 from gpureport.importers import tools
-from gpureport.importers.account import Account, damage
+from gpureport.importers.account import BEFORE_HEADER, NO_TIME, NOT_OF_FORM, OTHER_ENTITY, WRONG_CELLS, Account, damage
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import MASK, TIME
 from gpureport.importers.extraction import Form
@@ -168,14 +167,14 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
                     units[tag] = word[0]
             account.headers += 1
         elif match and match["other"]:
-            account.reject(reasons.OTHER_ENTITY, number, line)
+            account.reject(OTHER_ENTITY, number, line)
         elif match and len(cells := match["cells"].split()) == len(tags):
             said = (
                 (tag, f"{cell} {units[tag]}" if tag in units else cell) for tag, cell in zip(tags, cells, strict=True)
             )
             yield number, number, tools.parse_stamp(match["stamp"] or ""), {"index": match["gpu"]}, said
         else:
-            account.reject(reasons.WRONG_CELLS if tags else reasons.BEFORE_HEADER, number, line)
+            account.reject(WRONG_CELLS if tags else BEFORE_HEADER, number, line)
 
 
 _ENERGY = "gpu_energy_joules_total"
@@ -207,7 +206,7 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         elif figure and found:
             found[-1][2].setdefault(figure[1], figure[2])
         elif text.startswith("| "):
-            account.reject(reasons.NOT_OF_FORM, number, text)
+            account.reject(NOT_OF_FORM, number, text)
             continue
         account.noise += not (section or figure)
         account.continued += bool(section or figure)
@@ -218,7 +217,7 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         start, end = (stamp[0] if stamp else 0 for stamp in stamps)
         account.continued -= 2 if start and end else 1
         if not start or not end:
-            account.reject(reasons.NO_TIME, number)
+            account.reject(NO_TIME, number)
             continue
         known = ((name, figures[name]) for name in _STATS if name in figures)
         means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
@@ -237,12 +236,10 @@ _ROLES = {
     "field": "field fieldname fieldid metric metricname",
     "value": "value values",
 }
-_GPU_CELL = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
-_Table = tuple[dict[str, int], list[tuple[int, str]]]
-"""Places of columns by role, and fields; none if a line is one reading."""
 
 
-def _find_table(header: list[str]) -> _Table | None:
+def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]]] | None:
+    """Return places of columns by role, and fields; none if a line is one reading."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         bare = re.sub(r"[ _\-.]", "", heading.lower())
@@ -271,7 +268,7 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
     hosts: dict[str, bool] = {}
     for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
         said = {role: row[place] for role, place in roles.items()}
-        index = _GPU_CELL.fullmatch(said.get("index", ""))
+        index = re.fullmatch(r"(?ai)(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", said.get("index", ""))
         gpu = {name: said[name] for name in ("uuid", "model") if said.get(name)}
         gpu |= {"index": str(int(index[1]))} if index else {}
         tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
@@ -283,9 +280,7 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
 """Most readings, and characters of answers: a day of 8 GPUs has 19 million."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
-_EXPOSITION = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", re.MULTILINE)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*+)"')
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
 """Labels that name the exporter itself if dcgm-exporter does not set them."""
@@ -294,7 +289,7 @@ _WHOLE_RUN = 0.95
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)
-_parse_labels = lru_cache(4096)(lambda text: dict(_LABEL.findall(text)))
+_parse_labels = lru_cache(4096)(lambda text: dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*+)"', text)))
 
 
 def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
@@ -335,7 +330,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         elif sample or moment or line.startswith("#"):
             account.noise += 1
         else:
-            account.reject(reasons.NOT_OF_FORM, number, text)
+            account.reject(NOT_OF_FORM, number, text)
 
 
 @tools.form
@@ -417,7 +412,11 @@ DCGM = tools.ToolLog(
         ("Prometheus query_range", lambda text: bool(_ANSWER.match(text)) and "DCGM_FI_" in text, read_answers),
         ("dcgmi dmon", lambda text: not FIELDS.keys().isdisjoint(" ".join(_HEADING.findall(text)).split()), read_dmon),
         ("dcgmi stats", lambda text: "  Execution Stats  " in text and bool(_SECTION.search(text)), read_stats),
-        ("dcgm-exporter", lambda text: bool(_EXPOSITION.search(text)), read_pages),
+        (
+            "dcgm-exporter",
+            lambda text: bool(re.search(r"(?m)^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", text)),
+            read_pages,
+        ),
         ("CSV of DCGM fields", _is_table, read_table),
     ),
     longest={"Prometheus query_range": 2 * _MOST_ANSWERED},

@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import account as reasons
 from gpureport.importers import headings, source_text, tools
-from gpureport.importers.account import Account
+from gpureport.importers.account import GPU_NOT_NAMED, Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.extraction import Extraction
-from gpureport.importers.headings import parse_number
 from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
-from gpureport.importers.source_text import RawFile
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.parsing import MOST_GPUS, UNITS
 from gpureport.redaction import redact_start
@@ -86,9 +83,8 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     name, stated, device = map(said.text, ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
-        what = f"no metric {name!r} ({column})"
         hint = "gpureport explain lists what there is"
-        raise said.wrong("metric", what, hint, code="unknown_metric")
+        raise said.wrong("metric", f"no metric {name!r} ({column})", hint, code="unknown_metric")
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
         hint = f"units are {', '.join(_list_units(metric.unit)) or 'none'}"
@@ -114,7 +110,7 @@ class Mapped:
     def identify(self, head: bytes) -> bool:
         return False
 
-    def extract(self, file: RawFile, options: ReadOptions) -> Extraction:
+    def extract(self, file: source_text.RawFile, options: ReadOptions) -> Extraction:
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
         told = options.map
         if told is None:
@@ -124,14 +120,10 @@ class Mapped:
             raise SourceError(str(file.path), what, hint, draft, code="no_map")
         for delimiter in told.delimiter or _DELIMITERS:
             if any(told.headings <= {*tools.split_cells(line, delimiter)} for line in text.splitlines()):
-                read = partial(read_mapped, told=told, delimiter=delimiter)
-                return Extraction(file, options, read, name=self.title)
+                return Extraction(file, options, partial(read_mapped, told=told, delimiter=delimiter), name=self.title)
         what = f"no line names the columns of the map ({', '.join(sorted(told.headings))})"
         hint = f"its first line is {redact_start(text.lstrip().partition(chr(10))[0])!r}"
         raise SourceError(str(file.path), what, hint, code="no_mapped_header")
-
-
-_INDEX = re.compile(r"(?:gpu)?[ :_]*(\d{1,4})[ :_]*", re.IGNORECASE | re.ASCII)
 
 
 @tools.form
@@ -146,9 +138,9 @@ def read_mapped(
 
     for number, header, row in tools.table_rows(lines, first, account, find, delimiter):
         said = {name: _use_point(cell) if delimiter == ";" else cell for name, cell in zip(header, row, strict=True)}
-        index = _INDEX.fullmatch(said.get(told.device, ""))
+        index = re.fullmatch(r"(?ai)(?:gpu)?[ :_]*(\d{1,4})[ :_]*", said.get(told.device, ""))
         if told.device and index is None:
-            account.reject(reasons.GPU_NOT_NAMED, number, delimiter.join(row))
+            account.reject(GPU_NOT_NAMED, number, delimiter.join(row))
             continue
         named = int(index[1]) if index else None
         devices: dict[int | None, tools.Record] = {}
@@ -166,11 +158,9 @@ def read_mapped(
 
 
 def _find_time(cell: str, pattern: str) -> tools.Stamp:
-    if pattern == ISO:
-        return tools.parse_stamp(cell)
     if pattern not in EPOCHS:
-        return tools.parse_with(cell, pattern)
-    count = parse_number(cell)
+        return tools.parse_stamp(cell) if pattern == ISO else tools.parse_with(cell, pattern)
+    count = headings.parse_number(cell)
     return None if count is None else parse_time(f"{UNITS[EPOCHS[pattern]].to_base(count):.6f}")
 
 
@@ -187,7 +177,7 @@ def draft_map(text: str) -> str:
     """Return a map of columns whose headings show their metrics, or nothing."""
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
-        texts = {cell for cell in header if cell and parse_number(cell) is None}
+        texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
         # headings are several texts, each once
         if 1 < len(header) == len(texts) <= _MOST_COLUMNS and any(map(_prove, header)):
             return "\n".join(_draft(header)) + "\n"

@@ -10,17 +10,14 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from gpureport.importers import account as reasons
 from gpureport.importers import tools
-from gpureport.importers.account import Account
+from gpureport.importers.account import CUT_DOCUMENT, NOT_JSON, NOT_OF_FORM, Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import LOST, TIME, extra_name
 from gpureport.importers.headings import is_time_heading, parse_number
 
 _MOST = 2**24
 _CLOSING = {"{": "}", "[": "]"}
-_FAILED = re.compile(r"\(\((.+)\)\)")
-"""Stands for the name of a GPU that could not be queried, with the reason."""
 _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "device_type"}
 
 
@@ -35,7 +32,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
         # all-smi also writes frames about itself, with a schema and no GPUs
         listed: list[Any] = [one.get(gpus, [] if "schema" in one else 0) for one in contents]
         if not all(isinstance(each, list) and all(isinstance(gpu, dict) for gpu in each) for each in listed):
-            _reject(held, reasons.NOT_JSON, account)
+            _reject(held, NOT_JSON, account)
             continue
         rows = [(one, *gpu) for one, each in zip(contents, listed, strict=True) for gpu in enumerate(each)]
         account.continued += max(len(held) - len(rows), 0) if rows else 0
@@ -44,7 +41,8 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
             cells["driver"] = content.get("driver_version")
             record = tools.take_cells({}, account, cells.items(), tools.JSON)
-            if failed := _FAILED.fullmatch(str(gpu.get("name"))):
+            # stands for the name of a GPU that could not be queried, with the reason
+            if failed := re.fullmatch(r"\(\((.+)\)\)", str(gpu.get("name"))):
                 record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
                 account.absent["utilization.gpu", failed[1]] += 1
                 if record.get("gpu_utilization_ratio") is None:
@@ -62,10 +60,10 @@ def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[t
     size = 0
     for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
         if held and text[0] == held[0][1][0]:
-            _reject(held, reasons.CUT_DOCUMENT, account)
+            _reject(held, CUT_DOCUMENT, account)
             held = []
         if not held and text[0] not in _CLOSING:
-            account.reject(reasons.NOT_JSON, number, text)
+            account.reject(NOT_JSON, number, text)
             continue
         size = (size if held else 0) + len(text)
         held.append((number, text))
@@ -73,7 +71,7 @@ def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         if text[0] == closing or (len(held) == 1 and text.rstrip(", ")[-1:] == closing) or size > _MOST:
             yield held, tools.parse_documents("\n".join(text for _, text in held)) or [None]
             held = []
-    _reject(held, reasons.CUT_DOCUMENT, account)
+    _reject(held, CUT_DOCUMENT, account)
 
 
 def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> None:
@@ -91,9 +89,6 @@ _TEGRA = re.compile(
     r"\bGR3D_FREQ (?P<use>\d{1,3})%(?:@\[?(?P<clock>\d{1,5}))?.*",
     re.ASCII,
 )
-_CORES = re.compile(r"\bCPU \[([^\]]*)\]")
-_HEAT = re.compile(r"\bgpu@(\d{1,3}(?:\.\d{1,3})?)C\b", re.IGNORECASE)
-"""The temperature; a sensor that is switched off says -256C, which does not match."""
 _RAIL = re.compile(r"\b([A-Z]\w+) (\d{1,7})(?:mW)?/\d{1,7}(?:mW)?(?= |$)", re.ASCII)
 
 
@@ -106,14 +101,15 @@ def describe_cores(loads: Sequence[float]) -> tools.Record:
 def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     for number, text in tools.text_lines(lines, first, account):
         found = _TEGRA.fullmatch(text.strip())
-        cores = found and _CORES.search(text)
+        cores = found and re.search(r"\bCPU \[([^\]]*)\]", text)
         loads = [int(load) / 100 for load in re.findall(r"(\d{1,3})%", cores[1])] if cores else []
         if found is None or max(int(found["use"]) / 100, *loads, 0) > 1:
-            account.reject(reasons.NOT_OF_FORM, number, text)
+            account.reject(NOT_OF_FORM, number, text)
             continue
         memory = [("RAM used", found["used"]), ("RAM total", found["total"])]
         host = tools.take_cells({}, account, memory, tools.TEGRASTATS) | (describe_cores(loads) if loads else {})
-        heat = _HEAT.search(text)
+        # a sensor that is switched off says -256C
+        heat = re.search(r"\bgpu@(\d{1,3}(?:\.\d{1,3})?)C\b", text, re.IGNORECASE)
         cells = [("GR3D_FREQ", found["use"]), ("GR3D_FREQ@", found["clock"]), ("gpu@", heat and heat[1])]
         cells = [*((name, cell) for name, cell in cells if cell), *_RAIL.findall(text)]
         gpu = tools.take_cells({}, account, cells, tools.TEGRASTATS)
@@ -124,7 +120,6 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
 """The share of memory in use, in per cent; our name for the load of a core."""
-_EMPTY = {"", "nan", "NaN", "null", "None"}
 
 
 @tools.form
@@ -138,8 +133,7 @@ def read_columns(
     """Yield the rows of a table; cells in `without` are empty."""
     for number, (time, columns), row in tools.table_rows(lines, first, account, find):
         loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in without]
-        others = (column for column in columns if column[1:3] != (None, _CORE))
-        devices = tools.take_row(account, others, row, without)
+        devices = tools.take_row(account, (column for column in columns if column[1:3] != (None, _CORE)), row, without)
         cores = [tools.parse_cell(row[place], "%", "cpu_utilization_ratio") for place in loads]
         if cores and None not in cores:
             devices.setdefault(None, {}).update(describe_cores([load or 0.0 for load in cores]))
@@ -176,18 +170,13 @@ def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: t
     return (time, others) if known and (time is not None or "_runtime" in header or is_logged) else None
 
 
-_GPUZ_HEADING = re.compile(r"(.+?) \[([^\]]*)\]")
-
-
 def _find_sensors(header: Sequence[str]) -> _Table | None:
     others: list[tools.Column] = []
     for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
-        match = _GPUZ_HEADING.fullmatch(heading)
-        name = match[1] if match else heading
+        name, _, stated = heading.partition(" [")
         target, unit = tools.GPUZ.get(name, ("", ""))
-        of_host = target.startswith("host_")
-        in_fahrenheit = match and match[2].endswith("F")
-        others.append((place, None if of_host else 0, name, (target, "F" if in_fahrenheit else unit)))
+        meaning = target, "F" if stated.endswith("F]") else unit
+        others.append((place, None if target.startswith("host_") else 0, name, meaning))
     return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
 
 
@@ -197,11 +186,10 @@ _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
 _OVERSHOOT = 0.02
 """Share by which the difference of two means may be off."""
-_Windows = tuple[int | None, int | None, list[tools.Column], set[int]]
-"""Places of time and duration, columns, and places of means."""
 
 
-def _find_windows(header: list[str]) -> _Windows | None:
+def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools.Column], set[int]] | None:
+    """Return the places of time and duration, columns, and places of means."""
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
     found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=itemgetter(0))
@@ -215,8 +203,7 @@ def _find_windows(header: list[str]) -> _Windows | None:
             chosen[key] = place, gpu, match[4], tools.NVITOP.get(match[4], ("", ""))
     means = {place for place, match in found if match[5] == "mean" and match[4] in tools.NVITOP}
     local = next((places[name] for name in ("time", "timestamp", "date") if name in places), None)
-    time = places.get(f"{tags[0]}/timestamp", local)
-    lasted = places.get(f"{tags[0]}/duration (s)")
+    time, lasted = places.get(f"{tags[0]}/timestamp", local), places.get(f"{tags[0]}/duration (s)")
     return time, lasted, list(chosen.values()), means
 
 
@@ -254,7 +241,7 @@ _SNAPSHOT = "gpustat --json", _opens("query_time", "gpus"), _QUERIED
 _WINDOWS = "nvitop ResourceMetricCollector", partial(tools.has_header, _find_windows), read_nvitop
 _find_events = partial(_find_devices, pattern=_WANDB_HEADING, meanings=tools.WANDB)
 _find_logged = partial(_find_devices, pattern=_LIGHTNING_HEADING, meanings=tools.LIGHTNING)
-_read_events = partial(read_columns, find=_find_events, without=_EMPTY)
+_read_events = partial(read_columns, find=_find_events, without={"", "nan", "NaN", "null", "None"})
 _EVENTS = "W&B system metrics", partial(tools.has_header, _find_events), _read_events
 GPUSTAT = tools.ToolLog(kind="gpustat", title="gpustat", forms=(_SNAPSHOT,))
 NVITOP = tools.ToolLog(kind="nvitop", title="nvitop", forms=(_WINDOWS,))
