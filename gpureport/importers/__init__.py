@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol import Importer
-    from gpureport.importers.protocol.tracker import Tracker
+    from gpureport.importers.protocol import Importer, Tracker
 
 T = TypeVar("T")
 

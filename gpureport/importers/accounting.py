@@ -18,8 +18,7 @@ from gpureport.importers import source_text
 from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.headings import parse_number
 from gpureport.importers.mlflow.stores import LocalStore
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.source_text import RawFile
 from gpureport.importers.sources import take_stream
 from gpureport.importers.tracker_series import build_device_table, build_tracked

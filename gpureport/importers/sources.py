@@ -8,21 +8,18 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpureport import record_folder, regular_files
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
+from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, Tracker, TrainingFile
 from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
-
-if TYPE_CHECKING:
-    from gpureport.importers.protocol.tracker import Tracker
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
@@ -40,7 +37,7 @@ _MOST_LABEL_BYTES = 2**20
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 
-def find_tracker(source: str) -> "Tracker | None":
+def find_tracker(source: str) -> Tracker | None:
     """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
@@ -217,9 +214,9 @@ def list_gpu_logs(source: Path) -> list[Input]:
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
-            trackers = TRACKERS if _RUN_ID.fullmatch(folder.name) else ()
-            kept = {name for name in below for each in trackers if each.keeps_files(folder / name)}
-            below[:] = sorted(name for name in below if not name.startswith(".") and name not in kept)
+            # logs among MLflow's artifacts are read with their run
+            left = "artifacts" if _RUN_ID.fullmatch(folder.name) else ""
+            below[:] = sorted(name for name in below if not name.startswith(".") and name != left)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
                 # the host log of a recording without GPUs is its own run

@@ -21,8 +21,7 @@ from gpureport.importers.account import NOT_SELECTED, TORN
 from gpureport.importers.clock import parse_time
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database
 from gpureport.importers.tracker_series import Series
 from gpureport.recording import HOST, Device

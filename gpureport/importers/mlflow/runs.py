@@ -25,8 +25,7 @@ from gpureport.importers.account import NOT_SELECTED, TORN, TWICE_AT_ONCE, list_
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
 from gpureport.importers.mlflow.server import Server, SignedServer
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
 from gpureport.parsing import MOST_LABELS
 from gpureport.recording import HOST, Device
@@ -312,6 +311,5 @@ MLFLOW = Tracker(
     holds=stores.holds_runs,
     open=lambda store, *_: open_store(store),
     record=record_run,
-    keeps_files=stores.keeps_artifacts,
     refuse_folder=partial(stores.refuse_artifacts, wanted="mlflow:STORE"),
 )

@@ -27,7 +27,7 @@ import numpy as np
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.mlflow import stores
 from gpureport.importers.mlflow.stores import POINT, Contents, Points
-from gpureport.importers.protocol.tracker import RunInfo, Store
+from gpureport.importers.protocol import RunInfo, Store
 from gpureport.parsing import MOST_ANSWER_BYTES, MOST_PAGES, parse_json
 from gpureport.redaction import redact_start
 from gpureport.regular_files import make_temporary_folder

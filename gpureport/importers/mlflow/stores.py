@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
+from gpureport.importers.protocol import RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
 from gpureport.parsing import DEEPEST_FOLDER, MOST_RECORD_BYTES, MOST_SETTINGS_BYTES
@@ -264,14 +264,10 @@ def holds_runs(path: Path) -> bool:
     return False
 
 
-def keeps_artifacts(folder: Path) -> bool:
-    return folder.name == "artifacts" and _RUN_ID.fullmatch(folder.parent.name) is not None
-
-
 def refuse_artifacts(folder: Path, wanted: str) -> None:
     # one that is missing or cannot be listed matters only when opened
     with suppress(OSError):
-        if any(map(keeps_artifacts, folder.glob("[0-9]*/*/artifacts"))):
+        if any(_RUN_ID.fullmatch(each.parent.name) for each in folder.glob("[0-9]*/*/artifacts")):
             what = "MLflow keeps the artifacts of its runs in it"
             hint = f"give the database or the server of these runs, {wanted}"
             raise SourceError(str(folder), what, hint, code="folder_of_artifacts")

@@ -16,8 +16,7 @@ from gpureport.importers.neptune import hardware, stored
 from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
 from gpureport.importers.neptune.live import find_live_runs
 from gpureport.importers.neptune.stored import Stored
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.importers.tracker_series import Series
 from gpureport.recording import HOST, Device
@@ -99,9 +98,8 @@ def _refuse_folder(folder: Path) -> None:
 
 
 def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
-    if source.is_file():
-        yield source
-        return
+    # a file has no files below it
+    yield from [source] if source.is_file() else []
     for place, folders, files in walk_folder(source):
         folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
         yield from (place / name for name in sorted(files))
