@@ -125,15 +125,11 @@ class Reading:
         # the local time of the GPU logs dates a file without dates
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
         logs += [self._read_log(each, options) for each in inputs if each.beside]
-        if len(logs) == 1:
-            self._outcomes.append(logs[0].outcome)
-            yield from logs[0].take().values()
-        else:
-            from gpureport.importers.joining import join_logs
+        from gpureport.importers.joining import join_logs
 
-            tables, outcomes = join_logs(logs, self._options.tz)
-            self._outcomes += outcomes
-            yield from tables.values()
+        tables, outcomes = join_logs(logs, self._options.tz)
+        self._outcomes += outcomes
+        yield from tables.values()
 
     def _read_log(self, each: Input, options: ReadOptions) -> "Log":
         from gpureport.importers.surveys import Log

@@ -202,10 +202,9 @@ def _run_together(main: _Given, each: _Given) -> bool:
 def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions) -> dict[Path, str]:
     if len(runs) == 1:
         runs[0].extend(hosts)
-    if len(runs) == 1 or not hosts:
         return {}
     unused: dict[Path, str] = {}
-    times = {place: run for place, run in _read_times(runs, options).items() if not run.has_host}
+    times = {place: run for place, run in _read_times(runs if hosts else [], options).items() if not run.has_host}
     for host in hosts:
         alone = _read_outcome(host, options)
         # each run dates a file without dates, or with ambiguous ones

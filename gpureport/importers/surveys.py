@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -71,16 +70,11 @@ class Log:
     def adds_to(self, other: "Log") -> bool:
         return not self.is_complete and bool(self.metrics - other.metrics)
 
-    @property
-    def tables(self) -> Tables:
-        self._tables = self._tables or self._read_again()
-        return self._tables
-
     def _read_again(self) -> Tables:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
-        tables, self._tables, self.held = self.tables, None, 0
+        tables, self._tables, self.held = self._tables or self._read_again(), None, 0
         return tables
 
     @cached_property
@@ -111,9 +105,7 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
         with suppress(SourceError):
             log = Log(given, options)
             surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
-    if (found := copy(surveyed.setdefault(key, None))) is not None:
-        found.given = given
-    return found
+    return surveyed.setdefault(key, None)
 
 
 def find_span(table: pa.Table) -> Span:
