@@ -47,6 +47,8 @@ IMPORTERS: "Registry[Importer]" = Registry(
 )
 HOST_IMPORTERS: "Registry[Importer]" = Registry(host="host_forms:HOST")
 """Importers of files that lie beside a log and are joined to it by time."""
+TRAINING: "Registry[Importer]" = Registry(training="training:TrainingLog")
+"""The reader of training metrics, which may lie beside a log as well."""
 TRACKERS: "Registry[Tracker]" = Registry(
     mlflow="mlflow.runs:MLFLOW",
     neptune="neptune.runs:NEPTUNE",

@@ -133,22 +133,16 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run, `beside` a log or with metrics for the log `companion_of`."""
+    """A file of a run, `beside` a log or with metrics for the log `companion_of`.
+
+    A training log found `beside` the log need not be readable.
+    """
 
     path: Path
     importer: Importer
     locator: str
     beside: bool = False
     companion_of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingFile:
-    """A file with training metrics; one found `beside` the log need not be readable."""
-
-    path: Path
-    locator: str
-    beside: bool = False
 
 
 def name_gpu_models(run: Run, model: str | None) -> Run:

@@ -12,8 +12,8 @@ from typing import Any
 
 from gpureport import record_folder, regular_files
 from gpureport.errors import SourceError
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, Tracker, TrainingFile
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS, TRAINING
+from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, Tracker
 from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json
@@ -176,9 +176,8 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
     for role, beside in roles if _OF_GPUS.search(head) else reversed(roles):
         if (found := _recognise(file, head, beside=beside)) is not None:
             return (role, found) if archive_kind(file) is None else ("", None)
-    from gpureport.importers.training import TrainingLog
-
-    return "training" if TrainingLog().is_training_log(head) else "", None
+    training = TRAINING["training"]
+    return ("training", training) if training.is_training_log(head) else ("", None)
 
 
 def recognise_companion(path: Path) -> str | None:
@@ -200,7 +199,7 @@ def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> I
     for path in (path for path in list_files(folder) if path not in without):
         found, importer = _classify(path, find_state(path))
         if importer is not None and found == role:
-            yield Input(path, importer, str(path), beside=role == "host")
+            yield Input(path, importer, str(path), beside=role != "gpu")
 
 
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
@@ -234,17 +233,17 @@ def list_gpu_logs(source: Path) -> list[Input]:
     return logs
 
 
-def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
+def identify_training_logs(paths: Sequence[str | Path]) -> list[Input]:
     found = []
     for path in map(str, paths):
-        from gpureport.importers.training import WANTED, TrainingLog
-
-        file = _find_file(path)
+        file, training = _find_file(path), TRAINING["training"]
         head = read_head(RawFile(file), HEAD_BYTES)
-        role = "" if TrainingLog().is_training_log(head) else _classify(file, find_state(file))[0]
-        if role in {"gpu", "host"} or not TrainingLog().identify(head):
+        role = "" if training.is_training_log(head) else _classify(file, find_state(file))[0]
+        if role in {"gpu", "host"} or not training.identify(head):
+            from gpureport.importers.training import WANTED
+
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
-        found.append(TrainingFile(file, path))
+        found.append(Input(file, training, path))
     return found
 
 
