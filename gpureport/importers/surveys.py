@@ -5,14 +5,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
 from gpureport.importers.extraction import hash_values
@@ -59,10 +57,9 @@ class Log:
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
-        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
+        if self.held + sum(log.held for log in surveyed.values() if log is not None) > _MOST_HELD:
             self.held = 0
         self._tables = tables if self.held else None
-        _holding.add(self)
         self.node: str | None = None
         recorded = read_run_file(given.path.parent) if name_log(given.path) else None
         self.machine = recorded.host if recorded else ""
@@ -78,13 +75,10 @@ class Log:
         return tables
 
     @cached_property
-    def keys(self) -> dict[str, tuple[IntArray, Hashes]]:
+    def keys(self) -> dict[str, tuple[columns.IntArray, Hashes]]:
         """Each device's times, and a number for each row."""
         tables = self._tables or self._read_again()
         return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
-
-
-_holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
@@ -148,7 +142,7 @@ def check_shared_time(locator: str, span: Span, main: Span) -> None:
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
-def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]:
+def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
     """Return each time's nearest stamp by place, the earlier of two, and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
