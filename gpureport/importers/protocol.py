@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from gpureport.importers.labels import LabelTable
     from gpureport.importers.tools.mapped import Mapping
 
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+"""A whole id of MLflow."""
 HEAD_BYTES = 64 * 1024
 """How much text of a source an importer sees to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
@@ -328,7 +330,7 @@ def select_runs(
     Runs that were named keep that order; otherwise runs that cannot be read come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
-    if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
+    if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):
         # whole ids need no list of all runs
         direct = [store.run(name) for name in dict.fromkeys(wanted)]
         if None not in direct:

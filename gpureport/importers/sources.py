@@ -13,7 +13,7 @@ from typing import Any
 from gpureport import record_folder, regular_files
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS, TRAINING
-from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, Tracker
+from gpureport.importers.protocol import HEAD_BYTES, RUN_ID, SEARCHED_BYTES, Importer, Input, Labels, Tracker
 from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json
@@ -29,7 +29,6 @@ _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.t
 """Names of files of which a folder that is a tracker's store holds one at least."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """What a log of any tool but nvidia-smi, the first importer, names somewhere."""
-_RUN_ID = re.compile(r"[0-9a-f]{32}")
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -214,7 +213,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
             # logs among MLflow's artifacts are read with their run
-            left = "artifacts" if _RUN_ID.fullmatch(folder.name) else ""
+            left = "artifacts" if RUN_ID.fullmatch(folder.name) else ""
             below[:] = sorted(name for name in below if not name.startswith(".") and name != left)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
