@@ -98,11 +98,10 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
 def identify_companion(path: str) -> Input:
     try:
         return identify(path, beside=True)
-    except SourceError as error:
-        try:
+    except SourceError:
+        with suppress(SourceError):
             return identify(path)
-        except SourceError:
-            raise error from None
+        raise
 
 
 def _find_file(source: str) -> Path:
@@ -257,12 +256,9 @@ def split_path(locator: str) -> tuple[tuple[str, ...], int]:
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
-    return (folders, count_named(folders)) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
-
-
-def count_named(folders: Sequence[str]) -> int:
-    """Return how many last folders are a name: the repetitions `base/1` and `fast/1` are not both called 1."""
-    return min(len(list(takewhile(str.isdecimal, reversed(folders)))) + 1, len(folders))
+    # the repetitions `base/1` and `fast/1` are not both called 1
+    numbers = len(list(takewhile(str.isdecimal, reversed(folders))))
+    return (folders, min(numbers + 1, len(folders))) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
 
 
 def derive_name(locator: str) -> str:

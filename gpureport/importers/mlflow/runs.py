@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -263,9 +263,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
     # root is nobody in particular
     user = {"user": tags["mlflow.user"]} if tags.get("mlflow.user", "root") != "root" else {}
-    more: dict[str, Any] = {"attachments": tuple(attachments.items())}
-    if info.started is not None:
-        more["lasted"] = info.started, info.ended or max(last.values(), default=0) * 1000
+    lasted = info.started and (info.started, info.ended or max(last.values(), default=0) * 1000)
     counts = {key: len(one.times) for key, one in points.items()}
     return tracker_series.build_tracked(
         locator,
@@ -277,7 +275,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         state=(info.status, info.ended and info.ended // 1000, info.name, counts, last, params, own),
         params=tuple(params.items()),
         tags=tuple((user | own).items()),
-        more=more,
+        more={"attachments": tuple(attachments.items()), "lasted": lasted},
     )
 
 
