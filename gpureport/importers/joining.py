@@ -128,6 +128,7 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
         )
         quality = replace(quality, notes=(*quality.notes, note))
     return Outcome(
+        # known when the others are joined
         devices=(),
         quality=quality,
         span=(min(each.span[0] for each in outcomes), max(each.span[1] for each in outcomes)),
@@ -162,7 +163,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a log, a main one or one beside `main`; return what is known of it, with devices that are new."""
+    """Add the rows of a main log, or of one beside the log `main`; return what is known of it and its new devices."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):
@@ -176,7 +177,8 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
         before = tables.get(name)
         if before is None or not main:
             names[device.id] = name
-            joined.rates |= {} if rate is None else {name: joined.rates.get(name, rate)}
+            if rate is not None:
+                joined.rates.setdefault(name, rate)
         if before is None:
             tables[name] = sort_by_time(rows, name)
             continue
