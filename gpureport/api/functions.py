@@ -16,8 +16,7 @@ from gpureport.comparison.factors import CHAIN_KINDS, assign_steps, parse_factor
 from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
-from gpureport.importers.protocol import Labels, ReadOptions
-from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.protocol import Labels, ReadOptions, Selection
 from gpureport.importers.reading import Reading, find_runs
 from gpureport.importers.sources import find_tracker, identify_training_logs
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
@@ -95,7 +94,7 @@ def read(  # noqa: PLR0913 - each option is given by name
     kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
     store = None if as_one_run or kind else find_tracker(str(source))
     if store is not None:
-        from gpureport.importers.tracked import TrackedReading
+        from gpureport.importers.tracker_series import TrackedReading
 
         wanted = tracked.get("runs", ())
         tracked["runs"] = (wanted,) if isinstance(wanted, str) else tuple(wanted)

@@ -13,8 +13,7 @@ from gpureport.cli.options import FIELDS, Options, list_flags
 from gpureport.errors import InternalError, PlaceError, SettingsError, SourceError
 from gpureport.importers import reading, runs
 from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES, LabelTable
-from gpureport.importers.protocol import Labels, ReadOptions
-from gpureport.importers.protocol.tracker import Selection, Tracker
+from gpureport.importers.protocol import Labels, ReadOptions, Selection, Tracker
 from gpureport.importers.sources import (
     find_store,
     find_tracker,
@@ -24,7 +23,7 @@ from gpureport.importers.sources import (
 )
 from gpureport.importers.time_window import CutReading, RunReading, Window
 from gpureport.importers.tools.mapped import read_column_map
-from gpureport.importers.tracked import TrackedReading
+from gpureport.importers.tracker_series import TrackedReading
 from gpureport.places import RemotePath, is_bucket_url, parse_place
 from gpureport.recording import Recording, Work
 from gpureport.regular_files import is_folder, path_exists

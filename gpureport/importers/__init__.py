@@ -8,17 +8,11 @@ one run's. `protocol` is what an importer and a tracker are.
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from gpureport.importers.protocol import Importer
-    from gpureport.importers.protocol.tracker import Tracker
-
-T = TypeVar("T")
+from typing import Any
 
 
-class Registry(Generic[T]):
-    """Importers by kind, in the order in which they are asked, each loaded from `module:name` when its turn comes."""
+class Registry:
+    """Importers or trackers by kind, in the order of asking, each loaded from `module:name` when its turn comes."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)
@@ -26,7 +20,7 @@ class Registry(Generic[T]):
     def __getitem__(self, kind: str) -> Any:
         return _load(self._places[kind])
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, self.kinds)
 
 
@@ -37,7 +31,7 @@ def _load(place: str) -> Any:
     return found() if isinstance(found, type) else found
 
 
-IMPORTERS: "Registry[Importer]" = Registry(
+IMPORTERS = Registry(
     nvidia_smi="nvidia_smi.query:NvidiaSmi",
     gpustat="tools.monitors:GPUSTAT",
     nvitop="tools.monitors:NVITOP",
@@ -46,9 +40,11 @@ IMPORTERS: "Registry[Importer]" = Registry(
     monitors="tools.monitors:MONITORS",
     mapped="tools.mapped:Mapped",
 )
-HOST_IMPORTERS: "Registry[Importer]" = Registry(host="host_forms:HOST")
+HOST_IMPORTERS = Registry(host="host_forms:HOST")
 """Importers of files that lie beside a log and are joined to it by time."""
-TRACKERS: "Registry[Tracker]" = Registry(
+TRAINING = Registry(training="training:TrainingLog")
+"""The reader of training metrics, which may lie beside a log as well."""
+TRACKERS = Registry(
     mlflow="mlflow.runs:MLFLOW",
     neptune="neptune.runs:NEPTUNE",
     trackio="file_trackers:TRACKIO",

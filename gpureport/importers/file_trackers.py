@@ -27,8 +27,7 @@ from gpureport.importers.clock import load_zone, parse_time, to_utc
 from gpureport.importers.columns import extra_name
 from gpureport.importers.headings import parse_number
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker, describe_devices
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database
 from gpureport.importers.sources import take_stream
 from gpureport.names import BY_COLUMN

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.data_quality import Quality, merge_quality
+from gpureport.data_quality import merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import surveys
 from gpureport.importers.account import NO_MAIN_ROW, SECOND_HOST, TWICE, list_first
@@ -29,6 +29,14 @@ _SHORT = 2  # letters of what is left of a name; more are a name
 _JOINED, _HELD = "joined", "held"
 
 
+class _Joined:
+    """What logs of one run hold together: devices, rows and intervals by id, and the machines with a host log."""
+
+    def __init__(self) -> None:
+        self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()
+        self.machines = set[str]()
+
+
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
     """Return the rows of each device of several logs of one run, and what is known of the run and the others.
 
@@ -38,25 +46,24 @@ def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tabl
     companions = [log for log in logs if log.given.companion_of is not None]
     # a single reading covers a second; the machine's finest log gets what the others add
     hosts = [log for log in logs if log.given.beside]
-    hosts.sort(key=lambda log: (log.interval, -len(next(iter(log.tables.values())))))
+    hosts.sort(key=lambda log: (log.interval, -log.outcome.quality.rows_kept))
     for log in logs[1:]:
         surveys.check_clocks(logs[0].given.locator, logs[0].outcome, log.given.locator, log.outcome, tz)
     _find_nodes(mains, hosts)
-    known: dict[str, Device] = {}
-    tables: surveys.Tables = {}
-    outcomes = [_join_mains(sorted(mains, key=lambda log: min(log.spans.values())), known, tables)] if mains else []
-    own, rates = list(known), dict(outcomes[0].intervals) if mains else {}
-    machines: set[str] = set()
+    joined, outcomes = _Joined(), list[Outcome]()
+    if mains:
+        outcomes = [_join_mains(sorted(mains, key=lambda log: min(log.spans.values())), joined)]
+    own = list(joined.known)
     for log in (*hosts, *companions):
         if mains:
             surveys.check_shared_time(log.given.locator, log.span, outcomes[0].span)
         main = mains[log.given.companion_of or 0] if mains else hosts[0]
         log.node = main.node if log in companions else log.node
-        outcomes.append(_add_log(log, main.given.locator, known, tables, rates, machines))
-        machines |= {log.machine} - {""}
+        outcomes.append(_add_log(joined, log, main.given.locator))
+        joined.machines |= {log.machine} - {""}
     if mains:
-        outcomes[0] = replace(outcomes[0], devices=tuple(known[device] for device in own))
-    return tables, outcomes
+        outcomes[0] = replace(outcomes[0], devices=tuple(joined.known[device] for device in own))
+    return joined.tables, outcomes
 
 
 def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> None:
@@ -96,60 +103,40 @@ def _name_node(name: str) -> str:
     return left if len(left) > _SHORT or name.startswith(left) else name[0] + _COMMON.sub("", name[1:])
 
 
-def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: surveys.Tables) -> Outcome:
+def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
+    outcomes = [_add_log(joined, log) for log in logs]
     if len(logs) == 1:
-        known |= {device.id: device for device in logs[0].outcome.devices}
-        tables |= logs[0].tables
         return logs[0].outcome
-    kept: dict[str, list[pa.Table]] = {}
-    intervals: dict[str, float] = {}
-    accounts: list[Quality] = []
-    twice = 0
-    for log in logs:
-        names: dict[str, str] = {}
-        held = log.take()
-        for device in (device for device in log.outcome.devices if device.id in held):
-            names[device.id] = name = _name_device(device, log.node, known, names.values())
-            rows, before = held[device.id], kept.setdefault(name, [])
-            if any(surveys.shared_time(log.spans[device.id], surveys.find_span(part)) >= 0 for part in before):
-                known_rows = np.concatenate(list(map(surveys.hash_rows, before)))
-                repeated = np.isin(surveys.hash_rows(rows), known_rows)
-                twice += int(repeated.sum())
-                rows = rows.filter(columns.to_arrow(~repeated, pa.bool_()))
-            before += [sort_by_time(rows, name)] if len(rows) else []
-        intervals = {names[own]: rate for own, rate in log.outcome.intervals.items() if own in names} | intervals
-        accounts.append(_rename_account(log, names, f"{log.given.locator}: "))
-    tables |= {name: surveys.stack_rows(parts, name) for name, parts in kept.items()}
-    whole, zones = merge_quality(accounts), {log.outcome.timezone for log in logs}
+    whole, zones = merge_quality([each.quality for each in outcomes]), {each.timezone for each in outcomes}
     absent = Counter[tuple[str, str]]()
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells
+    twice = sum(entry.rows for entry in whole.rejected if entry.reason == TWICE)
     quality = replace(
         whole,
-        rows_kept=whole.rows_kept - twice,
-        rejected=(*whole.rejected, *list_rejected({TWICE: twice})),
+        rejected=(*(entry for entry in whole.rejected if entry.reason != TWICE), *list_rejected({TWICE: twice})),
         absent_cells=list_absent(dict(sorted(absent.items()))),
     )
     if not quality.synthetic_time:
         # what one log missed another may hold
-        quality = measure_times(tables.values(), quality)[0]
-    outcome = Outcome(
-        devices=tuple(known.values()),
-        quality=quality,
-        span=(min(log.span[0] for log in logs), max(log.span[1] for log in logs)),
-        intervals=intervals,
-        columns=tuple(dict.fromkeys(column for log in logs for column in log.outcome.columns)),
-        timezone=zones.pop() if len(zones) == 1 else None,
-        tags=merge_pairs(log.outcome.tags for log in logs),
-    )
+        quality = measure_times(joined.tables.values(), quality)[0]
     machines = sorted({log.node for log in logs if log.node is not None})
-    if not machines or all(device.uuid or device.serial for device in known.values()):
-        return outcome
-    note = (
-        "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-        f"{list_first(machines, 3)}. A uuid among their columns would tell."
+    if machines and not all(device.uuid or device.serial for device in joined.known.values()):
+        note = (
+            "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
+            f"{list_first(machines, 3)}. A uuid among their columns would tell."
+        )
+        quality = replace(quality, notes=(*quality.notes, note))
+    return Outcome(
+        # known when the others are joined
+        devices=(),
+        quality=quality,
+        span=(min(each.span[0] for each in outcomes), max(each.span[1] for each in outcomes)),
+        intervals=dict(joined.rates),
+        columns=tuple(dict.fromkeys(column for each in outcomes for column in each.columns)),
+        timezone=zones.pop() if len(zones) == 1 else None,
+        tags=merge_pairs(each.tags for each in outcomes),
     )
-    return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 
 
 def _name_device(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> str:
@@ -175,58 +162,57 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
     return same.id
 
 
-def _rename_account(log: surveys.Log, names: dict[str, str], before: str = "") -> Quality:
-    account = log.outcome.quality
-    gaps = (replace(gap, device=names[gap.device]) for gap in account.gaps if gap.device in names)
-    steps = (replace(step, device=names[step.device]) for step in account.clock_steps if step.device in names)
-    events = (replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events)
-    notes = (f"{before}{note}" for note in account.notes)
-    return replace(account, gaps=tuple(gaps), clock_steps=tuple(steps), log_events=tuple(events), notes=tuple(notes))
-
-
-def _add_log(  # noqa: PLR0913, PLR0917 - what a run is made of
-    log: surveys.Log,
-    main: str,
-    known: dict[str, Device],
-    tables: surveys.Tables,
-    rates: dict[str, float],
-    machines: Collection[str],
-) -> Outcome:
-    names: dict[str, str] = {}
-    taken: list[str] = []
-    account: Counter[str] = Counter()
-    for device in (device for device in log.outcome.devices if device.id in log.spans):
-        rows, rate = log.tables[device.id], log.outcome.intervals.get(device.id) or 1.0
-        is_host = device.scope is Scope.HOST
+def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
+    """Add the rows of a main log, or of one beside the log `main`; return what is known of it and its new devices."""
+    tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
+    held = log.take()
+    for device in (device for device in log.outcome.devices if device.id in held):
+        rows, rate = held[device.id], log.outcome.intervals.get(device.id)
+        is_host = bool(main) and device.scope is Scope.HOST
         is_second = f"{log.node}/{device.id}".removeprefix("None/") in tables
-        if is_host and is_second and (not log.given.beside or log.machine in machines):
+        if is_host and is_second and (not log.given.beside or log.machine in joined.machines):
             account[SECOND_HOST] += len(rows)
             continue
-        taken.append(name := _name_device(device, log.node, known, taken))
-        if name not in tables:
-            names[device.id], rates[name] = name, rate
+        taken.append(name := _name_device(device, log.node, joined.known, taken))
+        before = tables.get(name)
+        if before is None or not main:
+            names[device.id] = name
+            if rate is not None:
+                joined.rates.setdefault(name, rate)
+        if before is None:
             tables[name] = sort_by_time(rows, name)
             continue
-        if is_host and not surveys.spans_overlap(log.spans[device.id], surveys.find_span(tables[name])):
-            tables[name] = surveys.stack_rows([tables[name], rows], name)
+        is_apart = not surveys.spans_overlap(log.spans[device.id], surveys.find_span(before))
+        if not main and surveys.shared_time(log.spans[device.id], surveys.find_span(before)) >= 0:
+            is_known = np.isin(surveys.hash_rows(rows), surveys.hash_rows(before))
+            account[TWICE] += int(is_known.sum())
+            rows = rows.filter(columns.to_arrow(~is_known, pa.bool_()))
+        if not main or (is_host and is_apart):
+            tables[name] = surveys.stack_rows([before, rows], name)
             continue
-        if is_host and (twice := sorted({*tables[name].column_names} & {*rows.column_names} - surveys.KEYS)):
+        if is_host and (twice := sorted({*before.column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run hold {twice[0]}"
             raise SourceError(log.given.locator, what, "give one, or join them before", code="metric_in_two_logs")
-        tables[name] = _join_columns(tables[name], rows, (rates.get(name) or 1.0, rate), account, covering=is_host)
-    quality, joined, held = _rename_account(log, names), account.pop(_JOINED, 0), account.pop(_HELD, 0)
-    also = f"; {held:,} values not used, because {main} holds those metrics" if held else ""
-    said = f"{log.given.locator}: {joined:,} rows joined by time to those of {main}{also}."
+        every = joined.rates.get(name) or 1.0, rate or 1.0
+        tables[name] = _join_columns(before, rows, every, account, covering=is_host)
+    quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)
+    also = f"; {unused:,} values not used, because {main} holds those metrics" if unused else ""
+    said = f"{log.given.locator}: {added:,} rows joined by time to those of {main}{also}."
+    notes = quality.notes if main else tuple(f"{log.given.locator}: {note}" for note in quality.notes)
+    events = (replace(event, device=names.get(event.device or "", event.device)) for event in quality.log_events)
     quality = replace(
         quality,
-        rows_kept=quality.rows_kept - joined - account.total(),
-        continued=quality.continued + joined,
+        rows_kept=quality.rows_kept - added - account.total(),
+        continued=quality.continued + added,
         rejected=(*quality.rejected, *list_rejected(account)),
         duplicates=quality.duplicates if names else 0,
-        notes=(*quality.notes, said) if joined else quality.notes,
+        gaps=tuple(replace(gap, device=names[gap.device]) for gap in quality.gaps if gap.device in names),
+        clock_steps=tuple(replace(at, device=names[at.device]) for at in quality.clock_steps if at.device in names),
+        log_events=tuple(events),
+        notes=(*notes, said) if added else notes,
     )
     intervals = {names[own]: rate for own, rate in log.outcome.intervals.items() if own in names}
-    devices = tuple(known[name] for name in names.values())
+    devices = tuple(joined.known[name] for name in names.values())
     return replace(log.outcome, devices=devices, intervals=intervals, quality=quality)
 
 

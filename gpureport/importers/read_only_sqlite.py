@@ -81,14 +81,10 @@ def holds_tables(path: Path, tables: Collection[str]) -> bool:
 
 
 def _copy(path: Path, log: Path) -> Path:
-    """Return a copy of a database and its log in a folder, made once per state of both."""
-
-    def find_state() -> tuple[int, int, int]:
-        return path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
-
     for _ in range(3):
-        copy = _copy_state(path.resolve(), log.resolve(), state := find_state())
-        if find_state() == state:
+        state = path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size
+        copy = _copy_state(path.resolve(), log.resolve(), state)
+        if (path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size) == state:
             return copy
     hint = "try again, or copy it when its writer is done"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")
@@ -96,6 +92,7 @@ def _copy(path: Path, log: Path) -> Path:
 
 @lru_cache(256)
 def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
+    """Return a copy of a database and its log in a folder, made once per state of both."""
     folder = make_temporary_folder()
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from gpureport.data_quality import merge_quality
 from gpureport.errors import SettingsError, SourceError
+from gpureport.importers import TRAINING
 from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions
 from gpureport.importers.source_text import FileState, RawFile, find_state
 from gpureport.importers.sources import derive_name, identify, read_label_files
 from gpureport.metrics import Scope
@@ -60,7 +61,7 @@ class Reading:
         labels: Labels,
         *,
         strict: bool = False,
-        training: Sequence[TrainingFile] = (),
+        training: Sequence[Input] = (),
     ) -> None:
         self._inputs = sorted(inputs, key=lambda each: each.companion_of is not None)
         self._files = {each: RawFile(each.path) for each in self._inputs}
@@ -69,7 +70,7 @@ class Reading:
         self.labels, self.locator, self.longer_name = labels, self._inputs[0].locator, ""
         self._trained = {each: RawFile(each.path) for each in training}
         self._outcomes: list[Outcome] = []
-        self._training: dict[str, Training] = {}
+        self._training: dict[Input, Training] = {}
 
     @property
     def name(self) -> str:
@@ -81,11 +82,10 @@ class Reading:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        logs = [(each.importer.kind, each.locator, file) for each, file in self._files.items()]
-        read = self._training if self._outcomes else {each.locator for each in self._trained}
-        logs += [("training", each.locator, file) for each, file in self._trained.items() if each.locator in read]
+        read = self._training if self._outcomes else self._trained
         return tuple(
-            Source(kind=kind, locator=locator, sha256=file.sha256(), bytes=file.hashed) for kind, locator, file in logs
+            Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
+            for each, file in (self._files | {each: self._trained[each] for each in read}).items()
         )
 
     @property
@@ -114,8 +114,7 @@ class Reading:
             yield from self._read_logs(others)
         for each in self._trained:
             self._read_training(each)
-        read: list[tuple[Input | TrainingFile, RawFile]] = [*self._files.items(), *self._trained.items()]
-        for given, file in read:
+        for given, file in (self._files | self._trained).items():
             with errors_at(given.locator):
                 file.settle()
 
@@ -125,15 +124,11 @@ class Reading:
         # the local time of the GPU logs dates a file without dates
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
         logs += [self._read_log(each, options) for each in inputs if each.beside]
-        if len(logs) == 1:
-            self._outcomes.append(logs[0].outcome)
-            yield from logs[0].take().values()
-        else:
-            from gpureport.importers.joining import join_logs
+        from gpureport.importers.joining import join_logs
 
-            tables, outcomes = join_logs(logs, self._options.tz)
-            self._outcomes += outcomes
-            yield from tables.values()
+        tables, outcomes = join_logs(logs, self._options.tz)
+        self._outcomes += outcomes
+        yield from tables.values()
 
     def _read_log(self, each: Input, options: ReadOptions) -> "Log":
         from gpureport.importers.surveys import Log
@@ -149,18 +144,16 @@ class Reading:
                 self._notes.append(f"Zones of the time stamps: {told}.")
         return log
 
-    def _check_times(self, each: Input | TrainingFile, outcome: Outcome) -> None:
+    def _check_times(self, each: Input, outcome: Outcome) -> None:
         from gpureport.importers.surveys import check_clocks, check_shared_time
 
         check_clocks(self.locator, self._outcomes[0], each.locator, outcome, self._options.tz)
         check_shared_time(each.locator, outcome.span, self._outcomes[0].span)
 
-    def _read_training(self, each: TrainingFile) -> None:
-        from gpureport.importers.training import TrainingLog
-
+    def _read_training(self, each: Input) -> None:
         try:
             start = self._outcomes[0].span[0]
-            read = TrainingLog().read(self._trained[each], self._options, start, each.locator)
+            read = TRAINING["training"].read(self._trained[each], self._options, start, each.locator)
             if read.dated:
                 self._check_times(each, read.outcome)
         except SourceError as error:
@@ -170,7 +163,7 @@ class Reading:
             self._notes.append(f"{each.locator} lies beside the log, but is not used: {why}.")
             return
         self._refuse_rejected_lines(read.outcome, each.locator)
-        self._training[each.locator] = read
+        self._training[each] = read
 
     def _refuse_rejected_lines(self, outcome: Outcome, where: str) -> None:
         rejected = [entry for entry in outcome.quality.rejected if entry.reason != NOT_SELECTED]

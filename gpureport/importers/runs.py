@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpureport.errors import SourceError
+from gpureport.importers import TRAINING, surveys
 from gpureport.importers import sources as files
-from gpureport.importers import surveys
-from gpureport.importers.protocol import Input, Outcome, ReadOptions, TrainingFile
+from gpureport.importers.protocol import Input, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile
 from gpureport.recording import Run
 from gpureport.regular_files import is_folder
@@ -202,10 +202,9 @@ def _run_together(main: _Given, each: _Given) -> bool:
 def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: ReadOptions) -> dict[Path, str]:
     if len(runs) == 1:
         runs[0].extend(hosts)
-    if len(runs) == 1 or not hosts:
         return {}
     unused: dict[Path, str] = {}
-    times = {place: run for place, run in _read_times(runs, options).items() if not run.has_host}
+    times = {place: run for place, run in _read_times(runs if hosts else [], options).items() if not run.has_host}
     for host in hosts:
         alone = _read_outcome(host, options)
         # each run dates a file without dates, or with ambiguous ones
@@ -247,20 +246,18 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
 
 
 def assign_training_logs(
-    files: Sequence[TrainingFile], runs: Sequence[Sequence[Input]], options: ReadOptions
-) -> list[list[TrainingFile]]:
+    files: Sequence[Input], runs: Sequence[Sequence[Input]], options: ReadOptions
+) -> list[list[Input]]:
     """Return per run the training logs whose time it shares."""
     if len(runs) == 1:
         return [list(files)]
-    from gpureport.importers.training import TrainingLog
-
-    found: list[list[TrainingFile]] = [[] for _ in runs]
+    found: list[list[Input]] = [[] for _ in runs]
     times = _read_times(runs, options) if files else {}
     started = min((outcome.span[0] for outcome in times.values()), default=0)
     for file in files:
         outcome = None
         with suppress(SourceError):
-            read = TrainingLog().read(RawFile(file.path), options, started, file.locator)
+            read = TRAINING["training"].read(RawFile(file.path), options, started, file.locator)
             outcome = read.outcome if read.dated else None
         chosen = _choose_runs(times, dict.fromkeys(times, outcome), options)
         if isinstance(chosen, str):
@@ -271,16 +268,14 @@ def assign_training_logs(
     return found
 
 
-def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[TrainingFile]]:
-    found: list[list[TrainingFile]] = []
+def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[Input]]:
+    found: list[list[Input]] = []
     held = Counter(inputs[0].path.parent for inputs in runs)
     for source, inputs in zip(sources, runs, strict=True):
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
         is_alone = held[folder] == 1 and is_folder(source) and all(each.path.parent == folder for each in inputs)
         is_alone = is_alone and not any(files.list_in_folder(folder, "gpu", used))
-        listed = files.list_files(folder) if is_alone else ()
-        logs = (path for path in listed if path not in used and files.recognise_companion(path) == "training")
-        found.append([TrainingFile(path, str(path), beside=True) for path in logs])
+        found.append(list(files.list_in_folder(folder, "training", used)) if is_alone else [])
     return found
 
 

@@ -8,21 +8,18 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpureport import record_folder, regular_files
 from gpureport.errors import SourceError
-from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
-from gpureport.importers.protocol import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, Labels, TrainingFile
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS, TRAINING
+from gpureport.importers.protocol import HEAD_BYTES, RUN_ID, SEARCHED_BYTES, Importer, Input, Labels, Tracker
 from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json
 from gpureport.places import is_bucket_url
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
-
-if TYPE_CHECKING:
-    from gpureport.importers.protocol.tracker import Tracker
 
 _BINARY = 0.01
 """A file with more than this share of undecodable characters is not treated as text."""
@@ -32,7 +29,6 @@ _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.t
 """Names of files of which a folder that is a tracker's store holds one at least."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """What a log of any tool but nvidia-smi, the first importer, names somewhere."""
-_RUN_ID = re.compile(r"[0-9a-f]{32}")
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -40,7 +36,7 @@ _MOST_LABEL_BYTES = 2**20
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 
-def find_tracker(source: str) -> "Tracker | None":
+def find_tracker(source: str) -> Tracker | None:
     """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
@@ -102,11 +98,10 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
 def identify_companion(path: str) -> Input:
     try:
         return identify(path, beside=True)
-    except SourceError as error:
-        try:
+    except SourceError:
+        with suppress(SourceError):
             return identify(path)
-        except SourceError:
-            raise error from None
+        raise
 
 
 def _find_file(source: str) -> Path:
@@ -179,9 +174,8 @@ def _classify(path: Path, _: FileState) -> tuple[str, Importer | None]:
     for role, beside in roles if _OF_GPUS.search(head) else reversed(roles):
         if (found := _recognise(file, head, beside=beside)) is not None:
             return (role, found) if archive_kind(file) is None else ("", None)
-    from gpureport.importers.training import TrainingLog
-
-    return "training" if TrainingLog().is_training_log(head) else "", None
+    training = TRAINING["training"]
+    return ("training", training) if training.is_training_log(head) else ("", None)
 
 
 def recognise_companion(path: Path) -> str | None:
@@ -203,7 +197,7 @@ def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> I
     for path in (path for path in list_files(folder) if path not in without):
         found, importer = _classify(path, find_state(path))
         if importer is not None and found == role:
-            yield Input(path, importer, str(path), beside=role == "host")
+            yield Input(path, importer, str(path), beside=role != "gpu")
 
 
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
@@ -217,9 +211,9 @@ def list_gpu_logs(source: Path) -> list[Input]:
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
-            trackers = TRACKERS if _RUN_ID.fullmatch(folder.name) else ()
-            kept = {name for name in below for each in trackers if each.keeps_files(folder / name)}
-            below[:] = sorted(name for name in below if not name.startswith(".") and name not in kept)
+            # logs among MLflow's artifacts are read with their run
+            left = "artifacts" if RUN_ID.fullmatch(folder.name) else ""
+            below[:] = sorted(name for name in below if not name.startswith(".") and name != left)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
                 # the host log of a recording without GPUs is its own run
@@ -237,17 +231,17 @@ def list_gpu_logs(source: Path) -> list[Input]:
     return logs
 
 
-def identify_training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
+def identify_training_logs(paths: Sequence[str | Path]) -> list[Input]:
     found = []
     for path in map(str, paths):
-        from gpureport.importers.training import WANTED, TrainingLog
-
-        file = _find_file(path)
+        file, training = _find_file(path), TRAINING["training"]
         head = read_head(RawFile(file), HEAD_BYTES)
-        role = "" if TrainingLog().is_training_log(head) else _classify(file, find_state(file))[0]
-        if role in {"gpu", "host"} or not TrainingLog().identify(head):
+        role = "" if training.is_training_log(head) else _classify(file, find_state(file))[0]
+        if role in {"gpu", "host"} or not training.identify(head):
+            from gpureport.importers.training import WANTED
+
             raise SourceError(path, "not a known training log", WANTED, code="not_a_training_log")
-        found.append(TrainingFile(file, path))
+        found.append(Input(file, training, path))
     return found
 
 
@@ -262,12 +256,9 @@ def split_path(locator: str) -> tuple[tuple[str, ...], int]:
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
-    return (folders, count_named(folders)) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
-
-
-def count_named(folders: Sequence[str]) -> int:
-    """Return how many last folders are a name: the repetitions `base/1` and `fast/1` are not both called 1."""
-    return min(len(list(takewhile(str.isdecimal, reversed(folders)))) + 1, len(folders))
+    # the repetitions `base/1` and `fast/1` are not both called 1
+    numbers = len(list(takewhile(str.isdecimal, reversed(folders))))
+    return (folders, min(numbers + 1, len(folders))) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
 
 
 def derive_name(locator: str) -> str:

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from copy import copy
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.columns import Texts, Values
 from gpureport.importers.extraction import hash_values
@@ -60,10 +57,9 @@ class Log:
         core = len(self.metrics & CORE_METRICS)
         self.rank = -core, round(self.interval, 1), -len(self.metrics), self.file.sha256()
         self.held = sum(table.nbytes for table in tables.values())
-        if self.held + sum(log.held for log in _holding) > _MOST_HELD:
+        if self.held + sum(log.held for log in surveyed.values() if log is not None) > _MOST_HELD:
             self.held = 0
         self._tables = tables if self.held else None
-        _holding.add(self)
         self.node: str | None = None
         recorded = read_run_file(given.path.parent) if name_log(given.path) else None
         self.machine = recorded.host if recorded else ""
@@ -71,26 +67,18 @@ class Log:
     def adds_to(self, other: "Log") -> bool:
         return not self.is_complete and bool(self.metrics - other.metrics)
 
-    @property
-    def tables(self) -> Tables:
-        self._tables = self._tables or self._read_again()
-        return self._tables
-
     def _read_again(self) -> Tables:
         return read_devices(self.given.importer.extract(self.file.again(), self._options).batches())
 
     def take(self) -> Tables:
-        tables, self._tables, self.held = self.tables, None, 0
+        tables, self._tables, self.held = self._tables or self._read_again(), None, 0
         return tables
 
     @cached_property
-    def keys(self) -> dict[str, tuple[IntArray, Hashes]]:
+    def keys(self) -> dict[str, tuple[columns.IntArray, Hashes]]:
         """Each device's times, and a number for each row."""
         tables = self._tables or self._read_again()
         return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
-
-
-_holding: WeakSet[Log] = WeakSet()
 
 
 def read_devices(batches: Iterable[pa.Table]) -> Tables:
@@ -111,9 +99,7 @@ def survey_log(given: Input, options: ReadOptions) -> Log | None:
         with suppress(SourceError):
             log = Log(given, options)
             surveyed[key] = log if log.gpus and not log.outcome.quality.synthetic_time else None
-    if (found := copy(surveyed.setdefault(key, None))) is not None:
-        found.given = given
-    return found
+    return surveyed.setdefault(key, None)
 
 
 def find_span(table: pa.Table) -> Span:
@@ -156,7 +142,7 @@ def check_shared_time(locator: str, span: Span, main: Span) -> None:
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
-def find_nearest(times: IntArray, stamps: IntArray) -> tuple[IntArray, IntArray]:
+def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
     """Return each time's nearest stamp by place, the earlier of two, and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)

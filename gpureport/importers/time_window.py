@@ -24,7 +24,7 @@ from gpureport.recording import Recording, Run, arrange_series
 if TYPE_CHECKING:
     from gpureport.importers.protocol import Labels
     from gpureport.importers.reading import Reading
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.tracker_series import TrackedReading
 
 _CLOCK = re.compile(r"(?:(\d{1,9}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment, such as 2026-03-14T09:26"

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpureport.errors import RenderError, SettingsError, SourceError
 from gpureport.importers.mlflow.runs import MLFLOW, PREFIX, is_store_scheme, refuse_database_server
 from gpureport.importers.mlflow.stores import refuse_artifacts
-from gpureport.importers.protocol.tracker import split_locator
+from gpureport.importers.protocol import split_locator
 from gpureport.importers.sources import names_run
 from gpureport.places import Place, RemotePath, parse_place
 from gpureport.places.buckets import fetch, write_file

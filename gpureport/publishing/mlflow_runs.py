@@ -14,7 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.mlflow.runs import PREFIX, PUBLISHED_PREFIX, Store, open_store
 from gpureport.importers.mlflow.server import Server, SignedServer, call_mlflow, load_mlflow
 from gpureport.importers.mlflow.stores import ARTIFACT_FOLDER, Database, Folder, folder_of_uri
-from gpureport.importers.protocol.tracker import RunInfo, Selection, select_runs, split_locator
+from gpureport.importers.protocol import RunInfo, Selection, select_runs, split_locator
 from gpureport.publishing import copy_to_folder, refuse_writing
 from gpureport.report.formats.comparison_json import SCHEMA
 from gpureport.store import atomic_writes

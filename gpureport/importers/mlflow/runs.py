@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -25,8 +25,7 @@ from gpureport.importers.account import NOT_SELECTED, TORN, TWICE_AT_ONCE, list_
 from gpureport.importers.columns import extra_name
 from gpureport.importers.mlflow import stores
 from gpureport.importers.mlflow.server import Server, SignedServer
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Tracked, Tracker
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
 from gpureport.parsing import MOST_LABELS
 from gpureport.recording import HOST, Device
@@ -264,9 +263,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
     # root is nobody in particular
     user = {"user": tags["mlflow.user"]} if tags.get("mlflow.user", "root") != "root" else {}
-    more: dict[str, Any] = {"attachments": tuple(attachments.items())}
-    if info.started is not None:
-        more["lasted"] = info.started, info.ended or max(last.values(), default=0) * 1000
+    lasted = info.started and (info.started, info.ended or max(last.values(), default=0) * 1000)
     counts = {key: len(one.times) for key, one in points.items()}
     return tracker_series.build_tracked(
         locator,
@@ -278,7 +275,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         state=(info.status, info.ended and info.ended // 1000, info.name, counts, last, params, own),
         params=tuple(params.items()),
         tags=tuple((user | own).items()),
-        more=more,
+        more={"attachments": tuple(attachments.items()), "lasted": lasted},
     )
 
 
@@ -312,6 +309,5 @@ MLFLOW = Tracker(
     holds=stores.holds_runs,
     open=lambda store, *_: open_store(store),
     record=record_run,
-    keeps_files=stores.keeps_artifacts,
     refuse_folder=partial(stores.refuse_artifacts, wanted="mlflow:STORE"),
 )

@@ -26,8 +26,7 @@ import numpy as np
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.mlflow import stores
-from gpureport.importers.mlflow.stores import POINT, Contents, Points
-from gpureport.importers.protocol.tracker import RunInfo, Store
+from gpureport.importers.protocol import RunInfo, Store
 from gpureport.parsing import MOST_ANSWER_BYTES, MOST_PAGES, parse_json
 from gpureport.redaction import redact_start
 from gpureport.regular_files import make_temporary_folder
@@ -207,19 +206,19 @@ class Server(Store):
                 raise
             return None
 
-    def read(self, run: RunInfo, beginning: str = "") -> Contents:
+    def read(self, run: RunInfo, beginning: str = "") -> stores.Contents:
         with self._expect_fields(), ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
             data = self.ask("runs/get", {"run_id": run.id})["run"].get("data", {})
             keys = [key for key in _pairs(data, "metrics") if key.startswith(beginning)]
             points = dict(zip(keys, pool.map(partial(self._history, run.id), keys), strict=True))
             return stores.order_points(points, _pairs(data, "params"), _pairs(data, "tags"))
 
-    def _history(self, run_id: str, key: str) -> Points:
+    def _history(self, run_id: str, key: str) -> stores.Points:
         asked = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
         found = self._list("metrics", "metrics/get-history", asked, post=False)
         # NaN and infinities come as text
         rows = ((int(each["timestamp"]), float(each.get("value", 0)), int(each.get("step", 0))) for each in found)
-        return np.fromiter(rows, dtype=POINT)
+        return np.fromiter(rows, dtype=stores.POINT)
 
     def artifacts(self, run: RunInfo) -> dict[str, Path]:
         with self._expect_fields():

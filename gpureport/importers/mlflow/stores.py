@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.tracker import RunInfo, Store, describe_devices
+from gpureport.importers.protocol import RUN_ID, RunInfo, Store, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database, unreadable
 from gpureport.importers.tracker_series import Series, is_dated
 from gpureport.parsing import DEEPEST_FOLDER, MOST_RECORD_BYTES, MOST_SETTINGS_BYTES
@@ -186,7 +186,6 @@ class Database(LocalStore):
 # a folder `mlruns`
 
 _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
-_RUN_ID = re.compile("[0-9a-f]{32}")
 # a long value goes on in lines that are indented
 _ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?|inf(?:inity)?|nan)"
@@ -251,7 +250,7 @@ def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
             said: dict[str, str] = {}
             with suppress(SourceError):
                 said = _read_meta(path, root)
-            runs = (each for each in _list_folder(path) if _RUN_ID.fullmatch(each.name) and (each / _META).is_file())
+            runs = (each for each in _list_folder(path) if RUN_ID.fullmatch(each.name) and (each / _META).is_file())
             if said.get("experiment_id") == path.name or any(runs):
                 yield path, said.get("name") or path.name
 
@@ -264,14 +263,10 @@ def holds_runs(path: Path) -> bool:
     return False
 
 
-def keeps_artifacts(folder: Path) -> bool:
-    return folder.name == "artifacts" and _RUN_ID.fullmatch(folder.parent.name) is not None
-
-
 def refuse_artifacts(folder: Path, wanted: str) -> None:
     # one that is missing or cannot be listed matters only when opened
     with suppress(OSError):
-        if any(map(keeps_artifacts, folder.glob("[0-9]*/*/artifacts"))):
+        if any(RUN_ID.fullmatch(each.parent.name) for each in folder.glob("[0-9]*/*/artifacts")):
             what = "MLflow keeps the artifacts of its runs in it"
             hint = f"give the database or the server of these runs, {wanted}"
             raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
@@ -302,7 +297,7 @@ class Folder(LocalStore):
     def _find_run(self, path: Path) -> RunInfo | None:
         said: dict[str, Any] = {**_read_meta(path, self.path)}
         if said.get("run_id", said.get("run_uuid")) != path.name:
-            if _RUN_ID.fullmatch(path.name) and path.is_dir():
+            if RUN_ID.fullmatch(path.name) and path.is_dir():
                 what = f"does not say that it is of run {path.name}: missing, damaged, or of another one"
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None

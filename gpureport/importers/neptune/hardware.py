@@ -84,13 +84,19 @@ class NameMap(NamedTuple):
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
     """Return a run's namespaces; `train/memory` makes none."""
     found: dict[tuple[str, bool], Process] = {}
+    named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
+    named |= {*chosen.namespaces}
+    unmapped = {*(run.paths or ())} - chosen.series.keys()
     for path in sorted(run.paths or ()):
-        gauge, stage, meaning = _GAUGE.fullmatch(path), "", chosen.series.get(path)
-        name, client = "--map", gauge is not None and meaning is None
+        name, stage, meaning, gauge = "--map", "", chosen.series.get(path), _GAUGE.fullmatch(path)
+        client = gauge is not None and meaning is None
         if meaning is None:
             if (match := gauge or _BELOW.fullmatch(path)) is None:
                 continue
             name, gpu, leaf = match.group("space", "gpu", "name")
+            is_named = name in named or name.split("/")[0] in {"monitoring", "runtime"}
+            if client and (not is_named or unmapped.isdisjoint([f"{name}/cpu", f"{name}/memory"])):
+                continue
             stage = re.sub(r"^(?=[0-9a-f]{8}$)", "process-", _UNNAMED.sub("", name).strip("/"))
             meaning = _MEANINGS.get(leaf.rstrip("_0123456789") if gauge else f"{'gpu/' if gpu else ''}{leaf}")
             if meaning and "gpu" in meaning.metric:
@@ -103,15 +109,7 @@ def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
             space.others.append(path)
         else:
             space.leaves[path] = meaning
-    named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
-    named |= {*chosen.namespaces}
-
-    def is_own(space: Process) -> bool:
-        begins_so = space.path.split("/")[0] in {"monitoring", "runtime"}
-        holds = not {f"{space.path}/cpu", f"{space.path}/memory"}.isdisjoint(space.leaves)
-        return holds and (begins_so or space.path in named)
-
-    return [space for _, space in sorted(found.items()) if space.leaves and (not space.client or is_own(space))]
+    return [space for _, space in sorted(found.items()) if space.leaves]
 
 
 def read_name_map(path: Path | None) -> NameMap:
@@ -173,9 +171,9 @@ class Hardware:
     def list_stages(self) -> tuple[Stage, ...]:
         found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
         for (node, _), blocks in self.blocks.items():
-            for block in (block for block in blocks if block.process.stage is not None):
-                found[str(block.process.stage), self.name_node(node)] += block.times[[0, -1]].tolist()
-        stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items()]
+            for block in blocks:
+                found[block.process.stage or "", self.name_node(node)] += block.times[[0, -1]].tolist()
+        stages = [Stage(name=name, start=min(at), end=max(at), node=node) for (name, node), at in found.items() if name]
         return tuple(sorted(stages, key=lambda each: (each.start, each.end, each.name, each.node or "")))
 
 
@@ -202,18 +200,16 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
 
 
 def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
-    series = process.run.series
-    meanings = {path: meaning for path, meaning in process.leaves.items() if path in series and len(series[path].times)}
-    ticks, values = tracker_series.place_on_ticks([series[path] for path in meanings])
-    known = ~np.isnan(values)
+    held = process.run.series
+    meanings = {path: meaning for path, meaning in process.leaves.items() if path in held and len(held[path].times)}
+    ticks, values = tracker_series.place_on_ticks([held[path] for path in meanings])
+    known, dropped = ~np.isnan(values), np.zeros_like(values, dtype=np.bool_)
     for path, meaning in meanings.items():
-        lost = int((~tracker_series.is_measured(series[path].values)).sum())
+        lost = int((~tracker_series.is_measured(held[path].values)).sum())
         found.nan[meaning.metric] += lost
-        found.rejected[TWICE_AT_ONCE] += len(series[path].times) - lost
+        found.rejected[TWICE_AT_ONCE] += len(held[path].times) - lost
     found.rejected[TWICE_AT_ONCE] -= int(known.sum())
-    dropped, kept = np.zeros_like(known), np.ones(len(ticks), dtype=np.bool_)
     if process.client:
-        kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
         rows = {(each.metric, each.gpu): row for row, each in enumerate(meanings.values())}
         for (metric, gpu), row in rows.items():
             memory = rows.get((_MEMORY_OF.get(metric, ""), gpu))
@@ -221,24 +217,24 @@ def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
             if memory is not None and (not known[row].any() or (known[row] & known[memory]).any()):
                 # a process's first CPU reading covers no time and is not reported
                 dropped[row] = ~known[row] & known[memory] & ~(_mark_starts(ticks) & (gpu is None))
-        used, held = (
+        used, sized = (
             {gpu for metric, gpu in rows if metric == name and gpu is not None} for name in (UTILIZATION, MEMORY)
         )
-        found.never |= held - used
-        found.unrestored |= used - held
-    values[dropped] = 0.0
-    found.rejected[FORKED] += int(known[:, ~kept].sum())
-    ticks, values, known, dropped = ticks[kept], values[:, kept], known[:, kept], dropped[:, kept]
+        found.never |= sized - used
+        found.unrestored |= used - sized
+        kept = np.diff(ticks, prepend=-_FORKED) >= _FORKED
+        found.rejected[FORKED] += int(known[:, ~kept].sum())
+        ticks, values, known, dropped = ticks[kept], values[:, kept], known[:, kept], dropped[:, kept]
     seconds, starts = np.diff(ticks, prepend=ticks[:1] + 1) / 1e6, _mark_starts(ticks)
+    values[dropped] = 0.0
     for gpu in dict.fromkeys(each.gpu for each in meanings.values()):
-        own = [row for row, meaning in enumerate(meanings.values()) if meaning.gpu == gpu]
-        columns = {"points": known[own].sum(axis=0), "imputed": dropped[own].any(axis=0)}
-        held = (columns["points"] > 0) | columns["imputed"]
-        for row, meaning in enumerate(meanings.values()):
-            if meaning.gpu == gpu:
-                one = values[row] * meaning.factor / (seconds if meaning.counts else 1.0)
-                columns[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
-        yield DeviceRows(process, gpu, ticks, columns).taken(held)
+        own = {row: meaning for row, meaning in enumerate(meanings.values()) if meaning.gpu == gpu}
+        columns = {"points": known[[*own]].sum(axis=0), "imputed": dropped[[*own]].any(axis=0)}
+        measured = (columns["points"] > 0) | columns["imputed"]
+        for row, meaning in own.items():
+            one = values[row] * meaning.factor / (seconds if meaning.counts else 1.0)
+            columns[meaning.metric] = np.where(starts, np.nan, one) if meaning.counts or meaning.primes else one
+        yield DeviceRows(process, gpu, ticks, columns).taken(measured)
 
 
 def _find_pace(times: IntArray) -> float:

@@ -13,13 +13,9 @@ from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import tracker_series
 from gpureport.importers.neptune import hardware, stored
-from gpureport.importers.neptune.hardware import Hardware, Process, read_hardware
 from gpureport.importers.neptune.live import find_live_runs
-from gpureport.importers.neptune.stored import Stored
-from gpureport.importers.protocol import ReadOptions
-from gpureport.importers.protocol.tracker import RunInfo, Selection, Store, Tracked, Tracker, describe_devices
+from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
-from gpureport.importers.tracker_series import Series
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
@@ -67,7 +63,7 @@ class Recordings(Store):
         found = sorted((self._describe(*item) for item in self.held.items()), key=lambda run: -(run.started or 0))
         return [each for each in found if fnmatchcase(each.name, experiment or "*")]
 
-    def _describe(self, run_id: str, runs: Sequence[Stored]) -> RunInfo:
+    def _describe(self, run_id: str, runs: Sequence[stored.Stored]) -> RunInfo:
         first, keys, asked = runs[0], " ".join(sorted(run.key for run in runs)), self.asked
         if fault := next((run.fault for run in runs if run.fault is not None), None):
             return RunInfo(id=run_id, key=keys, name=run_id, fault=fault)
@@ -99,9 +95,8 @@ def _refuse_folder(folder: Path) -> None:
 
 
 def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
-    if source.is_file():
-        yield source
-        return
+    # a file has no files below it
+    yield from [source] if source.is_file() else []
     for place, folders, files in walk_folder(source):
         folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
         yield from (place / name for name in sorted(files))
@@ -110,8 +105,8 @@ def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
 def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOptions) -> Tracked:
     locator = f"neptune:{store.where}#{info.id}"
     runs = [each.load() if each.load else each for each in store.held[info.id]]
-    every = list[Process]()
-    parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
+    every = list[hardware.Process]()
+    parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
         # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
@@ -129,7 +124,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     if not processes:
         hint = f"it has {', '.join(sorted({each.stage or each.path for each in every}))}"
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
-    found = read_hardware(processes, options.gpus)
+    found = hardware.read_hardware(processes, options.gpus)
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
         hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
         raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
@@ -162,7 +157,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     )
 
 
-def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]:
+def _collect_params(run: stored.Stored, processes: Sequence[hardware.Process]) -> dict[str, str]:
     described = {f"{each.path}/{name}" for each in processes for name in ("hostname", "pid", "tid", "traceback")}
     inside = ("sys/", "source_code/", "monitoring/", *(f"{each.path}/details/" for each in processes))
     return {
@@ -173,13 +168,13 @@ def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]
     }
 
 
-def _find_highest(found: Hardware, node: str, metric: str) -> float:
+def _find_highest(found: hardware.Hardware, node: str, metric: str) -> float:
     own = [each for each in found.processes if each.node == node]
     paths = ((each, path) for each in own for path, meaning in each.leaves.items() if meaning.metric == metric)
     return max((each.run.highest.get(path, 0.0) for each, path in paths), default=0.0)
 
 
-def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]:
+def _build_devices(found: hardware.Hardware, given: int | None) -> dict[Device, pa.Table]:
     series = {}
     for (node, gpu), blocks in found.blocks.items():
         named = found.name_node(node)
@@ -210,7 +205,7 @@ def _build_devices(found: Hardware, given: int | None) -> dict[Device, pa.Table]
     return series
 
 
-def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
+def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
     never, unrestored = (", ".join(f"gpu:{gpu}" for gpu in sorted(gpus)) for gpus in (found.never, found.unrestored))
     if zeros := found.count("imputed"):
         yield f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 are put back"
@@ -228,7 +223,7 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
         yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
 
 
-def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
+def _account(runs: Sequence[stored.Stored], found: hardware.Hardware, asked: Selection) -> Quality:
     # of a row's points, the first counts as kept, others as continued
     kept = sum(len(each.times) for blocks in found.blocks.values() for each in blocks)
     points = found.count("points")

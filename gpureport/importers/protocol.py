@@ -1,9 +1,10 @@
-"""Experiment trackers: what a tracker must offer, and which of its runs a person means.
+"""What an importer is, and what a tracker is: how each recognises its sources, and what it makes of them.
 
-A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `holds` recognises a store,
-`open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
-`tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; it is
-also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
+An importer yields the series of a log in batches. A tracker `acme` is an `ACME = Tracker(...)` in a module or folder
+`acme` of `importers`: `holds` recognises a store, `open` gives it as a `Store`, and `record` makes a `Tracked` of a run
+with `build_tracked` of `tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes
+`acme:STORE#RUN` a locator; it is also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are
+microseconds of UTC.
 """
 
 import re
@@ -14,16 +15,155 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from gpureport.data_quality import Quality
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import format_count, list_first
-from gpureport.importers.protocol import ReadOptions
+from gpureport.importers.clock import load_zone, local_span
+from gpureport.importers.source_text import RawFile
+from gpureport.metrics import find_gpu
+from gpureport.names import override_pairs
 from gpureport.parsing import split_numbers
-from gpureport.recording import Run, Source, empty_training
+from gpureport.recording import HOST, Device, Run, Source, Work, empty_training
 from gpureport.regular_files import path_exists
+
+if TYPE_CHECKING:
+    from gpureport.importers.extraction import Extraction
+    from gpureport.importers.labels import LabelTable
+    from gpureport.importers.tools.mapped import Mapping
+
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+"""A whole id of MLflow."""
+HEAD_BYTES = 64 * 1024
+"""How much text of a source an importer sees to recognise it."""
+SEARCHED_BYTES = 4 * 2**20
+"""How much if that does not suffice: the output of a job may precede a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Options that select rows or their times, and so are part of the identity of a run.
+
+    `columns` are the query fields of a log without a header, `interval` the seconds between ticks of a log without
+    stamps. `around` is not an option: it is the local span of the GPU log beside a file without dates.
+    """
+
+    tz: str | None = None
+    gpus: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    interval: float | None = None
+    gpus_per_tick: int | None = None
+    map: "Mapping | None" = None
+    around: tuple[int, int] | None = None
+    as_logged: bool = False
+
+    def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
+        return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a person, or a file beside the logs, says about a run; not part of its identity."""
+
+    name: str | None = None
+    step: str | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+    gpu_model: str | None = None
+    table: "LabelTable | None" = None
+
+    def applied(self, run: Run) -> Run:
+        params = override_pairs(run.params, self.params)
+        tags = override_pairs(run.tags, self.tags)
+        name, step, work = self.name or run.name, self.step or run.step, self.find_work(run.quality) or run.work
+        named = name_gpu_models(run, self.gpu_model)
+        return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
+
+    def find_work(self, quality: Quality) -> Work | None:
+        # work stated for several runs does not hold for an unfinished one
+        return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
+
+    def of_several(self) -> "Labels":
+        return replace(self, work=self.work and replace(self.work, is_common=True))
+
+    def look_up(self, run: Run) -> Run:
+        if self.table is None:
+            return run
+        return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
+
+    def filled_in(self, run: Run) -> Run:
+        params = override_pairs(self.params, run.params)
+        tags = override_pairs(self.tags, run.tags)
+        return replace(run, step=run.step or self.step, params=params, tags=tags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is known after all batches of a source: `span` in microseconds, `intervals` in seconds.
+
+    If the source states its `timezone`, times are UTC. `tags` have the names of `LABEL_TAGS`.
+    """
+
+    devices: tuple[Device, ...]
+    quality: Quality
+    span: tuple[int, int]
+    intervals: dict[str, float] = field(default_factory=dict)
+    columns: tuple[tuple[str, str], ...] = ()
+    timezone: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_host(self) -> bool:
+        return any(device.id == HOST for device in self.devices)
+
+
+class Importer(Protocol):
+    """Recognises and reads sources of one kind, which is their `Source.kind`."""
+
+    kind: ClassVar[str]
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether a source begins as one of this kind."""
+
+    def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
+        """Begin to read a source; raise `SourceError` if nothing in it can be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file of a run, `beside` a log or with metrics for the log `companion_of`.
+
+    A training log found `beside` the log need not be readable.
+    """
+
+    path: Path
+    importer: Importer
+    locator: str
+    beside: bool = False
+    companion_of: int | None = None
+
+
+def name_gpu_models(run: Run, model: str | None) -> Run:
+    if model is None:
+        return run
+    known, devices, notes = find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)
+    for place, device in enumerate(devices):
+        if device not in run.gpus:
+            continue
+        if device.model is None:
+            window = known.power_window if known and device.power_window == "unknown" else device.power_window
+            devices[place] = replace(device, model=model, power_window=window)
+            notes[f"the GPU model {model} was given by --gpu-model: the log names none"] = None
+        elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
+            notes[f"{device.id} is known as {device.model}: --gpu-model {model} is not used for it"] = None
+    return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
+
+
+# trackers
 
 _SHORTEST, _SHOWN = 6, 5
 """Fewest letters of an id that name a run, and most runs of one name that are listed."""
@@ -130,8 +270,8 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` returns whether a file or folder is a store, `keeps_files` whether a folder has files of a run that are read
-    with it. `refuse_folder` raises for a folder with data of runs that is not a store.
+    `holds` returns whether a file or folder is a store; `refuse_folder` raises for a folder with data of runs that is
+    not one.
     """
 
     kind: str
@@ -139,7 +279,6 @@ class Tracker:
     holds: Callable[[Path], bool]
     open: Callable[[str, str | None, Selection], Any]
     record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
-    keeps_files: Callable[[Path], bool] = lambda _: False
     refuse_folder: Callable[[Path], None] = lambda _: None
 
     def claims(self, source: str) -> bool:
@@ -191,7 +330,7 @@ def select_runs(
     Runs that were named keep that order; otherwise runs that cannot be read come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
-    if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
+    if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):
         # whole ids need no list of all runs
         direct = [store.run(name) for name in dict.fromkeys(wanted)]
         if None not in direct:
