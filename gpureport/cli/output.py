@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns
@@ -41,8 +40,6 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
     given: dict[str, Any] = {
         "title": options.title,
         "command": typed_command(),
-        "gpu_hour_price": None,
-        "version": __version__,
         "rules": analysed.rules,
         "kinds": analysed.kinds,
         "throughput": options.throughput,

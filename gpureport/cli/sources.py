@@ -25,7 +25,7 @@ from gpureport.importers.sources import (
 from gpureport.importers.time_window import CutReading, RunReading, Window
 from gpureport.importers.tools.mapped import read_column_map
 from gpureport.importers.tracked import TrackedReading
-from gpureport.places import RemotePath, is_bucket_url, parse_place
+from gpureport.places import RemotePath, fetch, is_bucket_url, parse_place
 from gpureport.recording import Recording, Work
 from gpureport.regular_files import is_folder, path_exists
 
@@ -170,8 +170,6 @@ def _fetch(source: str) -> str:
 
 
 def _fetch_watched(place: RemotePath) -> Path:
-    from gpureport.places.buckets import fetch
-
     with show_stage(f"Fetching {place}"):
         return fetch(place)
 

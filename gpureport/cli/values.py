@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gpureport.errors import CodedProblem, SettingsError
-from gpureport.places import Place, RemotePath, parse_place
+from gpureport.places import Place, RemotePath, fetch, parse_place
 
 if TYPE_CHECKING:
     from gpureport.comparison.factors import Factor
@@ -150,10 +150,7 @@ def local_folder(text: str) -> Path:
 
 
 def fetched(text: str) -> Path:
-    from gpureport.places.buckets import fetch
-
-    found = parse_place(text)
-    return found if isinstance(found, Path) else fetch(found)
+    return fetch(parse_place(text))
 
 
 def _need(found: Value | None) -> Value:

@@ -5,9 +5,9 @@
 
 from pathlib import Path
 
-from gpureport.places.buckets import Place, RemotePath, is_bucket_url, map_places, parse_place
+from gpureport.places.buckets import Place, RemotePath, fetch, is_bucket_url, map_places, parse_place
 
-__all__ = ["Place", "RemotePath", "find_shipped_folder", "is_bucket_url", "map_places", "parse_place"]
+__all__ = ["Place", "RemotePath", "fetch", "find_shipped_folder", "is_bucket_url", "map_places", "parse_place"]
 
 
 def find_shipped_folder(name: str) -> Path:

@@ -5,12 +5,9 @@ Credentials, region and endpoint come from where each cloud's own clients look f
 
 import os
 import re
-import secrets
 import shutil
-import stat
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 _SMALL = 2**23  # bytes that are written by one request; of an object of 10 MB and more pyarrow makes parts
 _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # together 45 s; the defaults range from 10 s to 15 min
 _AT_ONCE = 16  # requests at the same time; pyarrow keeps 25 connections open
-_STALE = 86_400  # seconds after which nobody writes a half-written file or folder any more
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _LOGIN = {
     "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
@@ -107,25 +103,22 @@ class RemotePath(PurePosixPath):
 
         Dropping a stream closes it, which publishes half an object. So a thread writes, which no interrupt reaches.
         """
-        from concurrent.futures import ThreadPoolExecutor
-
         large, (kind, _) = len(content) > _SMALL, guess_type(self.name)
 
-        def put() -> None:
-            with self.reach(large=large) as client:
-                stream = client.open_output_stream(self.path, metadata={"Content-Type": kind} if kind else None)
+        def put(place: RemotePath) -> None:
+            with place.reach(large=large) as client:
+                stream = client.open_output_stream(place.path, metadata={"Content-Type": kind} if kind else None)
                 stream.write(content)
                 stream.close()
 
-        with ThreadPoolExecutor(1) as pool:
-            try:
-                pool.submit(put).result()
-            except PlaceError:
-                # the parts may be one object although the answer was lost, or surprises pyarrow
-                with suppress(FileNotFoundError, PlaceError):
-                    if large and self.read_bytes() == content:
-                        return
-                raise
+        try:
+            map_places(put, [self])
+        except PlaceError:
+            # the parts may be one object although the answer was lost, or surprises pyarrow
+            with suppress(FileNotFoundError, PlaceError):
+                if large and self.read_bytes() == content:
+                    return
+            raise
 
     def unlink(self, *, missing_ok: bool = True) -> None:
         del missing_ok
@@ -238,8 +231,10 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
         return list(pool.map(function, places))
 
 
-def fetch(place: RemotePath) -> Path:
-    """Return the local copy of an object or folder, fetched if it changed; it may not exist in the bucket."""
+def fetch(place: Place) -> Path:
+    """Return a path, or the local copy of an object or folder, fetched if it changed; it may not exist."""
+    if isinstance(place, Path):
+        return place
     info = place.find_info()
     objects = [info] if info.is_file else place.list_infos(recursive=True)
     states = tuple((each.path, each.size, each.mtime_ns) for each in objects if each.is_file)
@@ -271,8 +266,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
         code = code_system_error(error, "cannot_write")
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     if changed:
-        what = "it changed while it was fetched"
-        hint = "run it again when nothing writes to it"
+        what, hint = "it changed while it was fetched", "run it again when nothing writes to it"
         raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
     return target
 
@@ -292,36 +286,6 @@ def send_folder(folder: Path, target: RemotePath, last: str) -> None:
     names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
     for group in ([name for name in names if name != last], [last]):
         map_places(lambda name: (target / name).write_bytes((folder / name).read_bytes()), group)
-
-
-def write_file(target: Place, content: bytes) -> None:
-    """Write a file, which appears whole or not at all; its folder is made where it is missing.
-
-    Files that killed writers of the target left a day ago or longer are removed.
-    """
-    if isinstance(target, RemotePath):
-        target.write_bytes(content)
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    own = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
-    with suppress(OSError):
-        beside = [each for each in target.parent.iterdir() if own.fullmatch(each.name)]
-        remove_stale(beside, lambda left: stat.S_ISREG(left.lstat().st_mode))
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(target)
-    finally:
-        remove_entry(part)
-
-
-def remove_stale(paths: Iterable[Path], is_own: Callable[[Path], bool]) -> None:
-    """Remove a writer's files and folders last written a day ago or longer, as far as possible."""
-    for left in paths:
-        with suppress(OSError):
-            inside = left.iterdir() if left.is_dir() and not left.is_symlink() else ()
-            if is_own(left) and max(each.lstat().st_mtime for each in (left, *inside)) < time.time() - _STALE:
-                remove_entry(left)
 
 
 def remove_entry(path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport.errors import RenderError
 from gpureport.places import Place, RemotePath, is_bucket_url, parse_place
-from gpureport.places.buckets import write_file
 from gpureport.places.written_paths import ReadPath, WrittenPath, find_folder_obstacle, refuse_taken_paths
+from gpureport.store import atomic_writes
 
 if TYPE_CHECKING:
     from gpureport.report.formats.branding import Brand
@@ -92,7 +92,7 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
 
 def write_whole(target: Place, content: bytes) -> None:
     try:
-        write_file(target, content)
+        atomic_writes.replace_file(target, content, target.parent)
     except OSError as error:
         what = f"cannot be written ({error.strerror})"
         raise RenderError(str(target), what, _ELSEWHERE, code="cannot_write") from error
