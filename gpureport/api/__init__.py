@@ -25,8 +25,7 @@ from gpureport.places import Place, fetch, is_bucket_url, parse_place
 from gpureport.recording import Recording, Work, hold_rows
 from gpureport.redaction import redact_extra_columns, use_own_secrets
 from gpureport.report import render, write
-from gpureport.settings import Settings, check_sections, read_settings
-from gpureport.settings.settings_file import SECRETS, read_own_secrets
+from gpureport.settings import SECRETS, Settings, check_sections, read_own_secrets, read_settings
 
 __all__ = ["Analysis", "Comparison", "Recording", "analyze", "compare", "read", "report"]
 Run = Recording | Analysis  # analysed or not

@@ -189,7 +189,8 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
     files = [source for source, each in zip(logs, is_read, strict=True) if each]
     if len(sources) <= 1 or not files or len(files) + len(hosts) + len(training) <= 1:
         return give_each(logs, named)
-    placement, labelled = build_read_options(options), max(len(options.step), len(options.work)) > 1
+    placement = build_read_options(options)
+    labelled = max(len(options.step), len(options.work)) > 1
     try:
         found = runs.find_source_runs(files, [*options.host, *hosts], options=placement, steps=steps or labelled).runs
         flat = [inputs for held in found for inputs in held]
@@ -306,7 +307,8 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
 
 def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list[TrackedReading]:
     chosen = tracking.runs(source, build_tracker_selection(options))
-    labels, placement = build_labels(options, several=len(chosen.runs) > 1), build_read_options(options, tracked=True)
+    labels = build_labels(options, several=len(chosen.runs) > 1)
+    placement = build_read_options(options, tracked=True)
     found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
         groups = _group((reason, run.name or run.id) for run, reason in chosen.skipped)

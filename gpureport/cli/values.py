@@ -113,7 +113,8 @@ def price(text: str) -> float:
 
 def gpu_hour_price(text: str) -> tuple[float, str]:
     money, bare = r"([A-Z]{3}|[€$£¥])", r"([^A-Z€$£¥\s]+)"
-    after, before = re.fullmatch(rf"{bare}\s*{money}?", text.strip()), re.fullmatch(rf"{money}\s*{bare}", text.strip())
+    after = re.fullmatch(rf"{bare}\s*{money}?", text.strip())
+    before = re.fullmatch(rf"{money}\s*{bare}", text.strip())
     number, currency = after.groups() if after else before.groups()[::-1] if before else ("", "")
     return price(number), currency or ""
 

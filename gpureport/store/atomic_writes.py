@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import StoreError
-from gpureport.places import Place, RemotePath
-from gpureport.places.buckets import remove_entry, send_folder
+from gpureport.places import Place, RemotePath, remove_entry, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")

@@ -101,7 +101,8 @@ def read_stored_run(folder: Place) -> StoredRun:
     except (FileNotFoundError, UnsafeFileError, *_DAMAGE) as error:
         raise DamagedRunError(str(path), "damaged", "ingest the run again", code="damaged_run") from error
     except OSError as error:
-        what, code = f"cannot be read ({error.strerror})", code_system_error(error, "cannot_read")
+        what = f"cannot be read ({error.strerror})"
+        code = code_system_error(error, "cannot_read")
         raise StoreError(str(path), what, "check its permissions and the disk", code=code) from error
 
 

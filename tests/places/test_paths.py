@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import PlaceError
-from gpureport.places.buckets import describe_bucket_error
+from gpureport.places import describe_bucket_error
 from tests.support.logs import log, write
 from tests.support.program import Program
 

@@ -21,13 +21,12 @@ from gpureport.report.model.report_content import ComparisonPart, FindingCard, R
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
-from gpureport.report.sections import reference
+from gpureport.report.sections import reference, signal_history, time_spent
 from gpureport.report.sections.findings import actions, cards
 from gpureport.report.sections.findings.found import find_worst
 from gpureport.report.sections.gpus import gpu_table, spending
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures import signal_history, time_spent
 from gpureport.report.sections.steps import pairs, summary
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
