@@ -3,17 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from gpureport import __version__
-from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
-from gpureport.analysis.results import Analysis as AnalysisResult
+from gpureport.analysis import results
 from gpureport.analysis.rulebook import Rule
 from gpureport.columns import integers
-from gpureport.comparison.chain import Comparison as ComparisonResult
-from gpureport.comparison.chain import pair_steps
+from gpureport.comparison import chain
 from gpureport.comparison.factors import Factor
 from gpureport.comparison.gains import build_gains
 from gpureport.findings import Severity
@@ -22,9 +19,7 @@ from gpureport.recording import Recording, local_times
 from gpureport.report import build
 from gpureport.report.charts.palette import CLASSES, COLOURS, OTHER_CLASS
 from gpureport.report.runs import gpu_time
-from gpureport.report.wording import display
-from gpureport.report.wording.reasons import describe_no_work, describe_reason
-from gpureport.report.wording.terms import FIGURE_NAMES, class_title, name_figure
+from gpureport.report.wording import display, reasons, terms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,17 +35,18 @@ _DELTA = ("base", "step", "metric", "unit", *_CHANGE, "level", "basis", "verdict
 _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
-_STATISTICS = ("device", *(field.name for field in fields(MetricSummary) if field.name != "below"))
+_STATISTICS = ("device", *(field.name for field in fields(results.MetricSummary) if field.name != "below"))
 _SHOWN = 8  # findings that a notebook shows; the rest are counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
 _GAP = 5.0  # intervals between samples, beyond which a line is broken
-_HEIGHT, _WIDTH = 1.8, 9.0  # inches
+_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # inches, of one figure and of each of several
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
+Figure = Literal["changes", "gpu_time", "overlay"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Analysis(AnalysisResult):
+class Analysis(results.Analysis):
     """All that was found out about one run, with the run itself."""
 
     recording: Recording = field(compare=False)
@@ -59,8 +55,8 @@ class Analysis(AnalysisResult):
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding, the gravest first; `start` and `end` are empty where the whole run is meant."""
-        spans = [[*each.intervals] for each in self.findings]
-        ends = [{"start": own[0].start, "end": own[-1].end} if own else {"start": None, "end": None} for own in spans]
+        spans = (each.intervals for each in self.findings)
+        ends = ({"start": own[0].start, "end": own[-1].end} if own else {} for own in spans)
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
         return frame.assign(**{name: local_times(frame[name], self.run.timezone) for name in ("start", "end")})
 
@@ -88,11 +84,9 @@ class Analysis(AnalysisResult):
         run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
         shown = sorted(set(devices) or {device.id for device in run.gpus})
         panels = list(metrics) or [name for name in _SIGNALS if name in recorded]
-        for unknown in [name for name in panels if name not in recorded] + [
-            name for name in shown if name not in known
-        ]:
+        for unknown in sorted({*panels} - {*recorded} | {*shown} - {*known}):
             raise ValueError(f"{unknown!r} was not recorded; there are {', '.join([*recorded, *known])}")
-        axes: list[Axes] = list(_make_axes(max(len(panels), 1))[:, 0])
+        axes = _make_axes(len(panels) or 1, 1 + _PANEL * (len(panels) or 1))
         for panel, metric in zip(axes, panels, strict=False):
             for device in shown:
                 rows = self.recording.rows_of(device).select(["timestamp", metric]).drop_null()
@@ -124,7 +118,7 @@ class Analysis(AnalysisResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison(ComparisonResult):
+class Comparison(chain.Comparison):
     """Steps in order and the differences between them, with the analyses they rest on.
 
     Attributes:
@@ -157,16 +151,20 @@ class Comparison(ComparisonResult):
     def quality_frame(self) -> "pd.DataFrame":
         """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
         rows = []
-        for change in (change for pair in pair_steps(self) for change in pair.quality):
+        for change in (change for pair in chain.pair_steps(self) for change in pair.quality):
             before, after = change.values
-            known = {"metric": change.name, "before": before, "after": after, "reason": describe_no_work(change.reason)}
+            known = {
+                "metric": change.name,
+                "before": before,
+                "after": after,
+                "reason": reasons.describe_no_work(change.reason),
+            }
             rows.append((change, known))
         return _make_frame(_QUALITY, rows)
 
     def findings_frame(self) -> "pd.DataFrame":
         """Return one row a finding of any run, with its step and run."""
-        joined = self._join(each.findings_frame() for each in self.analyses)
-        return joined.reset_index(["step", "run"]).reset_index(drop=True)
+        return self._join(each.findings_frame() for each in self.analyses).droplevel(2).reset_index()
 
     def gpu_time_frame(self) -> "pd.DataFrame":
         """Return the seconds of each GPU in each class of GPU time, indexed by step, run and device."""
@@ -178,23 +176,55 @@ class Comparison(ComparisonResult):
         keys = [(each.run.step or each.run.name, each.run.name) for each in self.analyses]
         return pd.concat(list(frames), keys=keys, names=["step", "run"])
 
-    def plot(
-        self,
-        figure: Literal["changes", "gpu_time", "overlay"] = "changes",
-        *,
-        metric: str = "gpu_utilization_ratio",
-        axes: "Axes | None" = None,
-    ) -> "Axes":
+    def plot(self, figure: Figure = "changes", *, metric: str = _SIGNALS[0], axes: "Axes | None" = None) -> "Axes":
         """Draw one figure with matplotlib.
 
         `changes` are of the last step against the first, in per cent, with intervals; `gpu_time` is of each step by
         class; `overlay` is of a column of the series, `metric`, of the first run of each step. Others are a ValueError.
         """
-        if figure not in _FIGURES:
+        if figure not in get_args(Figure):
             raise ValueError(f"no figure {figure!r}; there are changes, gpu_time and overlay")
-        drawn: Axes = _make_axes() if axes is None else axes
-        _FIGURES[figure](self, metric, drawn)
+        drawn = axes or _make_axes(1, _HEIGHT)[0]
+        getattr(self, f"_draw_{figure}")(drawn, metric)
         return drawn
+
+    def _draw_changes(self, axes: "Axes", _: str) -> None:
+        first, last = self.steps[0].label, self.steps[-1].label
+        known = [each for each in self.between(first, last) if each.before and each.difference is not None]
+        for place, delta in enumerate(known):
+            scale = 100 / abs(delta.before or 1.0)
+            colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
+            if delta.interval is not None:
+                axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
+            axes.plot((delta.difference or 0.0) * scale, place, "o" if delta.interval else "|", color=colour)
+        axes.set_yticks(range(len(known)), [f"{terms.name_figure(each.metric)}: {each.verdict}" for each in known])
+        axes.invert_yaxis()
+        axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
+        axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
+
+    def _draw_gpu_time(self, axes: "Axes", _: str) -> None:
+        seconds = self.gpu_time_frame().groupby("step", sort=False).sum()
+        shares, left = 100 * seconds.div(seconds.sum(axis=1), axis=0), np.zeros(len(seconds))
+        for name in shares:
+            fill, part = CLASSES.get(str(name), OTHER_CLASS), shares[name].to_numpy()
+            look: dict[str, Any] = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": "white"}
+            axes.barh(shares.index, part, left=left, label=terms.class_title(str(name), ()), **look)
+            left += part
+        axes.invert_yaxis()
+        axes.set_xlabel("% of the GPU time")
+        axes.legend(**_BESIDE)
+
+    def _draw_overlay(self, axes: "Axes", metric: str) -> None:
+        for step in self.steps:
+            run = next(each for each in self.analyses if (each.run.step or each.run.name) == step.label)
+            if metric in run.recording.series.column_names:
+                rows = run.recording.to_pandas().dropna(subset=metric)
+                minutes = (rows["timestamp"] - rows["timestamp"].min()).dt.total_seconds() // 10 / 6
+                means = rows[metric].groupby(minutes).mean()
+                axes.plot(means.index, _scale(means.to_numpy(), metric), label=step.label)
+        axes.set_xlabel("minutes since the start, means of ten seconds")
+        axes.set_ylabel(_label(metric))
+        axes.legend(fontsize="small")
 
     def __repr__(self) -> str:
         first, last = self.steps[0].label, self.steps[-1].label
@@ -206,55 +236,10 @@ class Comparison(ComparisonResult):
         return _show(self)
 
 
-def _draw_changes(comparison: Comparison, _: str, axes: "Axes") -> None:
-    first, last = comparison.steps[0].label, comparison.steps[-1].label
-    known = [each for each in comparison.between(first, last) if each.before and each.difference is not None]
-    for place, delta in enumerate(known):
-        scale = 100 / abs(delta.before or 1.0)
-        colour = COLOURS["busy" if delta.verdict.is_established else "muted"]
-        if delta.interval is not None:
-            axes.plot([end * scale for end in delta.interval], [place, place], color=colour)
-        axes.plot((delta.difference or 0.0) * scale, place, "o" if delta.interval else "|", color=colour)
-    axes.set_yticks(range(len(known)), [f"{name_figure(each.metric)}: {each.verdict}" for each in known])
-    axes.invert_yaxis()
-    axes.axvline(0, color=COLOURS["muted"], linewidth=0.8)
-    axes.set_xlabel(f"% change from {first} to {last}, with its 95% interval")
-
-
-def _draw_gpu_time(comparison: Comparison, _: str, axes: "Axes") -> None:
-    seconds = comparison.gpu_time_frame().groupby("step", sort=False).sum()
-    shares, left = 100 * seconds.div(seconds.sum(axis=1), axis=0), np.zeros(len(seconds))
-    for name in shares:
-        fill, part = CLASSES.get(str(name), OTHER_CLASS), shares[name].to_numpy()
-        look: dict[str, Any] = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": "white"}
-        axes.barh(shares.index, part, left=left, label=class_title(str(name), ()), **look)
-        left += part
-    axes.invert_yaxis()
-    axes.set_xlabel("% of the GPU time")
-    axes.legend(**_BESIDE)
-
-
-def _draw_overlay(comparison: Comparison, metric: str, axes: "Axes") -> None:
-    for step in comparison.steps:
-        run = next(each for each in comparison.analyses if (each.run.step or each.run.name) == step.label)
-        if metric in run.recording.series.column_names:
-            rows = run.recording.to_pandas().dropna(subset=metric)
-            minutes = (rows["timestamp"] - rows["timestamp"].min()).dt.total_seconds() // 10 / 6
-            means = rows[metric].groupby(minutes).mean()
-            axes.plot(means.index, _scale(means.to_numpy(), metric), label=step.label)
-    axes.set_xlabel("minutes since the start, means of ten seconds")
-    axes.set_ylabel(_label(metric))
-    axes.legend(fontsize="small")
-
-
-_FIGURES: Any = {"changes": _draw_changes, "gpu_time": _draw_gpu_time, "overlay": _draw_overlay}
-
-
-def _make_axes(panels: int = 0) -> Any:
+def _make_axes(panels: int, height: float) -> "list[Axes]":
     import matplotlib.pyplot as plt
 
-    size = (_WIDTH, 1 + _HEIGHT * panels if panels else 4)
-    return plt.subplots(panels or 1, sharex=True, squeeze=not panels, layout="constrained", figsize=size)[1]
+    return [*plt.subplots(panels, sharex=True, squeeze=False, layout="constrained", figsize=(_WIDTH, height))[1][:, 0]]
 
 
 def _scale(values: Any, metric: str) -> Any:
@@ -263,46 +248,28 @@ def _scale(values: Any, metric: str) -> Any:
 
 def _label(metric: str) -> str:
     unit = BY_NAME[metric].unit
-    return f"{FIGURE_NAMES.get(metric, metric.rpartition('_')[0])}\n{_UNITS.get(unit, (unit,))[0]}"
+    return f"{terms.FIGURE_NAMES.get(metric, metric.rpartition('_')[0])}\n{_UNITS.get(unit, (unit,))[0]}"
 
 
-def build_content(results: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":
+def build_content(found: Sequence[Analysis] | Comparison, title: str | None = None) -> "Report":
     stated: dict[str, Any] = {}
-    if isinstance(results, Comparison):
-        stated = {"throughput": results.throughput, "by": results.by, "goals": results.goals}
-        results = results.analyses
-    return build(
-        [(each.recording, each) for each in results],
-        title=title,
-        command="gpureport.report",
-        gpu_hour_price=None,
-        version=__version__,
-        rules=results[0].rules,
-        kinds=results[0].kinds,
-        **stated,
-    )
+    if isinstance(found, Comparison):
+        stated = {"throughput": found.throughput, "by": found.by, "goals": found.goals}
+        found = found.analyses
+    stated |= {"rules": found[0].rules, "kinds": found[0].kinds}
+    return build([(each.recording, each) for each in found], title=title, command="gpureport.report", **stated)
 
 
-def _show(results: Sequence[Analysis] | Comparison) -> str:
+def _show(found: Sequence[Analysis] | Comparison) -> str:
     """Return a report's headline, bars and findings as an HTML fragment without script or style sheet."""
     from gpureport.report.formats.html import template_environment
 
-    report = build_content(results)
-    template = template_environment().get_template("notebook.html")
-    bars = [bar for bar in report.gpu_time if bar.whole]
-    cards = [card for card in report.findings if not card.repeats]
-    classes = gpu_time.class_labels(bars)
-    shown: str = template.render(
-        report=report,
-        headline=display.headline(report.verdict.sentence)[0],
-        bars=bars,
-        legend=classes,
-        fills={key: CLASSES.get(key, OTHER_CLASS) for key in classes},
-        cards=cards[:_SHOWN],
-        more=len(cards) - len(cards[:_SHOWN]),
-        severities=COLOURS,
-    )
-    return shown
+    report = build_content(found)
+    bars, cards = [bar for bar in report.gpu_time if bar.whole], [card for card in report.findings if not card.repeats]
+    legend, shown = gpu_time.class_labels(bars), {"cards": cards[:_SHOWN], "more": len(cards[_SHOWN:])}
+    shown |= {"headline": display.headline(report.verdict.sentence)[0], "report": report, "bars": bars}
+    shown |= {"legend": legend, "fills": {key: CLASSES.get(key, OTHER_CLASS) for key in legend}}
+    return template_environment().get_template("notebook.html").render(shown)
 
 
 def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
@@ -314,12 +281,11 @@ def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, An
         ends = dict(zip(_ENDS, getattr(item, "interval", None) or (None, None), strict=True))
         row = {name: getattr(item, name, ends.get(name)) for name in names} | known
         if "reason" in row and "reason" not in known:
-            row["reason"] = describe_reason(row["reason"])
+            row["reason"] = reasons.describe_reason(row["reason"])
         rows.append({name: value.value if isinstance(value, Enum) else value for name, value in row.items()})
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*names, *(name for row in rows for name in row)])))
 
 
 def _order_classes(frame: "pd.DataFrame") -> "pd.DataFrame":
     # the order of every report
-    known = [name for name in GPU_TIME_CLASSES if name in frame]
-    return frame[known + sorted(map(str, set(frame) - set(known)))]
+    return frame[sorted(frame, key=[*results.GPU_TIME_CLASSES, *frame].index)]

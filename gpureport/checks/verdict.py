@@ -19,7 +19,7 @@ from gpureport.checks.policy import PolicyEntry
 from gpureport.errors import SettingsError
 from gpureport.findings import Check, CheckOutcome
 from gpureport.number_format import MINUS
-from gpureport.report.formats.text import markdown
+from gpureport.report.formats import markdown
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.display import GAP

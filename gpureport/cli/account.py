@@ -24,7 +24,8 @@ def summarise_run(run: Run) -> list[str]:
 
 
 def describe_stored(run: Run, done: str, columns: Iterable[tuple[str, str]] | None) -> list[str]:
-    lost, noun = sum(entry.rows for entry in run.quality.rejected), "point" if run.tracked else "line"
+    lost = sum(entry.rows for entry in run.quality.rejected)
+    noun = "point" if run.tracked else "line"
     losses = f"{lost:,} of {run.quality.lines:,} {noun}s lost" if lost else f"no {noun} lost"
     usual = {_describe_sum(run), *_describe_absent(run.quality)} if columns is None else ()
     shown = [line for line in _describe_lines(run, examples=columns is not None) if line not in usual]

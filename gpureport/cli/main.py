@@ -28,7 +28,7 @@ from gpureport.cli.messages import (
     print_lines,
     print_source_error,
 )
-from gpureport.cli.options import Option, Options, build_options
+from gpureport.cli.options import Option, Options, build_options, refuse_taken
 from gpureport.errors import InternalError, PlaceError, SourceError, StoreError
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
 from gpureport.regular_files import path_exists
@@ -73,7 +73,8 @@ class Command(click.Command):
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        every, own = current_session().every_option, [each for each in self.params if isinstance(each, Option)]
+        every = current_session().every_option
+        own = [each for each in self.params if isinstance(each, Option)]
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for each in own:
             if (each.is_usual or every) and (record := each.get_help_record(ctx)):
@@ -91,8 +92,6 @@ class Command(click.Command):
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:
             return rest
-        from gpureport.cli.written import refuse_taken
-
         refuse_taken(ctx)
         job = ctx.params.get("command") or ()
         if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
@@ -200,14 +199,16 @@ def main(args: list[str] | None = None) -> None:
 
 def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
     if isinstance(error, OSError):
-        what, hint = error.strerror or str(error), getattr(error, "hint", "check permissions and free space")
+        what = error.strerror or str(error)
+        hint = getattr(error, "hint", "check permissions and free space")
         if not error.filename:
             # do not write unflushed output again at exit
             sys.stdout = io.StringIO()
         error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
     code, status, message = getattr(error, "code", ""), Exit.USAGE, str(error)
     if isinstance(error, click.ClickException):
-        option, context = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+        option = getattr(error, "option_name", "")
+        context = getattr(error, "ctx", None)
         code, message = code or next(code for kind, code in _CODES if isinstance(error, kind)), error.format_message()
         if isinstance(error, click.NoSuchOption) and option in _GONE:
             code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
@@ -237,8 +238,7 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
     pairs = [(*each.partition("=")[::2], after) for each, after in zip(arguments, [*arguments[1:], ""], strict=False)]
     named = [value or after for option, value, after in pairs if option == "--config" and (value or after)]
     if named or Path("gpureport.toml").is_file():
-        from gpureport.settings import read_unchecked
-        from gpureport.settings.settings_file import read_own_secrets
+        from gpureport.settings import read_own_secrets, read_unchecked
         from gpureport.settings.toml_files import keep_piped
 
         keep_piped()

@@ -10,17 +10,15 @@ from typing import Any
 
 import click
 
-from gpureport import __version__
 from gpureport.cli.messages import print_note, show_stage
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns
 from gpureport.errors import RenderError
 from gpureport.places import Place
 from gpureport.redaction import hide_secrets
-from gpureport.report import build, write
-from gpureport.report.formats import output
+from gpureport.report import build, check_detail, check_path, refuse_sources, write, write_whole
+from gpureport.report.formats import terminal
 from gpureport.report.formats.branding import Brand
-from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording.terminal_lines import Page
 
@@ -41,8 +39,6 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
     given: dict[str, Any] = {
         "title": options.title,
         "command": typed_command(),
-        "gpu_hour_price": None,
-        "version": __version__,
         "rules": analysed.rules,
         "kinds": analysed.kinds,
         "throughput": options.throughput,
@@ -66,10 +62,10 @@ def measure_page() -> Page:
 
 def check_outputs(options: Options, sources: Sequence[str] = ()) -> None:
     for path in options.outputs:
-        output.check_path(path)
-    output.refuse_sources(options.outputs, sources)
+        check_path(path)
+    refuse_sources(options.outputs, sources)
     if options.detail is not None:
-        output.check_detail(options.outputs, options.detail)
+        check_detail(options.outputs, options.detail)
     check_openable(options)
 
 
@@ -108,5 +104,5 @@ def write_file(path: Place, content: str) -> None:
         with path.open("a", encoding="utf-8") as job:
             job.write(content)
     else:
-        output.write_whole(path, content.encode())
+        write_whole(path, content.encode())
     print_note(f"wrote {path}")

@@ -24,7 +24,7 @@ from gpureport.importers.sources import (
 from gpureport.importers.time_window import CutReading, RunReading, Window
 from gpureport.importers.tools.mapped import read_column_map
 from gpureport.importers.tracker_series import TrackedReading
-from gpureport.places import RemotePath, is_bucket_url, parse_place
+from gpureport.places import RemotePath, fetch, is_bucket_url, parse_place
 from gpureport.recording import Recording, Work
 from gpureport.regular_files import is_folder, path_exists
 
@@ -169,8 +169,6 @@ def _fetch(source: str) -> str:
 
 
 def _fetch_watched(place: RemotePath) -> Path:
-    from gpureport.places.buckets import fetch
-
     with show_stage(f"Fetching {place}"):
         return fetch(place)
 
@@ -190,7 +188,8 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
     files = [source for source, each in zip(logs, is_read, strict=True) if each]
     if len(sources) <= 1 or not files or len(files) + len(hosts) + len(training) <= 1:
         return give_each(logs, named)
-    placement, labelled = build_read_options(options), max(len(options.step), len(options.work)) > 1
+    placement = build_read_options(options)
+    labelled = max(len(options.step), len(options.work)) > 1
     try:
         found = runs.find_source_runs(files, [*options.host, *hosts], options=placement, steps=steps or labelled).runs
         flat = [inputs for held in found for inputs in held]
@@ -307,7 +306,8 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
 
 def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list[TrackedReading]:
     chosen = tracking.runs(source, build_tracker_selection(options))
-    labels, placement = build_labels(options, several=len(chosen.runs) > 1), build_read_options(options, tracked=True)
+    labels = build_labels(options, several=len(chosen.runs) > 1)
+    placement = build_read_options(options, tracked=True)
     found = [TrackedReading(chosen, run, placement, labels, strict=options.strict) for run in chosen.runs]
     if chosen.skipped:
         groups = _group((reason, run.name or run.id) for run, reason in chosen.skipped)

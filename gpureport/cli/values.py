@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gpureport.errors import CodedProblem, SettingsError
-from gpureport.places import Place, RemotePath, parse_place
+from gpureport.places import Place, RemotePath, fetch, parse_place
 
 if TYPE_CHECKING:
     from gpureport.comparison.factors import Factor
@@ -113,7 +113,8 @@ def price(text: str) -> float:
 
 def gpu_hour_price(text: str) -> tuple[float, str]:
     money, bare = r"([A-Z]{3}|[€$£¥])", r"([^A-Z€$£¥\s]+)"
-    after, before = re.fullmatch(rf"{bare}\s*{money}?", text.strip()), re.fullmatch(rf"{money}\s*{bare}", text.strip())
+    after = re.fullmatch(rf"{bare}\s*{money}?", text.strip())
+    before = re.fullmatch(rf"{money}\s*{bare}", text.strip())
     number, currency = after.groups() if after else before.groups()[::-1] if before else ("", "")
     return price(number), currency or ""
 
@@ -150,10 +151,7 @@ def local_folder(text: str) -> Path:
 
 
 def fetched(text: str) -> Path:
-    from gpureport.places.buckets import fetch
-
-    found = parse_place(text)
-    return found if isinstance(found, Path) else fetch(found)
+    return fetch(parse_place(text))
 
 
 def _need(found: Value | None) -> Value:

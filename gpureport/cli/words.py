@@ -144,7 +144,8 @@ def read_stored(name: str, options: Options) -> list[Recording]:
         if name in baselines:
             print_note(f"gpureport: {name}: the stored run, not the baseline; that is {BASELINE}{name}")
     _refuse_reading_option(name, options, sources.READING)
-    window, own = sources.build_window(options), sources.build_labels(replace(options, label_table=None))
+    window = sources.build_window(options)
+    own = sources.build_labels(replace(options, label_table=None))
     parts = [one if window is None else cut_recording(one, window) for one in found]
     parts = [replace(one, run=own.applied(one.run)) for one in parts]
     if options.job is not None:

@@ -12,14 +12,14 @@ from gpureport.fleet import page_parts
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.page import HEADING, FleetPage, build_page
 from gpureport.places import Place
+from gpureport.report import check_path, write_whole
 from gpureport.report.charts.elements import HorizontalScale, define_patterns, paint_shape, write_document
 from gpureport.report.charts.strips import draw_spent
-from gpureport.report.formats import output
+from gpureport.report.formats import markdown
 from gpureport.report.formats.analysis_json import iso_time
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.formats.report_json import dump
-from gpureport.report.formats.text import markdown
-from gpureport.report.formats.text.terminal import write_blocks
+from gpureport.report.formats.terminal import write_blocks
 from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.pictures import TimeSegment
 from gpureport.report.model.shapes import Fact
@@ -44,7 +44,7 @@ _SHOWN = 8
 
 def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
     for path in paths:
-        output.check_path(path, FORMATS)
+        check_path(path, FORMATS)
     kinds = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if full and kinds and not kinds & _WITH_FULL:
         hint = f"write one of {', '.join(sorted(_WITH_FULL))}"
@@ -60,7 +60,7 @@ def write_fleet_report(
         if str(target) == "-":
             sys.stdout.write(render_text(page, full=full))
             continue
-        output.check_path(target, FORMATS)
+        check_path(target, FORMATS)
         content: str | bytes
         match target.suffix.lower():
             case ".json":
@@ -73,7 +73,7 @@ def write_fleet_report(
                 content = markdown.write_blocks(_list_blocks(page), page.version, page.command)
             case _:
                 content = render_text(page, full=full)
-        output.write_whole(target, content if isinstance(content, bytes) else content.encode())
+        write_whole(target, content if isinstance(content, bytes) else content.encode())
     return page
 
 

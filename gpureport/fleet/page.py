@@ -18,7 +18,7 @@ from gpureport.report.charts.elements import place_ticks
 from gpureport.report.model.head import Action, Tile, Verdict
 from gpureport.report.model.pictures import SpentBar, TimeSegment, TimeSpent
 from gpureport.report.sections.head.loss_sentence import LOSSES
-from gpureport.report.sections.pictures.time_spent import build_segments, describe_pauses, list_legend, sort_classes
+from gpureport.report.sections.time_spent import build_segments, describe_pauses, list_legend, sort_classes
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import choose_headline
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from gpureport.errors import DamagedRunError, SettingsError, StoreError
-from gpureport.places import Place, RemotePath
-from gpureport.places.buckets import fetch
+from gpureport.places import Place, fetch
 from gpureport.recording import Recording, Run
 from gpureport.store import atomic_writes
 from gpureport.store.run_records import list_run_folders
@@ -58,8 +57,7 @@ def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
         (part / _MARKER).write_bytes((store.folder / _MARKER).read_bytes())
         for entry in entries:
             copy = part / "runs" / entry.run.id
-            folder = fetch(entry.folder) if isinstance(entry.folder, RemotePath) else entry.folder
-            shutil.copytree(folder, copy)
+            shutil.copytree(fetch(entry.folder), copy)
             for file in copy.iterdir():
                 atomic_writes.flush_to_disk(file)
     return Baseline(name=name, runs=tuple(entry.run for entry in entries))

@@ -112,7 +112,8 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
     # the share is not known if more time may be waiting than is known to be
-    waiting, possible = taken.get("waiting_for_input", 0.0), fsum(list_possible_waits(analysis).values())
+    waiting = taken.get("waiting_for_input", 0.0)
+    possible = fsum(list_possible_waits(analysis).values())
     is_open = possible > max(waiting, NOTABLE_RATIO * held)
     yield "waiting_ratio", waiting / held if held and not is_open else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None

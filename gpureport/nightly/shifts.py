@@ -146,7 +146,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     began = [0]
     for place in range(1, count):
         stays = cost[:, -1] <= cost[:, -2]
-        fresh, held = np.full(len(levels), cost[:, -1].min() + penalty), np.where(stays, cost[:, -1], cost[:, -2])
+        fresh = np.full(len(levels), cost[:, -1].min() + penalty)
+        held = np.where(stays, cost[:, -1], cost[:, -2])
         since = np.where(stays, start[:, -1], start[:, -2])
         cost = np.column_stack([fresh, cost[:, :-2], held]) + np.abs(values[place] - levels)[:, None]
         start = np.column_stack([np.full(len(levels), place), start[:, :-2], since])

@@ -12,8 +12,7 @@ from gpureport.nightly import pages
 from gpureport.nightly.latest import name_figure_page
 from gpureport.nightly.records import NightlyRecord
 from gpureport.nightly.trends import Trend, group_changes, map_verdicts
-from gpureport.places import Place
-from gpureport.places.buckets import stage_folder
+from gpureport.places import Place, stage_folder
 from gpureport.recording import Run
 from gpureport.report.formats import html
 from gpureport.store import atomic_writes

@@ -8,14 +8,15 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from gpureport.errors import CodedProblem, RenderError
-from gpureport.places.buckets import Place, RemotePath
+from gpureport.places import Place, RemotePath
 from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """Name of a store that is called nothing else, and the file that makes a folder one."""
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
 """What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
-_TRACKED, _SAYS = "meta.yaml", b"lifecycle_stage:"  # file in each folder of an MLflow store, and what it says
+_TRACKED = "meta.yaml"
+_SAYS = b"lifecycle_stage:"
 _ANOTHER = "choose another name"
 
 

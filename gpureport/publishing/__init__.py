@@ -10,9 +10,9 @@ from gpureport.importers.mlflow.runs import MLFLOW, PREFIX, is_store_scheme, ref
 from gpureport.importers.mlflow.stores import refuse_artifacts
 from gpureport.importers.protocol import split_locator
 from gpureport.importers.sources import names_run
-from gpureport.places import Place, RemotePath, parse_place
-from gpureport.places.buckets import fetch, write_file
+from gpureport.places import Place, RemotePath, fetch, parse_place
 from gpureport.places.written_paths import ReadPath, WrittenPath, refuse_taken_paths
+from gpureport.store import atomic_writes
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
@@ -33,7 +33,7 @@ def prepare(
     for folder in places.values():
         if not isinstance(folder, RemotePath):
             refuse_artifacts(folder, "mlflow:STORE#RUN")
-    copies = [fetch(file) if isinstance(file, RemotePath) else file for file in files]
+    copies = [fetch(file) for file in files]
     if missing := next((copy for copy in copies if not copy.is_file()), None):
         hint = "write a report first: gpureport report RUN -o report.html"
         raise SourceError(str(missing), "no such file", hint, code="no_such_file")
@@ -76,7 +76,7 @@ def _parse_folder(target: str) -> Place:
 def copy_to_folder(file: Path, folder: Place) -> str:
     target = folder / file.name
     try:
-        write_file(target, file.read_bytes())
+        atomic_writes.replace_file(target, file.read_bytes(), folder)
         if isinstance(target, Path):
             target.chmod(0o644)
     except OSError as error:

@@ -25,9 +25,11 @@ MODEL_WORDS = (
 """Words beside `token` or `key` that make a param a model's setting rather than a secret."""
 CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
 """Parts of names whose values may look random without being secret."""
-_ANYWHERE, _ENDINGS = re.compile(ANYWHERE.replace(" ", "|")), tuple(ENDINGS.split())
+_ANYWHERE = re.compile(ANYWHERE.replace(" ", "|"))
+_ENDINGS = tuple(ENDINGS.split())
 _OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
-_MODEL, _CHECKSUM = frozenset(MODEL_WORDS.split()), frozenset(CHECKSUM_WORDS.split())
+_MODEL = frozenset(MODEL_WORDS.split())
+_CHECKSUM = frozenset(CHECKSUM_WORDS.split())
 PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
 """A name's sign: certain; likely, whatever the value; possible, unless the value looks like a setting; or none."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)

@@ -21,7 +21,7 @@ from gpureport.importers.nvidia_smi import ALIASES, canonicalize, find_query_fie
 from gpureport.importers.nvidia_smi import ATTRIBUTE_FIELDS as ATTRIBUTES
 from gpureport.metrics import BY_NAME, METRICS, Metric
 from gpureport.recording_advice import is_recorded
-from gpureport.report.formats.text.terminal import write_blocks
+from gpureport.report.formats.terminal import write_blocks
 from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms

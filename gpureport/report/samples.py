@@ -164,7 +164,8 @@ _METRICS = (
 def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> dict[str, Any]:
     unit = metric.unit
     offset, step = scale.offset * unit.factor, scale.step * unit.factor
-    low, high = min(offset, 0.0) if unit.from_zero else offset, max(highest * unit.factor, unit.full)
+    low = min(offset, 0.0) if unit.from_zero else offset
+    high = max(highest * unit.factor, unit.full)
     span = high - low or abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(span))
     round_step = power / 5 if span < 2 * power else power / 2 if span < 5 * power else power

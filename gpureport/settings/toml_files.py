@@ -54,7 +54,8 @@ def read_toml(path: Path, hint: str) -> TomlText:
         return read
     except OSError as error:
         advice = error.hint if isinstance(error, UnsafeFileError) else "check the path"
-        what, code = error.strerror or "cannot be read", code_system_error(error, "cannot_read")
+        what = error.strerror or "cannot be read"
+        code = code_system_error(error, "cannot_read")
         raise SettingsError(str(path), what, advice, code=code) from error
     except (ValueError, RecursionError) as error:
         raise SettingsError(str(path), f"not TOML ({error})", hint, code="not_toml") from error

@@ -6,18 +6,20 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpureport.errors import StoreError
-from gpureport.places import Place, RemotePath
-from gpureport.places.buckets import remove_entry, remove_stale, send_folder
+from gpureport.places import Place, RemotePath, remove_entry, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
 """Names of temporary files and folders; others with the same beginning belong to the user."""
+_STALE = 86_400  # seconds after which nobody writes a half-written file or folder any more
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
 
@@ -106,12 +108,15 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
         part.write_bytes(content)
         flush_to_disk(part)
         part.replace(path)
-        flush_to_disk(path.parent)
+        # a folder into which anybody may put files, and nobody look, cannot be flushed
+        if os.access(path.parent, os.R_OK):
+            flush_to_disk(path.parent)
     finally:
         remove_entry(part)
 
 
 def replace_file(path: Place, content: bytes, folder: Place) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     remove_stale_files(folder, re.escape(path.name))
     write_bytes(path, content, folder)
 
@@ -134,15 +139,14 @@ def remove_stale_files(runs: Place, targets: str = "") -> None:
 
     With `targets`, for folders with other writers, remove only parts of files whose whole names match it, no folders.
     """
-
-    def is_own(path: Path) -> bool:
-        match = _OWN_NAME.fullmatch(path.name)
-        if match is None or not targets:
-            return match is not None
-        return re.fullmatch(targets, match["target"] or "") is not None and path.is_file() and not path.is_symlink()
-
-    if not isinstance(runs, RemotePath):
-        remove_stale(runs.glob(".tmp-*"), is_own)
+    for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
+        with suppress(OSError):
+            match, mode = _OWN_NAME.fullmatch(left.name), left.lstat().st_mode
+            is_wanted = not targets or (match and re.fullmatch(targets, match["target"] or "") and stat.S_ISREG(mode))
+            if match and is_wanted:
+                inside = left.iterdir() if stat.S_ISDIR(mode) else ()
+                if max(each.lstat().st_mtime for each in (left, *inside)) < time.time() - _STALE:
+                    remove_entry(left)
 
 
 def flush_to_disk(path: Path) -> None:

@@ -6,12 +6,12 @@ the bytes, since different white space is not damage.
 
 import json
 import marshal
-import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import sha256
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +65,13 @@ def _load_run(text: str) -> StoredRun:
     content = json.loads(text)
     written = content.pop("sha256", None)
     if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
-        msg = "its content has changed since it was written"
-        raise ValueError(msg)
+        raise ValueError("its content has changed since it was written")
     run = {**content["run"], **{name: tuple(content["run"][name].items()) for name in ("params", "tags")}}
     # version 0 of marshal writes equal values identically
     run["devices"] = _share_devices(marshal.dumps(run["devices"], 0), get_own_secrets())
     stored = msgspec.convert({**content, "run": run}, StoredRun)
     if max(abs(stored.run.started), abs(stored.run.ended)) >= LAST_MICROSECOND:
-        msg = "a time is outside the supported years"
-        raise ValueError(msg)
+        raise ValueError("a time is outside the supported years")
     return stored
 
 
@@ -103,7 +101,8 @@ def read_stored_run(folder: Place) -> StoredRun:
     except (FileNotFoundError, UnsafeFileError, *_DAMAGE) as error:
         raise DamagedRunError(str(path), "damaged", "ingest the run again", code="damaged_run") from error
     except OSError as error:
-        what, code = f"cannot be read ({error.strerror})", code_system_error(error, "cannot_read")
+        what = f"cannot be read ({error.strerror})"
+        code = code_system_error(error, "cannot_read")
         raise StoreError(str(path), what, "check its permissions and the disk", code=code) from error
 
 
@@ -115,11 +114,8 @@ def list_run_folders(runs: Place) -> list[str]:
         found = [folder for folder, *names in (path.split("/") for path in paths) if names == [RUN_FILE]]
     else:
         with suppress(FileNotFoundError):
-            for folder in runs.iterdir():
-                # not every folder is a run, and one may vanish at any time
-                with suppress(OSError):
-                    if stat.S_ISREG((folder / RUN_FILE).stat().st_mode):
-                        found.append(folder.name)
+            # not every folder is a run, and one may vanish at any time
+            found = [folder.name for folder in runs.iterdir() if isfile(folder / RUN_FILE)]
     return sorted(name for name in found if not name.startswith("."))
 
 

@@ -31,8 +31,7 @@ from gpureport.recording import (
     empty_training,
     sort_by_time,
 )
-from gpureport.redaction import redact_extra_columns
-from gpureport.redaction.redaction import EXTRA
+from gpureport.redaction import EXTRA, redact_extra_columns
 from gpureport.regular_files import check_regular_file
 from gpureport.store.run_records import read_stored_file
 

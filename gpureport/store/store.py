@@ -169,7 +169,8 @@ class Store:
             content = series.redact_series((entry.folder / _SERIES).read_bytes())
             atomic_writes.replace_file(target, content, target.parent)
         except OSError as error:
-            what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
+            what = error.strerror or "cannot be written"
+            code = code_system_error(error, "cannot_write")
             raise StoreError(str(target), what, "choose another file", code=code) from error
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import PlaceError
-from gpureport.places.buckets import describe_bucket_error
+from gpureport.places import describe_bucket_error
 from tests.support.logs import log, write
 from tests.support.program import Program
 
@@ -106,14 +106,16 @@ def test_folders_of_others_are_closed(  # noqa: PLR0913, PLR0917 - a case and wh
 
 def test_own_leftovers_are_swept(gpureport: Program, tmp_path: Path) -> None:
     write(tmp_path, gpu=log())
-    swept = (".r.json.abcd_123.part",)
-    kept = (".r.json.mine.part", ".r.json.abcd_123.part.txt", ".rxjson.abcd_123.part", ".s.json.abcd_123.part")
-    for name in (*swept, *kept, ".r.json.fresh___.part"):
+    swept = (".tmp-r.json-1-abcd0123",)
+    kept = (".tmp-r.json-mine", ".tmp-r.json-1-abcd0123.txt", ".tmp-rxjson-1-abcd0123", ".tmp-s.json-1-abcd0123")
+    for name in (*swept, *kept, fresh := ".tmp-r.json-1-00000000"):
         (tmp_path / name).write_text("half")
-        if "fresh" not in name:
+        if name != fresh:
             os.utime(tmp_path / name, (1, 1))
-    (tmp_path / ".r.json.a_link__.part").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / ".r.json.a_folder.part").mkdir()
+    (tmp_path / ".tmp-r.json-1-11111111").symlink_to(tmp_path / "elsewhere")
+    os.utime(tmp_path / ".tmp-r.json-1-11111111", (1, 1), follow_symlinks=False)
+    (tmp_path / ".tmp-r.json-1-22222222").mkdir()
+    os.utime(tmp_path / ".tmp-r.json-1-22222222", (1, 1))
     before = {path.name for path in tmp_path.iterdir()}
     assert gpureport("report", "gpu.csv", "-o", "r.json").code == 0
     assert {path.name for path in tmp_path.iterdir()} == before - {*swept} | {"r.json"}

@@ -260,12 +260,10 @@ def _signature(function: Callable[..., Any]) -> str:
 def _described(text: str) -> str:
     """Return a docstring as Markdown: its sections as paragraphs, their entries as a list."""
     lines = []
-    for block in text.split("\n\n"):
+    for block in (part for part in text.split("\n\n") if not part.startswith("Raises ")):
         heading, _, entries = block.partition(":\n")
         if not entries.startswith("    "):
             lines.append(f"{block}\n")
-            continue
-        if heading in {"Raises", "Warns"}:
             continue
         joined = re.sub(r"\n {8,}", " ", entries)
         items = [line.strip().partition(": ") for line in joined.splitlines()]

@@ -68,7 +68,8 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
         msg = f"all {len(found)} runs are of one {label} ({step}), which leaves nothing to compare"
         raise UsageError(msg, code="one_step")
-    analysed, by = analyze_runs(found, options, fewest_runs=2), list_factors(options)
+    analysed = analyze_runs(found, options, fewest_runs=2)
+    by = list_factors(options)
     comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)
     if options.form == "json":
         click.echo(comparison_json.render(comparison, by), nl=False)
@@ -84,7 +85,8 @@ def compare(source: tuple[str, ...], options: Options) -> int:
 def check(source: tuple[str, ...], options: Options) -> int:
     policy, baseline_name = gate.read_rules(options)
     if not policy.entries:
-        where, hint = options.policy or options.config, "write [[policy]] limit = 'problem', or --fail-on problem"
+        where = options.policy or options.config
+        hint = "write [[policy]] limit = 'problem', or --fail-on problem"
         raise SettingsError(str(where or "gpureport.toml"), "no rule is set", hint, code="no_rule")
     found: list[Recording] = []
     missing: list[Check] = []

@@ -14,8 +14,8 @@ from gpureport.fleet import formats, running
 from gpureport.fleet.cards import Facts
 from gpureport.fleet.summarise import SummarySettings, make_row, read_summary_settings
 from gpureport.fleet.totals import LABELS, build_fleet_report
+from gpureport.report import refuse_sources
 from gpureport.report.formats.branding import read_brand
-from gpureport.report.formats.output import refuse_sources
 from gpureport.settings import read_settings
 from gpureport.store.run_selection import select_runs
 from gpureport.store.store import Store
@@ -32,11 +32,13 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     settings = read_settings(options.config)
     brand = read_brand(settings)
     refuse_sources(options.outputs, [*map(str, brand.files)])
-    prices, rules = read_run_prices(settings, options), read_summary_settings(settings)
+    prices = read_run_prices(settings, options)
+    rules = read_summary_settings(settings)
     engine = running.open_engine(options.engine, options.scheduler)
     if not source:
         if option := sources.find_given(options, [*sources.READING, *_LABELLING]):
-            what, hint = "it only matters while a log is read", "name a SOURCE, or leave it out"
+            what = "it only matters while a log is read"
+            hint = "name a SOURCE, or leave it out"
             raise SettingsError(option, what, hint, code="only_while_reading")
         options = replace(options, tagged=options.tag)
     done = _summarise(source, options, rules, engine)
@@ -85,7 +87,8 @@ def _summarise(
 def _read_sources(
     store: Store, named: Sequence[str], options: Options, engine: running.Engine | None
 ) -> tuple[set[str], list[running.Outcome]]:
-    logs, lookup = [source for source in named if words.is_source(source, options)], store.lookup()
+    logs = [source for source in named if words.is_source(source, options)]
+    lookup = store.lookup()
     ids = {lookup.find(name).run.id for name in named if name not in logs}
     # workers do not get the table of jobs; it labels stored runs later
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []

@@ -87,7 +87,8 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     with messages.show_stage(f"Writing the pages in {options.site}"):
         site.write_site(options.site, nights, courses, reports.render_night, accepted)
     found = latest.summarize_latest_night(nights, courses, accepted, record)
-    headline, state = latest.describe_headline(found), latest.describe_latest_night(found)
+    headline = latest.describe_headline(found)
+    state = latest.describe_latest_night(found)
     messages.print_lines([headline, *(f"  {each}" for each in state)])
     if verdict is not None and verdict.checks:
         click.echo(render_text(verdict.checks), nl=False)
@@ -190,7 +191,8 @@ class _NightReports:
         fresh = {recording.run.id for recording, _ in self.fresh.runs}
         if self.baseline is None or not fresh or fresh != {run.run_id for run in night.measured_runs}:
             return
-        title, groups = f"Baseline {redact_text(self.baseline)}", dict[str, list[tuple[Recording, Analysis]]]()
+        title = f"Baseline {redact_text(self.baseline)}"
+        groups = dict[str, list[tuple[Recording, Analysis]]]()
         if self.against.why:
             yield Block(title=title, texts=(f"Not compared: {self.against.why.text.rstrip('?.')}.",))
             return

@@ -142,7 +142,8 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
             print_lines(changes.describe_precision(sampled) if sampled else ())
     except InternalError as error:
         messages.report_internal_error(error)
-    copies, git = place.folder / BASELINES / made.name / "runs", shutil.which("git")
+    copies = place.folder / BASELINES / made.name / "runs"
+    git = shutil.which("git")
     asked = [str(git), "-C", str(copies), "check-ignore", "-q", "."]
     # git exits with 0 if a work tree ignores the folder
     if git and isinstance(copies, Path) and subprocess.run(asked, check=False, capture_output=True).returncode == 0:  # noqa: S603 - git, on our own folder

@@ -22,7 +22,7 @@ from gpureport.importers.tools.mapped import read_column
 from gpureport.importers.tracker_series import Meaning
 from gpureport.parsing import UNITS
 from gpureport.recording import Stage
-from gpureport.settings.settings_file import Settings
+from gpureport.settings import Settings
 from gpureport.settings.toml_files import read_toml
 
 GIB, MIB = 2**30, 2**20

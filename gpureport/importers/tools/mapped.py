@@ -17,7 +17,7 @@ from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.parsing import MOST_GPUS, UNITS
 from gpureport.redaction import redact_start
-from gpureport.settings.settings_file import Section, Settings
+from gpureport.settings import Section, Settings
 from gpureport.settings.toml_files import read_toml
 
 ISO = "iso"

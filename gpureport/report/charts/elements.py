@@ -187,7 +187,8 @@ def draw_grid(ticks: Sequence[Tick], scale: HorizontalScale, height: float) -> s
 
 def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     # labels are a separate figure
-    shown, room = [tick for tick in ticks if scale.start <= tick.at <= scale.end], scale.width or NARROW
+    shown = [tick for tick in ticks if scale.start <= tick.at <= scale.end]
+    room = scale.width or NARROW
     letters = sum(len(tick.text) + 1 for tick in shown) * TEXT * _REGULAR
     narrow = shown if letters < room else shown[::2]
     shown, texts = narrow if scale.width else shown, ""

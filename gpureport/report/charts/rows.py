@@ -43,7 +43,8 @@ def _draw_segments(bar: SpentBar, scale: svg.HorizontalScale, prefix: str) -> It
 
 
 def _write_texts(part: TimeSegment, start: float, scale: svg.HorizontalScale) -> Iterator[str]:
-    texts, fill = (f"{part.label} {part.text}", part.text) if part.text else (), svg.find_fill(part.key)
+    texts = (f"{part.label} {part.text}", part.text) if part.text else ()
+    fill = svg.find_fill(part.key)
     wide, narrow = (
         next((each for each in texts if scale.holds_text(each, part.value, width)), "") for width in (None, svg.NARROW)
     )

@@ -72,7 +72,8 @@ def _find_file(section: Section, key: str, suffixes: tuple[str, ...]) -> Path | 
         return None
     path = Path(section.file).parent / name
     if path.suffix.lower() not in suffixes:
-        what, hint = f"{key} must be one of {', '.join(suffixes)}, not {name!r}", "convert the file"
+        what = f"{key} must be one of {', '.join(suffixes)}, not {name!r}"
+        hint = "convert the file"
         raise SettingsError(section.at(key), what, hint, code="unknown_file_type")
     if not path.is_file():
         raise SettingsError(section.at(key), f"no {key} {str(path)!r}", "correct the path", code="no_such_file")

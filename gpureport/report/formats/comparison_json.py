@@ -27,7 +27,8 @@ _RUN = (
     "id name sources params tags gpu_hour_price currency price_date preallocated measures lost_ratio sample_means "
     "steady"
 )
-_QUALITY, _LOWER = "name before after verdict verdict_code fell", "name group value own verdict verdict_code"
+_QUALITY = "name before after verdict verdict_code fell"
+_LOWER = "name group value own verdict verdict_code"
 _CODES = {True: "", None: "not_known"}
 
 

@@ -27,6 +27,7 @@ from gpureport.recording import Recording
 from gpureport.report.blocks import list_findings, list_reference, list_study
 from gpureport.report.charts.elements import find_fill, map_figures
 from gpureport.report.charts.strips import draw_report, draw_timeline
+from gpureport.report.formats import picture_svg
 from gpureport.report.formats.branding import PLAIN, Brand
 from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
@@ -39,6 +40,9 @@ _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # replaces characters that no font has, because PDF/A forbids missing glyphs
 _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
+_PICTURE = b"""#set page(width: auto, height: auto, margin: 0pt)
+#image(bytes(sys.inputs.picture), format: "svg", width: 900pt)"""
+_DPI = 144.0  # two pixels per point
 
 
 def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes:
@@ -121,7 +125,8 @@ def set_document(  # noqa: PLR0913 - what a document is made of
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
         raise RenderError(where, what, hint, code="cannot_set_pdf") from error
     except OSError as error:
-        what, hint = f"no PDF can be set here ({error.strerror})", "make room there, or set TMPDIR"
+        what = f"no PDF can be set here ({error.strerror})"
+        hint = "make room there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), what, hint, code="cannot_write") from error
 
 
@@ -204,3 +209,12 @@ def _open_font(path: Path) -> FT2Font:
     except (OSError, RuntimeError) as error:
         what, hint = "this font cannot be read", "replace or remove the file"
         raise RenderError(str(path), what, hint, code="not_a_font") from error
+
+
+def render_picture(report: Report) -> bytes:
+    """Return the figures of a report in one PNG file, for programs without SVG."""
+    paths = find_shipped_fonts()
+    svg = replace_missing_characters(picture_svg.render(report), paths)
+    held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])
+    content: bytes = typst.compile(_PICTURE, format="png", ppi=_DPI, font_paths=held, sys_inputs={"picture": svg})
+    return content

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from gpureport import __version__
 from gpureport.analysis import RULES
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
@@ -20,13 +21,12 @@ from gpureport.report.model.report_content import ComparisonPart, FindingCard, R
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time, over_time, report_run
 from gpureport.report.runs.report_run import ReportRun, build_subtitle, name_chain
-from gpureport.report.sections import reference
+from gpureport.report.sections import reference, signal_history, time_spent
 from gpureport.report.sections.findings import actions, cards
 from gpureport.report.sections.findings.found import find_worst
 from gpureport.report.sections.gpus import gpu_table, spending
 from gpureport.report.sections.head import verdict
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures import signal_history, time_spent
 from gpureport.report.sections.steps import pairs, summary
 from gpureport.report.sections.steps import study as groups
 from gpureport.report.wording import display
@@ -43,8 +43,6 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     *,
     title: str | None,
     command: str,
-    gpu_hour_price: float | None,
-    version: str,
     rules: Sequence[Rule] | None = None,
     kinds: Collection[str] | None = None,
     by: Sequence[Factor] = (),
@@ -56,7 +54,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = report_run.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
+    runs = report_run.shorten_names(runs)
     comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
     inputs = report_run.order_by_step(runs, comparison)
     found = cards.build_cards(inputs)
@@ -89,7 +87,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else named,
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
-        version=display.clean(version),
+        version=__version__,
         verdict=result if findings.too_short and not several else verdict.add_next_step(result, next_steps),
         tiles=figures,
         steps=summary.build_step_table(comparison) if several else None,
@@ -103,7 +101,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         stages=gpu_table.build_stage_tables(inputs),
         quality=reference.quality(inputs),
         judgement=judgement,
-        method=reference.method(inputs, rules, command, version),
+        method=reference.method(inputs, rules, command),
         clocks=gpu_table.build_clock_tables(inputs),
         spending=spending.build_spending(inputs),
         answers=tuple(reference.build_answers(inputs, found)),

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from gpureport import recording_advice
+from gpureport import __version__, recording_advice
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.rulebook import Rule
@@ -178,11 +178,11 @@ def build_checklists(runs: Sequence[ReportRun]) -> Iterator[Checklist]:
         yield from [Checklist(label=run.label, lines=tuple(lines))] if lines else []
 
 
-def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, version: str) -> Method:
+def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str) -> Method:
     gpus = [gpu for run in runs for gpu in run.run.gpus]
     drivers = {display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for gpu in gpus if gpu.driver}
     versions = {
-        "gpureport": display.clean(version),
+        "gpureport": __version__,
         "Content schema": SCHEMA,
         "NVIDIA driver": ", ".join(sorted(drivers)) or display.NOT_RECORDED,
     }

@@ -15,7 +15,7 @@ from gpureport.report.model.report_content import AdviceStep, EvidenceLine, Find
 from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.sections.findings import found as words
 from gpureport.report.sections.findings.found import Found, Key
-from gpureport.report.sections.pictures.signal_history import build_history
+from gpureport.report.sections.signal_history import build_history
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders

@@ -1,11 +1,9 @@
 """Energy, cost and carbon of each run, or how to state a price."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from gpureport.analysis.account.cost import OPTION, Prices, calculate_cost
+from gpureport.analysis.account.cost import OPTION
 from gpureport.analysis.results import LOST_CLASSES, Analysis, Cost
-from gpureport.recording import Recording
 from gpureport.report.model.report_content import RunFacts
 from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
@@ -15,15 +13,6 @@ from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml")
 _NEARLY_ALL = 0.995  # share of the time below which an energy states its coverage
-
-
-def apply_gpu_hour_price(
-    runs: Sequence[tuple[Recording, Analysis]], gpu_hour_price: float | None
-) -> list[tuple[Recording, Analysis]]:
-    if gpu_hour_price is None:
-        return list(runs)
-    prices = Prices().with_overrides(gpu_hour_price, None)
-    return [(held, replace(each, cost=each.cost or calculate_cost(each, prices))) for held, each in runs]
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:

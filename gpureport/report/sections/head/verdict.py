@@ -21,7 +21,7 @@ from gpureport.report.sections.findings.found import Found, fill_words, find_wor
 from gpureport.report.sections.head import loss_sentence as losses
 from gpureport.report.sections.head import recording_doubts as doubted
 from gpureport.report.sections.head.loss_sentence import Findings
-from gpureport.report.sections.pictures.signal_history import CLOCK, format_value
+from gpureport.report.sections.signal_history import CLOCK, format_value
 from gpureport.report.sections.steps import summary
 from gpureport.report.sections.steps.figures import build_memory_tile, warn_of_falls
 from gpureport.report.sections.steps.study import describe_study

@@ -20,7 +20,7 @@ from gpureport.comparison.work import STEP_COUNTER
 from gpureport.report.model.head import Tile
 from gpureport.report.model.shapes import Cell
 from gpureport.report.sections.gpus import spending
-from gpureport.report.sections.pictures.time_spent import choose_unit_per_run, choose_unit_per_work
+from gpureport.report.sections.time_spent import choose_unit_per_run, choose_unit_per_work
 from gpureport.report.wording import display, scales, terms
 from gpureport.report.wording.differences import WHOLE_RUN_UTILISATION, FigureFormat, build_plain_change
 from gpureport.report.wording.display import format_interval

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.report.blocks import describe_change, list_blocks
-from gpureport.report.formats.text.terminal import BLOCKS, build_report_command, draw_bar
+from gpureport.report.formats.terminal import BLOCKS, build_report_command, draw_bar
 from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.head import FirstScreen
 from gpureport.report.model.pictures import TimeSpent
@@ -15,7 +15,8 @@ from gpureport.report.wording.display import join
 
 LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
-_LONGEST_TEXT, _LONGEST_CELL = 600, 240  # maximum length of a sentence, and of a line in a cell
+_LONGEST_TEXT = 600
+_LONGEST_CELL = 240
 _BAR = 24  # length of the longest bar
 _CUT = "\n**Shortened: the full report has the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
@@ -61,7 +62,8 @@ def _body(block: Block) -> Iterator[str]:
     named += [(fact.name, fact.text) for fact in block.facts]
     items = [f"- {join(name and f'**{_say(name)}**', _say(text), by=' ')}" for name, text in named]
     for place, action in enumerate(block.actions, 1):
-        gain, command = action.gain and f"{action.gain}.", action.command and _code(action.command)
+        gain = action.gain and f"{action.gain}."
+        command = action.command and _code(action.command)
         words = (f"{place}. **{_say(action.title)}.**", _say(gain), _say(action.text), command, _say(action.certainty))
         items.append(join(*words, by=" "))
     items += map(_code, block.code)

@@ -1,1 +1,0 @@
-"""Text for terminals and pipes, and Markdown."""

@@ -1,1 +1,0 @@
-"""Content of the pictures: where GPU time went, use over time, and signals of a GPU."""
