@@ -160,14 +160,16 @@ def _list_lacking(before: float | None, after: float | None) -> list[str]:
 def _describe_basis(delta: Delta) -> Why:
     if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
         return Why("size_not_sure", f"its size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
+    waits = "; compare calls this unconfirmed until it is repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
     if delta.basis is Basis.REPLICATES:
-        return _count_runs(*delta.runs)
-    return Why("single_runs", "one run per side; the interval covers at least the usual change between repeated runs")
+        return _count_runs(*delta.runs, waits)
+    covers = "the interval covers at least the usual change between repeated runs"
+    return Why("single_runs", f"one run per side; {covers}{waits}")
 
 
-def _count_runs(before: int, after: int) -> Why:
+def _count_runs(before: int, after: int, waits: str = "") -> Why:
     assumed = f"; {SINGLE_RUN_SCATTER}" if min(before, after) == 1 < max(before, after) else ""
-    return Why("replicates", f"{display.plural(before, 'baseline run')}, {after} checked{assumed}")
+    return Why("replicates", f"{display.plural(before, 'baseline run')}, {after} checked{assumed}{waits}")
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:

@@ -28,7 +28,7 @@ from gpureport.report.wording.terms import OUTCOME_WORDS
 _DATE = re.compile(r"\d{4}([-_.]?)\d\d\1\d\d(?:[-_.T]\d+)*(?=[\W_]|$)|(?:^|[-_.])\d+$", re.ASCII)  # or last number
 _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
-_LISTED = 3
+_LISTED, _NAMED = 3, 2
 _ROWS = 200
 """Most checks listed; the rest are counted, so that the summary stays far below the size limit of CI servers."""
 _CELL = 300
@@ -40,12 +40,10 @@ OUTCOMES = {
 }
 """The beginning of each line of text, the gravest outcome first."""
 _TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
-FAILED, NOT_ASSESSED, PASSED = 1, 4, 0
-"""Exit codes."""
+FAILED, NOT_ASSESSED, PASSED = 1, 4, 0  # exit codes
 WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
 """The rule that always applies: every source gives a run that can be assessed."""
-_NAMED = 2
 _LONGEST = 264
 """Most characters of a line for a chat, without the command before it."""
 

@@ -80,6 +80,8 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
         groups: dict[str, list[SampledRun]] = {}
         for run in sample_runs(analysed.runs, options.throughput):
             groups.setdefault(step_name(run.analysis), []).append(run)
+        if (alone := sum(run.analysis.run.step is None for group in groups.values() for run in group)) > 1:
+            print_note(f"gpureport: {alone} runs compared one by one; --step LABEL compares them as repetitions")
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
         return _explain_failure(error, options)

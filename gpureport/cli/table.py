@@ -92,8 +92,8 @@ COMMANDS = {
         "Check runs against rules. The exit code is 0 if every rule holds.",
         """It is 1 if a rule is broken, 4 if a rule cannot be assessed (a source is missing, too short, or lacks the
         metric), and 5 if gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml, from the file
-        of --policy, and from --fail-on. A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step
-        are repetitions.""",
+        of --policy, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a run of the store) is checked
+        alone; a rule on a change takes runs of one --step together, as repetitions.""",
         "check gpu.csv --fail-on 'idle_ratio <= 5%'",
         "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store @ALL",
         (_name_several(required=True),),

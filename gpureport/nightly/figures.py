@@ -36,6 +36,7 @@ class FigureKind:
     title: str
     smallest: float = 0.0
     relative: float = 0.01
+    currency: str = ""
 
     @property
     def grain(self) -> float:
@@ -95,10 +96,10 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     )
     hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
     known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
-    for severity in Severity:
-        # a recurring finding counts once
-        found = {each.fingerprint for each in run.analysis.findings if each.severity is severity}
-        known[f"findings_{severity.value}"] = float(len(found))
+    # as in the report, findings of one kind and cause count once, as the gravest
+    ranked = sorted(run.analysis.findings, key=lambda each: [*Severity].index(each.severity))
+    gravest = [*{(each.kind, each.cause): each.severity for each in ranked}.values()]
+    known |= {f"findings_{severity.value}": float(gravest.count(severity)) for severity in Severity}
     values = {name: known.get(name) for name in (*BY_NAME, SAMPLING)}
     finite = {name: None if value is None or not isfinite(value) else float(value) for name, value in values.items()}
     return tuple(Figure(name=name, value=value) for name, value in finite.items())

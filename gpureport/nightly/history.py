@@ -207,11 +207,8 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
         for run in night.measured_runs:
             kept[night.date, str(run.run_id)] = night, run
         named: Counter[tuple[str, str]] = Counter()
-        later = [
-            each
-            for each in ordered
-            if each is not night and each.date == night.date and each.recorded >= night.recorded
-        ]
+        others = (each for each in ordered if each is not night and each.date == night.date)
+        later = [each for each in others if each.recorded >= night.recorded]
         filled = {(run.step, run.source) for other in later for run in other.measured_runs}
         for run in night.missing_runs:
             named[run.step, run.source] += 1

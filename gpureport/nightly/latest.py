@@ -171,12 +171,9 @@ def describe_latest_night(night: LatestNight) -> list[str]:
         good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
         accept = "To accept it: gpureport baseline set NAME on newer nights."
         lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
-    if len(night.groups) > 1:
-        for group, needed in night.nights_needed.items():
-            lines.append(
-                f"{display.plural(needed, 'more night')} needed before changes{night.name(group, ' of {}')} show."
-            )
-    return lines
+    needed = night.nights_needed.items() if len(night.groups) > 1 else ()
+    more = ((display.plural(count, "more night"), night.name(group, " of {}")) for group, count in needed)
+    return [*lines, *(f"{nights} needed before changes{of} show." for nights, of in more)]
 
 
 def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]:
@@ -239,7 +236,7 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
     if kind.unit == COUNT:
         return display.integer(amount) if amount == round(amount) else display.number(amount)
     if kind.unit == "currency":
-        return display.money(amount)
+        return display.money(amount, kind.currency)
     if kind.unit == "1/s":
         return f"{display.number(amount)}{display.GAP}/s"
     return display.gpu_time(amount) if kind.name.startswith("gpu_seconds") else display.quantity(amount, kind.unit)

@@ -64,7 +64,9 @@ def build_index(
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
-    own = [find_own_trend([trend for trend in trends if trend.group == group]) for group in groups]
+    # the figure of the change in the headline, or the job's own
+    changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
+    own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
     events = group_changes(trends)
     verdicts = map_verdicts(events)
     runs = [(night, run) for night in reversed(nights) for run in night.runs]
@@ -74,7 +76,7 @@ def build_index(
         "newest": tonight.date,
         "headline": describe_headline(tonight),
         "state": describe_latest_night(tonight),
-        "main": [_draw(trend, verdicts) for trend in own if trend is not None],
+        "main": [_draw(trend, verdicts) for group in groups if (trend := own[group])],
         "verdict": _mark(checks),
         "limits": list(_list_limit_rows(tonight.records, reports)),
         "events": [_build_event_row(event, is_named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])],

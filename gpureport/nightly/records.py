@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
-WORK = "--work"
-"""Name of the param that holds the work of a run, such as `12000 steps`; no user's param has this name."""
+WORK, PRICE = "--work", "--gpu-hour-price"
+"""Names of params, which no user's has, for the work of a run, such as `12000 steps`, and its currency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,7 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     # work counted from a log has fractions that differ from night to night, so only its unit is recorded
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
+    stated += [(PRICE, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
     return NightlyRun(
         source=_name_source(source),
         run_id=known.id,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport.comparison.figures import FINEST_RATIO, TIMED_FIGURES
 from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
-from gpureport.nightly.records import NightlyRecord, NightlyRun
+from gpureport.nightly.records import PRICE, NightlyRecord, NightlyRun
 from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, select_new_shifts
 from gpureport.report.wording.terms import name_figure, per_batch
 
@@ -118,7 +118,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
     title = name_figure(kind.name, per_batch(unit)) if unit and kind.is_of_work else kind.title
     return Trend(
         group=group,
-        kind=replace(kind, title=title),
+        kind=replace(kind, title=title, currency=dict(known[-1].runs[-1].params).get(PRICE, "")),
         points=points,
         changes=tuple(_build_change(known, each, kind, is_new=each.place in newest) for each in shifts),
     )

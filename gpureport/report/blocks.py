@@ -80,7 +80,7 @@ def _pictures(report: Report) -> Iterator[Block]:
         yield Block(forms=forms, part="uses", title="GPU use over time", series=series)
         yield Block(texts=[report.use.caption, report.use.rest])
     heading = "First → last" if any(tile.change for tile in report.tiles) else "Key figures"
-    forms = Form.LONG if has_spans else Form.ALL
+    forms = Form.LONG if has_spans and not report.has_target else Form.ALL
     yield Block(forms=forms, part="tiles", title=heading, tiles=report.tiles)
 
 

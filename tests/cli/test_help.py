@@ -58,10 +58,13 @@ def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, tmp_pat
     (tmp_path / "runs/base/run.json").write_text("{}", encoding="utf-8")
     (tmp_path / "mlflow.db").touch()
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    own = ("--fail-on", "problem", "--junit", "tests.xml", "--export", "openmetrics=metrics.txt")
+    (tmp_path / "said.log").write_text(gpureport("check", "gpu.csv.gz", *own).out)
     lines = gpureport().out.splitlines()
     ways = ("analyze runs/base", "analyze gpu.csv.gz", *(f"ingest {name} --list" for name in TRACKERS), "runs", "demo")
     assert [way for way in ways if not any(line.endswith(f" gpureport {way}") for line in lines)] == []
     assert len(lines) <= 10
+    assert lines[1].startswith("1 log (gpu.csv.gz): ")
 
 
 def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) -> None:

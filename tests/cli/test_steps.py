@@ -59,6 +59,8 @@ def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program,
     for name in PLACES:
         (runs / "runs" / name / "run.json").unlink()
     assert len(steps(gpureport, "runs/base", "runs/8-workers")) == len(PLACES)
+    uneven = gpureport("compare", *(f"runs/{name}" for name in PLACES[2:])).out
+    assert "add --by folder" in " ".join(uneven.split())
 
 
 @pytest.mark.usefixtures("runs")
@@ -204,6 +206,8 @@ def test_goals_reach_the_json(gpureport: Program) -> None:
     assert before["seconds"] == pytest.approx(299, abs=2)
     assert (after["seconds"], after["reached"], bool(after["runs"][0]["reason"])) == (None, 0, True)
     assert [step["measures"]["seconds_to_target"] for step in found["steps"]] == [before["seconds"], None]
+    assert "4 min 59 s → not reached" in gpureport("compare", "before", "after", *goals).out
+    assert "Time to val_accuracy=0.75" in gpureport("analyze", "before", *goals).out
     plain = json.loads(gpureport("compare", "before", "after", "--format", "json").out)
     assert plain["time_to_target"] is None
     assert "regret" not in {each["name"] for each in plain["quality"]}

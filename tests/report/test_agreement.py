@@ -101,7 +101,7 @@ def test_figures_and_counts_are_those_of_the_samples(tmp_path: Path) -> None:
         name: {row["head"]["text"]: row["cells"][place]["value"] for row in table["rows"]}
         for place, name in enumerate(table["columns"][1:])
     }
-    assert columns["Use up to 5%"] == pytest.approx(idle, abs=1e-6)
+    assert columns["Near idle"] == pytest.approx(idle, abs=1e-6)
     assert columns["Utilisation mean"] == pytest.approx(utilisation, abs=1e-6)
     assert columns["Energy"] == pytest.approx(joules, rel=1e-9)
     assert columns["Peak memory"] == {"GPU 0": 4096 * 2**20, "GPU 1": 5120 * 2**20}

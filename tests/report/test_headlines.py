@@ -331,7 +331,7 @@ _JOBS = """JobID|User|Account|JobName|State|Elapsed|AllocTRES|TRESUsageInAve
         (
             "analyze",
             smi((60, _DESKTOP), (4, _DESKTOP | {"util": 30}), (200, _DESKTOP), every=1),
-            "Only a display used the GPU; the log shows no job.",
+            "computing cannot be told Only a display used the GPU",
         ),
         (
             "analyze",
@@ -395,7 +395,9 @@ def test_steps_say_how_training_scales_and_what_was_not_recorded_in_turn(
 
     record("g1", "2026-07-02T09:00", 1, 100)
     record("g4", "2026-07-02T10:00", 4, 280)
+    record("g8", "2026-07-02T11:00", 8, 784)
     assert "4 GPUs do 70% of the work per GPU that 1 did" in compare("g1", "g4")
+    assert "8 GPUs do 98% of the work per GPU that 1 did." in compare("g1", "g8")
     for run_number in range(3):
         record(f"before/r{run_number}", f"2026-07-02T11:{run_number}0", 1, 100)
         record(f"after/r{run_number + 3}", f"2026-07-02T12:{run_number}0", 1, 90, is_warm=True)

@@ -93,6 +93,7 @@ def test_the_result_of_five_steps_stands_on_the_first_pages(tmp_path: Path) -> N
     sections = ("Where the GPU time went", "GPU use over time", "What to do next")
     assert [name for name in sections if name not in first] == []
     assert "Step by step" in second
+    assert pdf_reading.page_lines(path)[2][0] == "Appendix: findings"
     assert int(pdf_reading.info(path)["Pages"]) <= 6
     assert pdf_reading.overlaps(path) == []
     bars = json.loads(build_page(runs.recorded_steps(), "json"))["spent"]["bars"]

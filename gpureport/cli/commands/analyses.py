@@ -115,11 +115,9 @@ def check(source: tuple[str, ...], options: Options) -> int:
         runs = sample_runs(analysed.runs, options.throughput)
         for path in options.exports:
             output.write_file(path, render_openmetrics(runs, verdict.checks))
-    if options.gate_form == "line":
-        click.echo(line)
-    else:
-        is_json = options.gate_form == "json"
-        click.echo(verdicts.render_json(verdict) if is_json else verdicts.render_text(verdict.checks), nl=False)
+    text = verdicts.render_text(verdict.checks)
+    printed = {"text": text, "json": verdicts.render_json(verdict), "line": f"{line}\n"}
+    click.echo(printed[options.gate_form], nl=False)
     return verdict.exit_code
 
 

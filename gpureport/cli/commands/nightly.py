@@ -64,11 +64,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     if source:
         draft = replace(draft, runs=tuple(parts))
         checks = [*missing, *gate.judge_runs(policy, baseline_name, fresh, against, options)]
-        kinds = [
-            standing
-            for standing in (False, True)
-            if (options.fail_on_change, options.fail_on_standing_change)[standing]
-        ]
+        kinds = [False] * options.fail_on_change + [True] * options.fail_on_standing_change
         if kinds:
             nights = keep_latest_records([*earlier, draft])
             found = latest.summarize_latest_night(nights, build_trends(nights), accepted)
@@ -94,8 +90,9 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if reports.postponed:
-        late = messages.count(len(reports.postponed), "report")
-        print_note(f"not written: {late} of earlier nights; --all-reports does")
+        print_note(
+            f"not written: {messages.count(len(reports.postponed), 'report')} of earlier nights; --all-reports does"
+        )
     if verdict is None:
         return 0
     heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []
@@ -206,10 +203,9 @@ class _NightReports:
         day = date.fromisoformat(night.date)
         nights = [each for each in self.whole.values() if day - _WEEK <= date.fromisoformat(each.date) < day]
         nights.sort(key=lambda each: each.date)
-        for group in dict.fromkeys((run.step, run.model) for run in night.measured_runs):
+        for group in dict.fromkeys(run.group for run in night.measured_runs):
             own = {
-                each.page: [run.run_id for run in each.measured_runs if (run.step, run.model) == group]
-                for each in (*nights, night)
+                each.page: [run.run_id for run in each.measured_runs if run.group == group] for each in (*nights, night)
             }
             job = f" · {group[0]}" if group[0] else ""
             held = ((each.date, before) for each in nights if (before := self._read(own[each.page])))

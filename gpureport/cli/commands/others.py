@@ -78,14 +78,18 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def describe_folder(folder: Path) -> Iterator[str]:
-    from gpureport.record_folder import COMPRESSED_SUFFIXES, RUN_FILE
+    from gpureport.record_folder import RUN_FILE
 
     entries = _list_entries(folder)
     inner = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
     below = [each for path in inner for each in _list_entries(path) if each.is_dir()]
     recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
-    bare = {path: path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path for path in entries}
-    logs = [path for path in entries if bare[path].suffix.lower() in _LOGS and path.is_file()]
+    logs = [path for path in entries if _LOGS.intersection(map(str.lower, path.suffixes)) and path.is_file()]
+    if logs:
+        # files that gpureport wrote end like logs
+        from gpureport.importers.sources import is_readable, recognise_companion
+
+        logs = [path for path in logs if is_readable(path) and recognise_companion(path) is None]
     told = [
         (f"{count(len(found), noun)} ({list_names(map(str, found), 3)}):", f"analyze {shlex.quote(str(found[-1]))}")
         for found, noun in ((recordings, "recording"), (logs, "log"))

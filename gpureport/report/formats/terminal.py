@@ -118,16 +118,11 @@ def _body(block: Block, page: Page, most: int | None) -> Iterator[Line]:
         yield from _head(block.head, page, most)
     for text in (*block.warnings, *block.texts) if most is None else ():
         yield from page.wrap(text, _GUTTER)
-    if block.bars:
-        yield from _bars(block.bars, page, most)
-    if block.series:
-        yield from _series(block, page, most)
-    if block.tiles:
-        yield from _tiles(block.tiles, page, most)
-    if block.actions:
-        yield from _actions(block.actions, page, most)
-    if block.table:
-        yield from _table(block.table, page, most)
+    yield from _bars(block.bars, page, most) if block.bars else ()
+    yield from _series(block, page, most) if block.series else ()
+    yield from _tiles(block.tiles, page, most) if block.tiles else ()
+    yield from _actions(block.actions, page, most) if block.actions else ()
+    yield from _table(block.table, page, most) if block.table else ()
     yield from _facts(block.facts[:most], page)
     yield from (Line(f"{'':{_GUTTER * 2}}{code}") for code in block.code)
 

@@ -280,7 +280,7 @@ class Report:
 
     The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
     The rest is in folds, in an appendix, or in the full form. `folds` has a summary line per fold, `order` describes
-    the order of the finding cards.
+    the order of the finding cards. With `has_target`, a tile has the time to the target that the user gave.
     """
 
     title: str
@@ -311,6 +311,7 @@ class Report:
     actions: tuple[Action, ...] = ()
     rows: tuple[FindingRow, ...] = ()
     folds: tuple[Fact, ...] = ()
+    has_target: bool = False
     schema: str = SCHEMA
 
     @property

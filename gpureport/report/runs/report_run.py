@@ -20,11 +20,7 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import group_holders
 
 LABEL_LENGTH = 60  # maximum length of a name from a log
-_NAMED, _NAMED_NODES, _NODE = (
-    6,
-    3,
-    40,
-)  # most devices and nodes that are named, and length of a node name
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # most devices and nodes that are named, and length of a node's name
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -87,22 +83,20 @@ def device_name(device: Device) -> str:
     return f"{display.shorten_middle(display.clean(device.node), _NODE)} {name}" if device.node else name
 
 
-def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
+def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> Iterator[tuple[Recording, Analysis]]:
     steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
     short = [display.shorten_middle(display.clean(step), LABEL_LENGTH) for step in steps]
     labels = {
         step: f"{label} ({short[:place].count(label) + 1})" if label in short[:place] else label
         for place, (step, label) in enumerate(zip(steps, short, strict=True))
     }
-    named = []
     for recording, analysis in runs:
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         step = None if analysis.run.step is None else labels[analysis.run.step]
-        named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
-    return named
+        yield recording, replace(analysis, run=replace(analysis.run, name=name, step=step))
 
 
-def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
+def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> Iterator[ReportRun]:
 
     def key(analysis: Analysis) -> tuple[str, str, str | None]:
         return analysis.run.id, analysis.run.name, analysis.run.step
@@ -110,15 +104,14 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     # a comparison may hold copies of analyses, so recordings are matched by run
     recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
-    steps, ordered = [step for step, _ in held], []
+    steps = [step for step, _ in held]
     for step, analysis in held:
         # the label is the step, followed by the run name if the step has several runs; a name that begins or ends
         # with the step is the label itself
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label, recording = whole if steps.count(step) > 1 else step, recordings[key(analysis)].pop(0)
-        ordered.append(ReportRun(label=label, step=step, recording=recording, analysis=analysis))
-    return tuple(ordered)
+        yield ReportRun(label=label, step=step, recording=recording, analysis=analysis)
 
 
 def format_time(run: Run, microseconds: int) -> str:

@@ -54,10 +54,10 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = report_run.shorten_names(runs)
+    runs = list(report_run.shorten_names(runs))
     comparison = compare([build_sampled_run(*each, throughput) for each in runs], goals or NO_GOALS)
-    inputs = report_run.order_by_step(runs, comparison)
-    found = cards.build_cards(inputs)
+    inputs = tuple(report_run.order_by_step(runs, comparison))
+    found = tuple(cards.build_cards(inputs))
     judgement = reference.build_judgement(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     findings = Findings(
@@ -69,7 +69,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     )
     several = len(comparison.steps) > 1
     study = build_study(comparison, by) if by and several else None
-    told = cards.build_rows(inputs, found, is_chain=study is None)
+    told = tuple(cards.build_rows(inputs, found, is_chain=study is None))
     bars = gpu_time.build_time_bars(inputs)
     repetitions = groups.suggest_repetitions(comparison)
     best = study.best_label if study else None
@@ -84,6 +84,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         figures = groups.build_study_tiles(comparison, study) if study else summary.build_step_tiles(comparison)
     else:
         figures = verdict.build_tiles(comparison, findings, worst, history)
+    target = groups.build_target_tile(comparison, study)
+    if target is not None:
+        figures = (figures[0], target, *figures[1:-1])
     report = Report(
         title=display.shorten(display.clean(title), _TITLE) if title else named,
         subtitle=build_subtitle(inputs, display.clean(describe_factors(study.by)) if study else ""),
@@ -99,7 +102,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         timeline=tuple(over_time.build_timelines(inputs, found, histories)),
         gpus=gpu_table.build_gpu_tables(inputs),
         stages=gpu_table.build_stage_tables(inputs),
-        quality=reference.quality(inputs),
+        quality=tuple(reference.quality(inputs)),
         judgement=judgement,
         method=reference.method(inputs, rules, command),
         clocks=gpu_table.build_clock_tables(inputs),
@@ -112,6 +115,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         spent=time_spent.build_time_spent(comparison, inputs, study),
         use=time_spent.build_use_over_time(comparison, inputs, histories),
         worst=history,
+        has_target=target is not None,
     )
     return replace(report, folds=build_fold_lines(report))
 

@@ -222,22 +222,20 @@ _NEARLY_ALL = 0.9995  # prints as 100%
 _LONGEST = 500  # maximum length; the JSON has all
 
 
-def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
-    held, counted = [], [run.run.quality for run in runs]
+def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
+    counted = [run.run.quality for run in runs]
     # if no line was rejected, give the sum over all runs
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])
         more = len(run.run.quality.log_events) - over_time.MOST_EVENTS
-        each = RunQuality(
+        yield RunQuality(
             label=run.label,
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=tuple(over_time.list_events(run)),
             more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
         )
-        held.append(each)
-    return tuple(held)
 
 
 def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,9 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     for name, code in (("same", 0), ("slow", 1)):
         for baseline in ("main", "baseline:main", str(logs / "base.csv")):
             assert gpureport("check", f"{name}.csv", "--baseline", baseline).code == code, (name, baseline)
+    alone = [gpureport("check", "same.csv", "slow.csv", "--baseline", "main", *step) for step in ((), ("--step", "a"))]
+    assert ["2 runs compared one by one" in each.err for each in alone] == [True, False]
+    assert "compare calls this unconfirmed" in alone[0].out
     assert outcomes(gpureport, "same.csv") == {CHANGE: "cannot judge", IDLE: "passed"}
     assert outcomes(gpureport, "slow.csv", "--baseline", "main") == {CHANGE: "broken", IDLE: "passed"}
     assert gpureport("baseline", "list").out.startswith("main  base (")

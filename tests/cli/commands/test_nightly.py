@@ -228,6 +228,20 @@ def test_two_nights(nightly: Program, gpureport: Program, tmp_path: Path) -> Non
     assert files(tmp_path / "again") == files(tmp_path / "site")
 
 
+def test_a_night_counts_findings_and_costs_as_its_report_does(
+    nightly: Program, gpureport: Program, tmp_path: Path
+) -> None:
+    idle = {0: range(100, 160), 1: range(200, 260)}
+    rows = (row(second, gpu, util=0 if second in idle[gpu] else 95) for second in range(400) for gpu in idle)
+    (tmp_path / "two.csv").write_text(table(*rows))
+    assert nightly("two.csv", "--work", "1000:steps", "--gpu-hour-price", "9 EUR").code == 0
+    assert ">€2.00<" in (tmp_path / "site" / "index.html").read_text()
+    figures = {each["metric"]: each["value"] for each in recorded(tmp_path)}
+    counts = [figures[f"findings_{severity}"] for severity in ("problem", "warning", "info")]
+    assert "FINDINGS  1 warning." in gpureport("analyze", "two.csv").out
+    assert counts == [0, 1, 0]
+
+
 def test_a_missing_log_is_a_night_without_its_data(nightly: Program, tmp_path: Path) -> None:
     written = ("--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 5%")
     done = nightly("nights/gone.csv", "1.csv", "--date", "2026-03-01", "--step", "a", "--step", "b", *written)

@@ -29,8 +29,8 @@ _STAYING = {"throttled", "gpu_lost", ""}
 _COARSE_SECONDS = 2.0  # sampling interval in seconds from which a sample per second would show more
 
 
-def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
-    """Return cards by severity and loss, those of the last step first; consequences follow their root."""
+def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
+    """Yield cards by severity and loss, those of the last step first; consequences follow their root."""
     every = words.gather(runs)
     titles = _name_all(every)
     groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
@@ -42,18 +42,16 @@ def build_cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     families.sort(key=lambda family: all(each.run.step != runs[-1].step for each in family))
     ids = {each: f"F{at}" for at, each in enumerate(chain.from_iterable(families), 1)}
     said: dict[object, FindingCard] = {}
-    told = []
     for root, *own in families:
         card = replace(_build_card(root, runs, titles), id=ids[root], explains=tuple(ids[each] for each in own))
         first = said.setdefault((card.title, card.severity, card.status, card.recommendations), card)
-        told.append(replace(card, repeats=first.id if first.run_index != card.run_index else ""))
+        yield replace(card, repeats=first.id if first.run_index != card.run_index else "")
         for each in own:
             follower = _build_card(each, runs, titles)
             is_part = {*each.devices} <= {*(root.devices or each.devices)} and None not in {each.lost, root.lost}
             lost = f"{follower.lost}, counted under {card.id}" if is_part else follower.lost
             steps = tuple(step for step in follower.steps if step not in card.steps)
-            told.append(replace(follower, id=ids[each], root=card.id, lost=lost, steps=steps))
-    return tuple(told)
+            yield replace(follower, id=ids[each], root=card.id, lost=lost, steps=steps)
 
 
 def _name_all(every: Sequence[Found]) -> dict[Key, str]:
@@ -65,7 +63,7 @@ def _name_all(every: Sequence[Found]) -> dict[Key, str]:
 
 def _build_card(group: Found, runs: Sequence[ReportRun], titles: Mapping[Key, str]) -> FindingCard:
     worst, run, analysis, status = group.finding, group.run, group.run.analysis, _describe_status(group, runs)
-    occurrences, left = _list_occurrences(group), len(group.intervals) - _LISTED
+    occurrences, left = list(_list_occurrences(group)), len(group.intervals) - _LISTED
     held, cost = analysis.job_gpu_seconds, group.cost_by_run.get(group.position)
     is_least, lost, share = gains.loses_unknown_time(group.findings), "no direct loss", list[str]()
     if group.lost:
@@ -148,13 +146,12 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     return f"{where}, {at} {stamp}" if stamp else where
 
 
-def _list_occurrences(group: Found) -> list[Occurrence]:
-    run, found = group.run, []
+def _list_occurrences(group: Found) -> Iterator[Occurrence]:
+    run = group.run
     for span, device in sorted((each, run.devices(one.devices)) for one in group.findings for each in one.intervals):
         start, end = run.since_start(span.start), run.since_start(span.end)
         text = f"{display.elapsed(start)} to {display.elapsed(end)} ({display.duration(end - start)})"
-        found.append(Occurrence(device=device, start=start, end=end, text=text))
-    return found
+        yield Occurrence(device=device, start=start, end=end, text=text)
 
 
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
@@ -180,12 +177,11 @@ def _list_steps(findings: Sequence[Finding]) -> Iterator[AdviceStep]:
             yield AdviceStep(**said, do=do, unknown="; ".join(advised.unknown))
 
 
-def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> tuple[FindingRow, ...]:
-    """Return one row per kind and cause, by severity and by the GPU time that the worst run lost."""
+def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_chain: bool) -> Iterator[FindingRow]:
+    """Yield one row per kind and cause, by severity and by the GPU time that the worst run lost."""
     every = words.gather(runs)
     titles = _name_all(every)
     ids = {key: f"R{place}" for place, key in enumerate(titles, 1)}
-    rows = []
     for found in every:
         marks = []
         for at, run in enumerate(runs if found.several else ()):
@@ -209,7 +205,7 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         explains = [titles[each.key] for each in every if found.key in each.roots]
         relations = (("It follows from", follows), ("It explains", explains))
         said = [f"{how}: {display.join_words(to)}." for how, to in relations if to]
-        row = FindingRow(
+        yield FindingRow(
             id=ids[found.key],
             kind=display.clean(found.finding.kind),
             title=titles[found.key],
@@ -227,8 +223,6 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             cards=tuple(card.id for card in own),
             root="" if None in found.roots else next((ids[key] for key in found.roots if key in ids), ""),
         )
-        rows.append(row)
-    return tuple(rows)
 
 
 def _describe_runs(found: Found, runs: Sequence[ReportRun]) -> str:

@@ -56,7 +56,7 @@ def _measure_idle(*gpus: DeviceStatistics) -> float | None:
 _FREE = "Memory free at peak, of installed"
 _COLUMNS = (
     _Column("Utilisation mean", "mean utilisation", _take("utilization_ratio", "mean"), display.percent, 0.05, fmean),
-    _Column("Use up to 5%", "idle share", _measure_idle, display.percent, 0.03, fmean),
+    _Column("Near idle", "time near idle", _measure_idle, display.percent, 0.03, fmean),
     _Column("SM clock median", "median SM clock", _take("sm_clock_hertz", "p50"), display.clock, 30e6, fmean),
     _Column(
         "Temperature max", "highest temperature", _take("temperature_celsius", "max"), display.temperature, 5.0, max
@@ -153,7 +153,7 @@ def _build_node_rows(
 
 
 def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[RunTable, ...]:
-    columns = ("Stage", "Length", "GPU utilisation", "Use up to 5%", "Power of a GPU", "Peak memory", "CPU utilisation")
+    columns = ("Stage", "Length", "GPU utilisation", "Near idle", "Power of a GPU", "Peak memory", "CPU utilisation")
     held = [run for run in runs if len(run.analysis.stages) > 1]
     tables = (build_table(columns, map(_build_stage_row, run.analysis.stages), _BY_STAGE) for run in held)
     return tuple(RunTable(label=run.label, table=table) for run, table in zip(held, tables, strict=True))

@@ -316,6 +316,8 @@ def _list_finding_tiles(found: Found, history: SignalHistory | None) -> Iterator
 def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     if not any(analysis.run.gpus for analysis in step.analyses):
         return display.NOT_RECORDED, "No GPU was recorded"
+    if losses.is_display_alone(step.analyses):
+        return _CANNOT, "Only a display used the GPU"
     found = [each.metric("gpu_utilization_ratio") for analysis in step.analyses for each in analysis.statistics]
     uses = [f"{each.mean:.0%}" for each in found if each]
     told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"

@@ -227,17 +227,12 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
-        # with several steps the last fact says this for all
+        # among several steps, only those that followed advice
         if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
     if len(found) > 2:  # noqa: PLR2004 - with two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
         rows.append([head, *(_format(each, found[-1].since_first) for each in columns)])
-        if any(gain.params_recorded for gain in found[1:]):
-            names = dict.fromkeys(_name_advice(change)["noun"] for gain in found for change in gain.advised)
-            n, whole = sum(bool(gain.advised) for gain in found), len(found) - 1
-            text = say("gains.all_advised", some=n < whole, n=n, whole=whole, names=display.join_words(list(names)))
-            facts.append(Fact(name="Advice in all", text=text))
     if not columns:
         return Block(anchor="gains", title="Gains", texts=[WORDS["gains.no_work"]], facts=facts)
     titles = ("Step", *(column.title for column in columns))

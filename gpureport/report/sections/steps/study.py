@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from gpureport.comparison import figures as measured
 from gpureport.comparison.across import across_findings
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.factors import Factor, step_folders
@@ -19,7 +20,7 @@ from gpureport.report.sections.head.loss_sentence import describe_loss
 from gpureport.report.sections.steps.figures import Figures, format_pair, name_metric, name_work
 from gpureport.report.sections.steps.summary import build_step_tiles, name_value
 from gpureport.report.wording import differences, display
-from gpureport.report.wording.differences import format_percent_change, format_percent_range
+from gpureport.report.wording.differences import build_change, format_percent_change, format_percent_range
 from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.words import WORDS, choose_headline, name_some, say
 
@@ -201,7 +202,7 @@ def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
         shown = Figures(comparison).format(best.metric)
         context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
         found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
-    step = next((step for step in comparison.steps if step.label == study.best_label), comparison.steps[-1])
+    step = select_focus(comparison, study)
     for tile in build_step_tiles(replace(comparison, steps=(step,), deltas=()))[len(found) :]:
         found.append(replace(tile, context=f"{display.clean(step.label)}: {display.lower_first(tile.context)}"))
     return tuple(found)
@@ -224,7 +225,7 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     steps, figures = comparison.steps, Figures(comparison)
     times = [found for step in steps if (found := measure_time_to_target(step, comparison.goals))]
     if times:
-        said = "; ".join(_describe_time(each, figures.currency) for each in times)
+        said = "; ".join(f"{display.clean(each.step)}: {_describe_time(each, figures.currency)}" for each in times)
         yield Fact(name=f"Time to {name_metric(times[0].name)}={times[0].target:g}", text=f"{said}.")
     focus = select_focus(comparison, study).label
     for each in across_findings(steps):
@@ -235,21 +236,37 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
             yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 
 
+def build_target_tile(comparison: Comparison, study: Study | None) -> Tile | None:
+    """Return the time that the last step, or the best group, took to the target that was asked for."""
+    figures, found = Figures(comparison), measure_time_to_target(select_focus(comparison, study), comparison.goals)
+    if found is None:
+        return None
+    before, _ = (None, None) if study else figures.ends(measured.SECONDS_TO_TARGET)
+    spent = "" if found.gpu_seconds is None else display.gpu_time(found.gpu_seconds)
+    return Tile(
+        label=f"Time to {name_metric(found.name)}={found.target:g}",
+        before="" if before is None else display.duration(before),
+        value="not reached" if found.seconds is None else display.duration(found.seconds),
+        change=None if study else build_change(figures.delta(measured.SECONDS_TO_TARGET)),
+        context=spent or display.raise_first(_describe_time(found, figures.currency)),
+    )
+
+
 def _describe_time(found: TimeToTarget, currency: str) -> str:
-    step, runs = display.clean(found.step), len(found.runs)
+    runs = len(found.runs)
     if found.seconds is None:
         missing = [run.missing for run in found.runs]
         counts = {reason.value: missing.count(reason) for reason in MissingTarget if reason in missing}
         parts = [f"{why}{f' in {count} of {runs} runs' if runs > 1 else ''}" for why, count in counts.items()]
-        return f"{step}: {display.join_words(parts)}"
+        return display.join_words(parts)
     spent = [] if found.gpu_seconds is None else [display.gpu_time(found.gpu_seconds)]
     spent += [] if found.cost is None else [display.money(found.cost, display.clean(currency))]
     spent += [f"mean of {runs} runs"] if runs > 1 else []
-    return f"{step}: {display.duration(found.seconds)} ({', '.join(spent)})"
+    return f"{display.duration(found.seconds)} ({', '.join(spent)})"
 
 
 def suggest_repetitions(comparison: Comparison) -> str:
     runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
     is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
     folders = set(step_folders(runs)) if is_compared and all(run.step is None for run in runs) else {None}
-    return say("across.folders", n=len(folders)) if None not in folders and 1 < len(folders) <= len(runs) // 2 else ""
+    return say("across.folders", n=len(folders)) if None not in folders and 1 < len(folders) < len(runs) else ""

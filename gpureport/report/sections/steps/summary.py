@@ -64,7 +64,8 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
         way = "" if before == after else "rises" if delta.difference > 0 else "falls"
         change = say("headline.use", way=way, before=before, after=after)
-    if delta.verdict in {Verdict.NO_CLEAR_CHANGE, Verdict.NOT_ENOUGH_DATA}:
+    # good scaling leaves the GPU time per unit of work as it was
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA or (delta.verdict is Verdict.NO_CLEAR_CHANGE and not scaled):
         change = say(f"headline.{delta.verdict.code}", noun=noun)
     if fall := printed.describe_fall(comparison):
         return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell.")), VerdictCode.QUALITY_FELL
