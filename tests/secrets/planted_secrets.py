@@ -39,6 +39,11 @@ class Planter:
         form = SHAPES[len(self.places) % len(SHAPES)]
         return form.format(self.plant(f"{place} as {form}"))
 
+    def fill(self, text: str, place: str) -> str:
+        """Return a text with a secret in each place that is marked `{secret}`, and one with its form at `{shaped}`."""
+        planted = {"secret": self.plant, "shaped": self.plant_shaped}
+        return re.sub(r"\{(secret|shaped)\}", lambda mark: planted[mark[1]](place), text)
+
 
 @dataclass
 class Exits:
