@@ -1,6 +1,7 @@
 """Bad input: one line that says where and what, the right exit code and the code of the error; nothing left behind."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,40 +26,14 @@ STEPS = (
 
 
 def prepare(folder: Path) -> None:
-    for name, text in {
-        "empty.csv": "",
-        "sales.csv": "region,sales\nnorth,3\n",
-        "names.csv": "timestamp, uuid\n2026/03/14 09:00:00.000, NVIDIA L4\n",
-        "untimed.csv": "utilization.gpu [%]\n5 %\n",
-        "hostile.csv": "\x1b[31mred\x1b[0m,b\n1,2\n",
-        "headonly.csv": "timestamp, utilization.gpu [%]\n",
-        "torn.csv": f"{log()}torn\n",
-        "good.csv": log(),
-        "good.txt": log(),
-        "night.csv": gapped(),
-        "idle.csv": table(*(f"{stamp(second)}, 0, NVIDIA L4, 0 %, 3 MiB, 20.00 W" for second in range(300))),
-        "late.csv": "timestamp,cpu_percent\n2026-05-14T09:00:00,5\n",
-        "cpu.csv": "timestamp,cpu_percent\n2026-03-14T09:00:00,7\n",
-        "cpu2.csv": "timestamp,cpu_percent\n2026-03-14T09:00:00,8\n",
-        "loss.csv": "timestamp,step,val_loss\n2026-03-14T09:00:01,1,2.0\n2026-03-14T09:00:09,2,1.0\n",
-        "bad.toml": "[rules.idle_gap]\nlongest = 5\n",
-        "broken.toml": "[rules\n",
-        "deep.toml": "a = " + "[" * 100_000,
-        "dear.toml": '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = "cheap"\n',
-        "named.toml": '\n[baseline]\nnmae = "main"\n',
-        "text.toml": "[baseline]\nname = 3\n",
-        "twice.toml": "[[step]]\nlabel='a'\nruns=['good.csv']\n[[step]]\nlabel='a'\nruns=['good.txt']\n",
-        "steps.toml": "[[step]]\nlabel='a'\nruns=['good.csv']\n[[step]]\nlabel='b'\nruns=['good.txt']\n",
-        "map.toml": '[columns.a]\nmetric = "x"',
-    }.items():
+    shutil.copytree(Path(__file__).with_name("inputs"), folder, dirs_exist_ok=True)
+    idle = (f"{stamp(second)}, 0, NVIDIA L4, 0 %, 3 MiB, 20.00 W" for second in range(300))
+    texts = {"torn.csv": f"{log()}torn\n", "good.csv": log(), "good.txt": log(), "night.csv": gapped()}
+    texts |= {"idle.csv": table(*idle), "deep.toml": "a = " + "[" * 100_000}
+    for name, text in (texts | {f"steps{place}.toml": text for place, text in enumerate(STEPS)}).items():
         (folder / name).write_text(text)
     (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     (folder / "folder").mkdir()
-    (folder / "two").mkdir()
-    for place in range(2):
-        (folder / "two" / f"{place}.csv").write_text(gapped(300 + place))
-    for place, text in enumerate(STEPS):
-        (folder / f"steps{place}.toml").write_text(text)
     write_recording(folder / "rec", log(60), started=1, ended=2)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,31 +17,12 @@ from gpureport.nightly.records import NightlyRecord, NightlyRun, Params, capture
 from gpureport.nightly.shifts import FEWEST, SHORTEST, detect_changes, estimate_noise, fit_levels, select_new_shifts
 from gpureport.nightly.trends import build_trends, group_changes
 from gpureport.testing import analyze, finding, recording
+from tests.support.tables import read_table
 
 FIRST = date(2026, 1, 1)
-USUAL: Mapping[str, tuple[float, float]] = {
-    "lost_ratio": (0.14, 0.008),
-    "gpu_seconds_per_1000_work": (820.0, 9.0),
-    "work_rate_hertz": (9.7, 0.1),
-    "gpu_utilization_ratio": (0.88, 0.006),
-    "idle_ratio": (0.08, 0.005),
-    "waiting_ratio": (0.06, 0.006),
-    "throttled_ratio": (0.004, 0.002),
-    "startup_ratio": (0.012, 0.002),
-    "gpu_seconds": (57_600.0, 500.0),
-    "energy_joules": (1.9e7, 2.1e5),
-    "energy_joules_per_1000_work": (2.7e5, 3.2e3),
-    "cost_per_1000_work": (0.57, 0.007),
-    "gpu_power_watts": (331.0, 3.0),
-    "gpu_sm_clock_hertz": (1.71e9, 8e6),
-    "gpu_memory_used_bytes": (6.1e10, 1e8),
-    "gpu_temperature_celsius": (71.0, 1.6),
-    "coverage_ratio": (0.9985, 0.0006),
-    "findings_problem": (0.15, -1.0),
-    "findings_warning": (2.2, -1.0),
-    "findings_info": (4.0, -1.0),
+USUAL = {
+    name: (float(level), float(spread)) for name, level, spread in read_table(Path(__file__).with_name("usual.tsv"))
 }
-"""Level of each figure, and how far it differs from night to night; a negative spread marks what is counted."""
 UTILISATION = "gpu_utilization_ratio"
 
 

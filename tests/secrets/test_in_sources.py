@@ -123,23 +123,9 @@ def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
         f"timestamp,step,loss {planter.plant_shaped('training metric')}\n"
         + "".join(f"2026-03-14T09:00:{second:02d},{second},{1 / (second + 1)}\n" for second in range(50))
     )
-    secret, shaped = planter.plant, planter.plant_shaped
-    run = {
-        "schema": "gpureport.record/1",
-        "command": ["python", "train.py", "--hf-token", secret("command line"), shaped("command line")],
-        "host": f"node {shaped('host of a recording')}",
-        "timezone": "UTC",
-        "started": 1_773_478_800_000_000,
-        "ended": 1_773_478_800_000_000 + seconds * 1_000_000,
-        "exit_code": 0,
-        "interval": 1.0,
-        "params": {"db_password": secret("recorded param"), "opt": shaped("recorded param")},
-        "tags": {"user": shaped("recorded user"), "secret": secret("recorded tag")},
-        "notes": [f"It fetched {shaped('recorded note')}."],
-    }
-    (folder / "run.json").write_text(json.dumps(run))
-    labels = {"params": {"key": planter.plant("label of a folder")}, "tags": {"by": planter.plant_shaped("label")}}
-    (folder / "labels.json").write_text(json.dumps(labels))
+    for path in (FILES / "recording").iterdir():
+        text = path.read_text().replace("{ended}", str((1_773_478_800 + seconds) * 1_000_000))
+        (folder / path.name).write_text(planter.fill(text, f"{path.name} of a recording"))
 
 
 @pytest.mark.slow
@@ -264,22 +250,9 @@ def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Plant
     assert exits.find_leaks(planter) == []
 
 
-_SETTINGS = (
-    *(("max_tokens", "512"), ("tokenizer", "bert"), ("num_tokens_per_batch", "4e5"), ("key_padding", "same")),
-    *(("primary_metric", "loss"), ("pad_token", "[PAD]"), ("eos_token", "</s>"), ("stop_tokens", "</s>")),
-    *(("sort_key", "length"), ("bucket_key", "size"), ("monitor_metric", "auth"), ("label_key", "y")),
-    *(("num_key_value_heads", "8"), ("key_dim", "64"), ("passes", "3"), ("author", "ann"), ("patience", "5")),
-    *(("image_token", "<image>"), ("token_embedding", "learned"), ("lr", "3e-4"), ("optimizer", "adamw")),
-    *(("tokenizer_path", "bert-base"), ("dataset", "s3://bucket/a/b"), ("schedule", "basic training")),
-    *(("mlflow.source.git.commit", "0123456789abcdef0123456789abcdef01234567"), ("mlflow.parentRunId", "a1" * 16)),
-    *(("query_key_norm", "rms"), ("tokens_per_step", "2M"), ("mask_token", "[MASK]"), ("group_key", "host")),
-    *(("output_keys", "logits,hidden"), ("vocab_size", "50257"), ("token_dropout", "none"), ("key_type", "fp8")),
-)
-"""Words of machine learning that speak of tokens and keys."""
-
-
 def test_settings_stay(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(log())
-    params = [word for name, value in _SETTINGS for word in ("--param", f"{name}={value}")]
+    settings = read_table(Path(__file__).with_name("settings.tsv"))
+    params = [word for name, value in settings for word in ("--param", f"{name}={value}")]
     shown = gpureport("analyze", "log.csv", *params, "--format", "json").out
-    assert json.loads(shown)["runs"][0]["run"]["params"] == dict(_SETTINGS)
+    assert json.loads(shown)["runs"][0]["run"]["params"] == {name: value for name, value in settings}

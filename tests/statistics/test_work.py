@@ -42,28 +42,21 @@ def units(*runs: Analysis) -> list[str | None]:
 
 
 def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
-    names = {
-        "samples_per_second": "samples",
-        "train/images/sec": "images",
-        "images_per_s": "images",
-        "train/imgs/sec": "images",
-        "seqs_per_second": "sequences",
-        "examplesPerSecond": "examples",
-        "perf/tokens_per_sec": "tokens",
-        "it/s": "steps",
-        "throughput": "samples",
-        "step_time": "steps",
-        "trainStepTime": "steps",
-        "sec_per_iter": "steps",
-        "epoch_time": "epochs",
-        "total_flos": None,
-        "learning_rate": None,
-        "items_seen": None,
+    named = {
+        "samples": "samples_per_second throughput",
+        "images": "train/images/sec images_per_s train/imgs/sec",
+        "sequences": "seqs_per_second",
+        "examples": "examplesPerSecond",
+        "tokens": "perf/tokens_per_sec",
+        "steps": "it/s step_time trainStepTime sec_per_iter",
+        "epochs": "epoch_time",
+        None: "total_flos learning_rate items_seen",
     }
-    for name, unit in names.items():
-        # a single step, so that no counter of steps tells anything
-        points = [(seconds, 0, other, value) for seconds, _, other, value in rates(100.0, name=name)]
-        assert units(run("a", points), run("bb", points)) == [unit] * 2, name
+    for unit, names in named.items():
+        for name in names.split():
+            # a single step, so that no counter of steps tells anything
+            points = [(seconds, 0, other, value) for seconds, _, other, value in rates(100.0, name=name)]
+            assert units(run("a", points), run("bb", points)) == [unit] * 2, name
     images, samples = run("a", rates(100.0, name="images_per_s")), run("b", rates(100.0, seed=1))
     assert units(images, samples) == ["samples"] * 2
 
@@ -97,20 +90,12 @@ def test_repetitions_by_throughput_and_rates_in_milliseconds_and_counters() -> N
 
 
 def test_steps_of_another_batch_are_counted_in_samples() -> None:
-    names = {
-        "batch_size": True,
-        "per_device_train_batch_size": True,
-        "batch": True,
-        "parameters/batch": True,
-        "args.batch": True,
-        "train/global_batch": True,
-        "total_train_batch": True,
-        "eval_batch_size": False,
-        "val/eval_batch": False,
-        "log_every_batch": False,
-        "num_batches": False,
-    }
-    for name, is_size in names.items():
+    sizes = (
+        "batch_size per_device_train_batch_size batch parameters/batch args.batch train/global_batch total_train_batch"
+    )
+    others = "eval_batch_size val/eval_batch log_every_batch num_batches"
+    for name in f"{sizes} {others}".split():
+        is_size = name in sizes.split()
         small, large = run("a", counted(4.0), params={name: "32"}), run("b", counted(2.0), params={name: "64"})
         found = compared(small, large)
         assert [step.work_unit for step in found.steps] == ["samples" if is_size else "steps"] * 2, name
