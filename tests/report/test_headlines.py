@@ -136,22 +136,6 @@ def test_a_run_made_by_hand_has_its_headline(name: str) -> None:
     assert (page["verdict"]["code"], figure if figure in figures(page) else figures(page)) == (code, figure)
 
 
-def test_recorded_steps_name_the_step_that_saved_most() -> None:
-    whole, first, last, single = (
-        page_of(*each)["verdict"]
-        for each in (
-            runs.recorded_steps(),
-            runs.recorded_steps()[:6],
-            runs.recorded_steps()[9:],
-            runs.recorded_steps(repetitions=1),
-        )
-    )
-    found = [(each["code"], *re.findall(r"\d+%", each["sentence"])) for each in (whole, first, last, single)]
-    assert found == [("better", "52%"), ("better", "46%"), ("no_clear_change",), ("unconfirmed", "53%")]
-    assert "more loader workers" in whole["sentence"]
-    assert "45 and 58%" in whole["details"][0]
-
-
 @pytest.mark.parametrize(("rule", "code"), [("idle_ratio <= 0%", "rules_failed"), ("idle_ratio <= 90%", "healthy")])
 def test_a_run_that_breaks_a_rule_is_not_healthy(tmp_path: Path, rule: str, code: str) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -58,21 +58,6 @@ def test_power_read_in_another_way_is_doubtful() -> None:
         assert checks(*sides)["power_reading"]["comparable"] is comparable, (before, after)
 
 
-def test_recordings_that_are_equal_or_of_other_gpus_length_and_interval() -> None:
-    found = checks(run("a"), run("b"))
-    assert {check["reason_code"] for check in found.values()} <= {"", "not_known"}
-    assert (found["gpu_models"]["before"], found["gpu_models"]["comparable"]) == ("NVIDIA H100 80GB HBM3", True)
-    assert (found["sampling_interval"]["before"], found["sampling_interval"]["unit"]) == (1.0, "s")
-    assert (found["power_limit"]["after"], found["driver"]["after"]) == ("700 W", "550.54")
-    found = checks(run("a", gpus=2), run("b", gpus=4, seconds=1300, interval=5.0))
-    doubted = {name for name, check in found.items() if check["comparable"] is False}
-    assert {"gpu_count", "duration", "sampling_interval"} <= doubted
-    assert (found["gpu_count"]["before"], found["gpu_count"]["after"]) == ("2", "4")
-    work = Work(amount=5, unit="steps")
-    faster = checks(run("a", seconds=1300, work=work), run("b", seconds=600, work=work))
-    assert faster["duration"]["comparable"] is True
-
-
 def test_less_than_twenty_seconds_are_too_short() -> None:
     found = document(run("a"), run("b", seconds=19))
     assert {check["check"]: check["comparable"] for check in found["comparability"]}["observed_time"] is False
@@ -117,20 +102,6 @@ def having(
 
 def became(*runs: Analysis) -> dict[str, list[dict[str, Any]]]:
     return {change: found for change, found in document(*runs)["findings"].items() if found}
-
-
-def test_new_persisting_and_resolved() -> None:
-    more = finding("idle_gap", (200, 230), lost=30.0, cause="data")
-    found = became(having("a", GAP, more, HOT), having("b", GAP, LATER))
-    assert {change: [(each["kind"], each["devices"]) for each in all_of] for change, all_of in found.items()} == {
-        "new": [("idle_gap", ["gpu:1"])],
-        "persisting": [("idle_gap", ["gpu:0"])],
-        "resolved": [("thermal_throttle", ["gpu:0"])],
-    }
-    (stays,) = found["persisting"]
-    assert (stays["before"]["findings"], stays["before"]["lost_gpu_seconds"]) == (2, 50.0)
-    assert (stays["after"]["findings"], stays["after"]["lost_gpu_seconds"]) == (1, 20.0)
-    assert (found["new"][0]["before"], found["resolved"][0]["after"]) == (None, None)
 
 
 @pytest.mark.parametrize(

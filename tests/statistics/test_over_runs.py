@@ -64,14 +64,6 @@ def test_nothing_is_said_from_a_peak_that_is_no_need() -> None:
         assert over("gpu_kinds", run, OTHER) == [], code
 
 
-def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
-    """In the form findings of one run have, as information; of 5% to be left there is enough on an L4, not on a T4."""
-    (found,) = over("gpu_kinds", made("a", util=level(90, 300), memory=GROWING), OTHER)
-    assert (found["severity"], found["steps"], found["peak_bytes"]) == ("info", ["a"], 20 * GIB)
-    assert found["evidence"][0]["observed"] == 20 * GIB
-    assert {each["relation"] for each in found["evidence"][1:]} == {">=", "<"}
-
-
 def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> Analysis:
     series = np.stack([level(90, seconds, seed) for seed in range(gpus)])
     return made(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))

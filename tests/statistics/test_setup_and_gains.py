@@ -41,22 +41,6 @@ def changes(*runs: Analysis) -> dict[str, dict[str, Any]]:
     return {change["key"]: change for change in document(*runs)["changes"]}
 
 
-def test_params_that_changed_between_runs() -> None:
-    found = changes(
-        configured("a", {"workers": "2", "lr": "0.1"}), configured("b", {"workers": "14", "lr": "0.1", "pin": "1"})
-    )
-    values = {key: (change["before"], change["after"]) for key, change in found.items()}
-    assert values == {"workers": ("2", "14"), "pin": (None, "1")}
-    before = [configured("a", {"workers": value}, name=str(at)) for at, value in enumerate(("2", "2", "14"))]
-    after = [configured("b", {"workers": value}, name=str(at)) for at, value in enumerate(("14", "14", "2"))]
-    workers = changes(*before, *after)["workers"]
-    assert (workers["before"], workers["after"]) == ("14, 2", "14, 2")
-    assert workers["values_before"] == [{"text": "2", "runs": 2}, {"text": "14", "runs": 1}]
-    assert workers["values_after"] == [{"text": "14", "runs": 2}, {"text": "2", "runs": 1}]
-    same = [configured("b", dict(one.run.params), name=one.run.name) for one in before]
-    assert changes(*before, *same) == {}
-
-
 def test_what_describes_one_run_is_no_change() -> None:
     one_run = ("sys/id", "run_id", "runId", "created", "git.commit", "mlflow.source.git.commit", "mlflow.note.content")
     for key in (*one_run, "user", "job"):
@@ -165,23 +149,6 @@ def runs_of(
         )
         for at in range(3)
     ]
-
-
-def test_ratios_to_the_step_before_and_to_the_first() -> None:
-    found = document(*runs_of("a", 400), *runs_of("b", 200), *runs_of("c", 100))
-    first, second, third = found["gains"]
-    assert (first["since_before"], first["since_first"]) == (None, None)
-    assert second["since_before"] == second["since_first"]
-    assert (third["since_before"]["base"], third["since_first"]["base"]) == ("b", "a")
-    assert third["since_before"]["whole_job"]["ratio"] == pytest.approx(2, rel=0.03)
-    since = third["since_first"]
-    assert [since[name]["ratio"] for name in ("whole_job", "gpu_time")] == pytest.approx([4, 0.25], rel=0.03)
-    assert since["energy"]["ratio"] == pytest.approx(0.25, rel=0.05)
-    one = next(each for each in found["deltas"] if each["primary"] and (each["base"], each["step"]) == ("a", "c"))
-    speed = since["whole_job"]
-    assert (speed["verdict_code"], speed["reason_code"], one["verdict_code"]) == ("better", "", "better")
-    assert speed["interval"] == pytest.approx([1 / (1 + end / one["before"]) for end in reversed(one["interval"])])
-    assert speed["interval"][0] < speed["ratio"] < speed["interval"][1]
 
 
 def test_gains_need_a_price_and_stand_with_changes_in_one_row() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpureport import Analysis, testing
 from gpureport.testing import Device, Verdict, Work, check
 from tests.statistics.processes import autoregressive
-from tests.statistics.runs import IDLE, MEMORY, PER_WORK, POWER, compared, delta, document, level, made, reason
+from tests.statistics.runs import IDLE, PER_WORK, POWER, compared, delta, document, level, made, reason
 
 A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54", power_window="instant")
 
@@ -248,22 +248,6 @@ def test_a_finer_log_is_thinned_to_the_coarser() -> None:
     assert native.before == pytest.approx(0.4, abs=0.002)
 
 
-def test_figures_of_a_step_are_means_over_runs_and_time() -> None:
-    full = 90.0 + np.zeros(120)
-    runs = [made(f"{held}", step="a" if held < 43 else "b", util=full, memory=float(held)) for held in (40, 42, 44, 46)]
-    found = delta(compared(*runs), MEMORY)
-    assert (found.before, found.after) == (41 * 2**30, 45 * 2**30)
-    steps, samples = (made(unit, util=full, work=Work(amount=9.0, unit=unit)) for unit in ("steps", "samples"))
-    assert reason(delta(compared(steps, samples), "gpu_seconds")) == "unknown_work"
-    half = np.concatenate([np.full(150, 90.0), np.zeros(150)])
-    runs = [made("a", step="s", util=np.full(900, 90.0), memory=20.0), made("b", step="s", util=half, memory=40.0)]
-    step = compared(*runs, made("c", util=np.full(600, 90.0))).steps[0]
-    assert step.value(IDLE) == pytest.approx(150 / 1200, abs=0.002)
-    assert step.value("gpu_seconds") == pytest.approx(600, abs=2)
-    assert step.value(MEMORY) == 40 * 2**30
-    assert (step.value(PER_WORK), step.value(POWER)) == (None, None)
-
-
 def test_a_label_makes_a_step_and_a_run_without_one_is_its_own() -> None:
     runs = [
         made(name, step=step, util=level(60, 60)) for name, step in (("a", "x"), ("b", None), ("c", "x"), ("b", None))
@@ -273,15 +257,6 @@ def test_a_label_makes_a_step_and_a_run_without_one_is_its_own() -> None:
     assert names == [("x", ["a", "c"]), ("b", ["b"]), ("b (2)", ["b"]), ("z", ["z"])]
     pairs = dict.fromkeys((each.base, each.step) for each in chain.deltas)
     assert list(pairs) == [("x", "b"), ("b", "b (2)"), ("b (2)", "z"), ("x", "b (2)"), ("x", "z")]
-
-
-def test_peaks_of_memory_and_what_one_side_lacks() -> None:
-    full = 90.0 + np.zeros(120)
-    found = delta(compared(made("a", util=full, memory=40.0), made("b", util=full, memory=44.0)), MEMORY)
-    assert (found.verdict, found.interval) == (Verdict.UNCONFIRMED, None)
-    found = delta(compared(made("a", util=level(60), power=300.0), made("b", util=level(60))), POWER)
-    assert (found.after, found.difference, found.verdict) == (None, None, Verdict.NOT_ENOUGH_DATA)
-    assert reason(found) == "not_recorded"
 
 
 @pytest.mark.parametrize(

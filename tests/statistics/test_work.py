@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport import Analysis
-from gpureport.testing import Device, Verdict, Work
+from gpureport.testing import Verdict, Work
 from tests.statistics.runs import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -59,19 +59,6 @@ def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
             assert units(run("a", points), run("bb", points)) == [unit] * 2, name
     images, samples = run("a", rates(100.0, name="images_per_s")), run("b", rates(100.0, seed=1))
     assert units(images, samples) == ["samples"] * 2
-
-
-def test_throughput_tells_both_rates() -> None:
-    comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
-    found = delta(comparison, PER_WORK)
-    assert comparison.primary == PER_WORK
-    assert (found.verdict, found.interval, found.window) == (Verdict.UNCONFIRMED, None, "whole")
-    assert found.before == pytest.approx(10.0, rel=0.01)
-    assert delta(comparison, WORK_RATE).difference == pytest.approx(10, abs=0.5)
-    training = comparison.judged_training("a", "b")
-    assert (training.verdict, training.basis, training.window) == (Verdict.UNCONFIRMED, "within-run", "training")
-    assert 0 < training.interval[0] < 10 < training.interval[1]
-    assert delta(comparison, ENERGY_PER_WORK).difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
 
 
 def test_repetitions_by_throughput_and_rates_in_milliseconds_and_counters() -> None:
@@ -254,19 +241,6 @@ def test_cost_counts_gpus_power_and_price() -> None:
     )
     assert delta(comparison, COST_PER_WORK).verdict is Verdict.BETTER
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
-
-
-def test_groups_tell_cost_with_its_interval() -> None:
-    devices = {name: Device(id="gpu:0", index=0, model=name) for name in ("L4", "H100")}
-    l4 = [run(f"l4-{k}", rates(20.0 + k / 10, seed=k), price=0.72, step="L4", device=devices["L4"]) for k in range(3)]
-    h100 = run("h100", rates(100.0, seed=9), price=3.6, step="H100", device=devices["H100"])
-    none = run("none", rates(100.0, seed=9), step="none")
-    found = {group["label"]: group for group in document(*l4, h100, none)["groups"]}
-    cheap, dear = found["L4"]["cost_per_1000_work"], found["H100"]["cost_per_1000_work"]
-    assert (cheap["basis"], dear["basis"], found["none"]["cost_per_1000_work"]) == ("replicates", None, None)
-    assert (found["L4"]["models"], found["L4"]["gpu_hour_price"]) == (["L4"], 0.72)
-    assert [cheap["value"], dear["value"]] == pytest.approx([0.01, 0.01], rel=0.02)
-    assert cheap["interval"][0] < 0.01 < cheap["interval"][1] < 0.0105
 
 
 def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() -> None:

@@ -134,13 +134,6 @@ def test_roots_and_steps_of_findings(gpureport: Program) -> None:
     assert document["advice"][named[0]]["title"] in text
 
 
-def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
-    (two / "short.csv").write_text(log(20))
-    for form in ("text", "json"):
-        outcome = gpureport("compare", "short.csv", "before.csv", "--format", form)
-        assert (outcome.code, bool(outcome.out), outcome.err.count("\n")) == (4, True, 1)
-
-
 def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:
     (two / "after.csv").write_text(log(400))
     (two / "prices.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 3.00\n')
