@@ -19,7 +19,6 @@ from tests.support.tables import read_table, words_of
 
 FILES = Path(__file__).with_name("files")
 """What a person writes, with `{secret}` and `{shaped}` where a secret is planted."""
-_REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
 
 
 @pytest.fixture
@@ -92,11 +91,7 @@ def test_runs_of_trackers(gpureport: Program, tmp_path: Path, planter: Planter, 
     mlflow = _write_mlflow(tmp_path / "mlflow.db", planter)
     exits.sources = set(tmp_path.rglob("*"))
     for source in (f"neptune:{export}", f"neptune:{tmp_path / 'project'}", str(mlflow)):
-        exits.run(gpureport, "-v", "ingest", source)
-        exits.run(gpureport, "ingest", source, "--list")
-        exits.run(gpureport, "analyze", source, "--format", "json")
-        exits.run(gpureport, "report", source, *_REPORTS)
-        exits.run(gpureport, "check", source, "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")
+        exits.run_all(gpureport, "trackers", source=source)
         # the next source writes over them
         exits.collect_files()
     exits.run(gpureport, "compare", f"neptune:{export}", "--by", "param:params/note", "--format", "json")
@@ -136,19 +131,7 @@ def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits:
     steps = [word for number in range(6) for word in ("--step", f"s{number // 2} {planter.plant_shaped('step')}")]
     recorded = [f"rec{number}" for number in range(6)]
     exits.run(gpureport, "-v", "ingest", *recorded, *steps)
-    exits.run(gpureport, "runs")
-    exits.run(gpureport, "runs", "show", "rec0")
-    exits.run(gpureport, "runs", "export", "rec0", "-o", "one.parquet")
-    exits.run(gpureport, "-v", "analyze", *recorded, "--detail", "full")
-    exits.run(gpureport, "analyze", *recorded, "--format", "json")
-    exits.run(gpureport, "compare", "rec0", "rec2")
-    exits.run(gpureport, "compare", *recorded, "--format", "json")
-    exits.run(gpureport, "compare", *recorded, "--by", "param:opt")
-    exits.run(gpureport, "report", *recorded, *_REPORTS)
-    exits.run(gpureport, "check", *recorded, "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")
-    exits.run(gpureport, "nightly", "rec0", "--site", "site", "--junit", "n.xml", "--summary", "n.md")
-    exits.run(gpureport, "fleet", "-o", "f.html", "-o", "f.json")
-    assert {done.code for _, done in exits.outcomes} <= {0, 1, 4}
+    exits.run_all(gpureport, "recordings")
     assert exits.collect_files() >= {"run.json", "r.pdf", "j.xml", "s.md", "n.xml", "f.json"}
     assert exits.find_leaks(planter) == []
 
@@ -227,25 +210,7 @@ def _write_right_files(folder: Path, planter: Planter) -> None:
 def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
     _write_right_files(tmp_path, planter)
     exits.sources = set(tmp_path.rglob("*"))
-    two = ("log1.csv", "log2.csv")
-    for command in (
-        ("report", "--steps", "steps.toml", *_REPORTS),
-        ("compare", "--steps", "steps.toml", "--format", "json"),
-        ("compare", "--steps", "steps.toml"),
-        ("analyze", *two, "--detail", "full"),
-        ("analyze", "log1.csv", "--format", "json"),
-        ("check", *two, "--junit", "j.xml", "--summary", "s.md"),
-        ("check", *two, "--format", "json"),
-        ("check", *two, "--format", "line"),
-        ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
-        ("fleet", "-o", "f.html", "-o", "f.json"),
-        ("ingest", "table.csv", "--map", "map.toml"),
-        ("ingest", "table.csv", "--map", "map.toml", "--force"),
-        ("analyze", "table.csv", "--map", "map.toml", "--detail", "full"),
-        ("explain", "idle_gap"),
-    ):
-        done = exits.run(gpureport, "-v", *command)
-        assert done.code in {0, 1, 4}, (command, done.err)
+    exits.run_all(gpureport, "right files")
     assert exits.collect_files() >= {"j.xml", "s.md", "n.xml", "r.pdf", "f.json", "hardware.parquet"}
     assert exits.find_leaks(planter) == []
 

@@ -1,5 +1,6 @@
 """Estimates: differences of means, intervals of a series, models of several settings, and what more data would do."""
 
+from math import inf, log
 from random import Random
 
 import numpy as np
@@ -217,3 +218,23 @@ def test_a_run_like_the_baseline_keeps_a_rule_of_the_smallest_size(runs: int, sp
         value, upper = np.expm1([change, change + half])
         kept += bool(upper <= size or (value <= size and upper - value <= size))
     assert kept / rounds >= 0.95
+
+
+def test_runs_narrow_an_interval_and_its_smallest_size() -> None:
+    # runs a side, half-width now and at least, half-width that is wanted, whether both sides get more, runs that do
+    cases: list[tuple[tuple[int, int], float, float, float, bool, int | None]] = [
+        ((3, 1), 0.10, 0, 0.05, False, 9),
+        ((3, 1), 0.10, 0, 0.05, True, 3),
+        # the side that can get more is counted, whether it is the larger or the smaller
+        ((2, 4), 0.10, 0, 0.075, False, 4),
+        ((1, 4), 0.10, 0, 0.075, False, 2),
+        ((3, 1), 0.06, 0.06, 0.03, False, None),
+        ((3, 1), 0.06, 0, 0, False, None),
+    ]
+    for counts, half, least, wanted, is_both, runs in cases:
+        now = RunInterval(counts=counts, half_width=half, least=least)
+        assert estimate_runs_for_interval(now, wanted, on_both=is_both) == runs, (counts, half, least, wanted)
+    # three runs that spread by 1.3% hold a rule of 8%
+    values = [log(1 - 0.013), 0.0, log(1 + 0.013)]
+    assert find_smallest_ratio(estimate_interval_of_next_run(values, 0.0, 0.0)) == pytest.approx(0.071, abs=0.002)
+    assert find_smallest_ratio(2.0) == inf
