@@ -12,7 +12,9 @@ from gpureport.comparison import estimate
 from gpureport.comparison.estimate import Basis, DifferenceEstimate, estimate_between_runs, find_holm_levels
 from gpureport.comparison.study import LinearModel
 from gpureport.comparison.verdict import (
+    RunInterval,
     estimate_interval_of_next_run,
+    estimate_runs_for_interval,
     find_smallest_ratio,
 )
 from tests.statistics.processes import autoregressive, processes
