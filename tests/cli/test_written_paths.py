@@ -33,6 +33,8 @@ def lay_out(folder: Path) -> Path:
     (folder / "mlruns/0/run").mkdir(parents=True)
     (folder / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
     (folder / "link.html").symlink_to("gpu.csv")
+    (folder / "again.html").symlink_to("up/logs/../link.html")
+    (folder / "up").symlink_to(".")
     (folder / "old.md").symlink_to("foreign.html")
     os.link(folder / "gpu.csv", folder / "hard.html")
     (folder / "folder.html").mkdir()

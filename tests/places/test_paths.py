@@ -1,7 +1,6 @@
 """What a person types as a place, what may be written, and what is left of killed writers."""
 
 import os
-import random
 from pathlib import Path
 
 import pytest
@@ -34,40 +33,6 @@ def test_clouds_have_codes_and_accounts(gpureport: Program, monkeypatch: pytest.
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     done = gpureport("analyze", "az://container/gpu.csv")
     assert (done.code, "AZURE_STORAGE_ACCOUNT" in done.err) == (3, True)
-
-
-def alias(path: Path, folder: Path, rng: random.Random) -> Path:
-    """Return another name of a file: through links, hard links, `.` and `..`, a few times over."""
-    for at in range(rng.randint(1, 4)):
-        new = folder / f"{rng.random()}-{at}.html"
-        match rng.randrange(5):
-            case 0:
-                new.symlink_to(path)
-            case 1:
-                new.symlink_to(os.path.relpath(path, folder))
-            case 2:
-                # a link stays a link, so that the file itself is taken
-                os.link(path.resolve(), new)
-            case 3:
-                above = path.parent.resolve()
-                new = above / "." / ".." / above.name / path.name
-            case _:
-                up = folder / f"up-{rng.random()}"
-                up.symlink_to(path.parent)
-                new = up / path.name
-        path = new
-    return path
-
-
-def test_no_other_name_of_a_source_gets_past(gpureport: Program, tmp_path: Path) -> None:
-    (source,) = write(tmp_path / "logs", ".html", gpu=log())
-    for seed in range(20):
-        rng = random.Random(seed)
-        name = alias(source, tmp_path / "logs" if seed % 2 else tmp_path, rng)
-        assert name.samefile(source)
-        done = gpureport("report", str(source), "-o", str(name))
-        assert (done.code, done.err.count("\n"), source.read_text()) == (2, 1, log()), name
-    assert gpureport("report", str(source), "-o", "a.html", "-o", "./a.html").code == 2
 
 
 @pytest.mark.parametrize(

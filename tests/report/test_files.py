@@ -20,7 +20,6 @@ import gpureport
 from gpureport.cli.main import main
 from gpureport.errors import RenderError
 from gpureport.testing import analyze, build_page, finding
-from tests.report.test_agreement import SETS
 from tests.support import pdf_reading, runs
 from tests.support.hostile import TEXTS, steps_with
 from tests.support.logs import SAMPLES
@@ -208,12 +207,7 @@ def test_a_page_of_many_steps_of_long_names_stays_below_the_limit() -> None:
     assert text.splitlines()[-1].startswith("gpureport ")
 
 
-def test_markdown_is_bounded_and_no_list_by_chance() -> None:
-    for name, folders in SETS.items():
-        text = build_page(runs.sample(*folders), "md")
-        assert "Shortened" not in text, name
-        assert len(text.encode()) < 12_000, name
-    assert len(build_page(run(gpus=64, seconds=120), "md").encode()) < 8_000
+def test_a_name_is_no_list_by_chance() -> None:
     for name, shown in (("1. one", "1\\. one"), ("- three", "\\- three"), ("=== four", "\\=== four")):
         assert shown in build_page(with_run(run(), step=name, name=name), "md", title=name), name
 
