@@ -77,16 +77,6 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert target.read_text() == "old"
 
 
-def test_a_report_loads_neither_pandas_nor_pyplot_nor_scipy_stats() -> None:
-    slow = ("pandas", "matplotlib.pyplot", "scipy.stats")
-    code = (
-        f"import sys, gpureport; gpureport.report(gpureport.read({str(SAMPLES / 'healthy')!r}), format='html');"
-        f"print([name for name in {slow!r} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 SAMPLE = str(Path(__file__).parents[2] / "sample_logs/healthy")
 LOGO = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} 24"><rect width="{w}" height="24" fill="#00ff00"/></svg>'

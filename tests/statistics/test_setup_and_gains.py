@@ -41,6 +41,22 @@ def changes(*runs: Analysis) -> dict[str, dict[str, Any]]:
     return {change["key"]: change for change in document(*runs)["changes"]}
 
 
+def test_params_that_changed_between_runs() -> None:
+    found = changes(
+        configured("a", {"workers": "2", "lr": "0.1"}), configured("b", {"workers": "14", "lr": "0.1", "pin": "1"})
+    )
+    values = {key: (change["before"], change["after"]) for key, change in found.items()}
+    assert values == {"workers": ("2", "14"), "pin": (None, "1")}
+    before = [configured("a", {"workers": value}, name=str(at)) for at, value in enumerate(("2", "2", "14"))]
+    after = [configured("b", {"workers": value}, name=str(at)) for at, value in enumerate(("14", "14", "2"))]
+    workers = changes(*before, *after)["workers"]
+    assert (workers["before"], workers["after"]) == ("14, 2", "14, 2")
+    assert workers["values_before"] == [{"text": "2", "runs": 2}, {"text": "14", "runs": 1}]
+    assert workers["values_after"] == [{"text": "14", "runs": 2}, {"text": "2", "runs": 1}]
+    same = [configured("b", dict(one.run.params), name=one.run.name) for one in before]
+    assert changes(*before, *same) == {}
+
+
 def test_what_describes_one_run_is_no_change() -> None:
     one_run = ("sys/id", "run_id", "runId", "created", "git.commit", "mlflow.source.git.commit", "mlflow.note.content")
     for key in (*one_run, "user", "job"):
