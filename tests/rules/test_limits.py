@@ -16,7 +16,7 @@ from gpureport.testing import Work, check, finding, recording
 from tests.patience import patience
 from tests.rules.nights import BROKEN, CANNOT, PASSED, one, told
 from tests.statistics.runs import learning, made
-from tests.support.tables import read_table
+from tests.support.tables import read_blocks, read_table
 
 HERE = Path(__file__).parent
 RUN = analyze(recording(util=np.full(90, 90.0), power=200.0))
@@ -138,8 +138,8 @@ def test_a_whole_policy_is_read(tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_the_settings_is_named_with_its_line(tmp_path: Path) -> None:
-    _, *parts = re.split(r"^## (\S+) (\S+)\n", (HERE / "refused_settings.txt").read_text(), flags=re.MULTILINE)
-    for line, code, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+    for head, text in read_blocks(HERE / "refused_settings.txt"):
+        line, code = head.split()
         path = stated(tmp_path, text)
         with pytest.raises(SettingsError) as caught:
             check(path, RUN)

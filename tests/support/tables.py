@@ -1,5 +1,6 @@
 """Tables beside tests: a row a line, cells between tabs; a line that begins with # is a comment."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -9,6 +10,12 @@ from tests.support.program import Program
 def read_table(path: Path) -> list[list[str]]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+def read_blocks(path: Path) -> list[tuple[str, str]]:
+    """Return the blocks of a file, each with the line `## ...` that stands before it."""
+    _, *parts = re.split(r"^## (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def words_of(command: str, **given: str) -> tuple[str, ...]:
