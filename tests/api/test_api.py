@@ -325,12 +325,13 @@ except SystemExit as stop:
 print(*sys.modules, file=sys.stderr)
 """
 HEAVY = {"pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst"}
+AS_IS: dict[str, str] = {}
 TAB = {"_GPUREPORT_COMPLETE": "bash_complete"}
 LOADS: list[tuple[str, set[str], dict[str, str]]] = [
-    *((command, HEAVY, {}) for command in ("", "--help", "--version", "compare --help", "explain --help")),
-    ("record --host-only -o {folder}/rec -- true", HEAVY, {}),
-    (f"analyze {SAMPLE} --format json", {"pandas", "matplotlib", "mlflow", "neptune", "typst"}, {}),
-    (f"report {SAMPLES}/healthy -o {{folder}}/r.html", {"pandas", "matplotlib.pyplot", "scipy.stats"}, {}),
+    *((command, HEAVY, AS_IS) for command in ("", "--help", "--version", "compare --help", "explain --help")),
+    ("record --host-only -o {folder}/rec -- true", HEAVY, AS_IS),
+    (f"analyze {SAMPLE} --format json", {"pandas", "matplotlib", "mlflow", "neptune", "typst"}, AS_IS),
+    (f"report {SAMPLES}/healthy -o {{folder}}/r.html", {"pandas", "matplotlib.pyplot", "scipy.stats"}, AS_IS),
     *(("tab", HEAVY, TAB | {"COMP_WORDS": f"gpureport {typed}"}) for typed in ("ana", "runs sh", "report b")),
 ]
 """Commands, libraries that take long to load and that they do without, and variables of the environment."""

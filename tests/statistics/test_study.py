@@ -227,6 +227,7 @@ def claim_rate(levels: Sequence[float]) -> float:
         )
         # alone, as a whole document takes three times as long
         best = find_best_group(found.steps, TRAINING_RATE, found.goals)
+        assert best is not None
         assert best.unknown == ()
         claims += best.verdict is Verdict.BETTER
     return claims / STUDIES
