@@ -346,7 +346,7 @@ def loaded(*arguments: str, **variables: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(("command", "without", "variables"), LOADS, ids=str)
+@pytest.mark.parametrize(("command", "without", "variables"), LOADS)
 def test_what_is_heavy_is_loaded_where_it_is_needed(
     command: str, without: set[str], variables: dict[str, str], tmp_path: Path
 ) -> None:
