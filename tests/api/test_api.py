@@ -20,8 +20,6 @@ from gpureport.testing import Quality, Rejected, Verdict, recording
 from tests.support.logs import SAMPLE, SAMPLES
 from tests.support.logs import log as written_log
 
-HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "jinja2", "matplotlib", "click"}
-
 
 @pytest.fixture(scope="module")
 def hot() -> gpureport.Analysis:
@@ -39,6 +37,9 @@ def test_names_of_the_package() -> None:
     code += "; print(type(gpureport.report).__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["report", "function"]
+    code = "import sys, gpureport; dir(gpureport); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (HEAVY | {"click"}) & {*done.stdout.split()} == set()
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         _ = gpureport.analyse
 
@@ -310,44 +311,47 @@ def test_rows_are_found_by_device_and_the_account_adds_up() -> None:
         assert account.accounted is accounted, lines
 
 
-HEAVY_MODULES = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
-NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
-
 _PROBE = """
 import sys
 sys.argv = {argv!r}
 try:
+    import gpureport
+    dir(gpureport)
     from gpureport.cli import main
     {call}
 except SystemExit as stop:
     if stop.code:
         raise
-print(*sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+print(*sys.modules, file=sys.stderr)
 """
+HEAVY = {"pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst"}
+AS_IS: dict[str, str] = {}
+TAB = {"_GPUREPORT_COMPLETE": "bash_complete"}
+LOADS: list[tuple[str, set[str], dict[str, str]]] = [
+    *((command, HEAVY, AS_IS) for command in ("", "--help", "--version", "compare --help", "explain --help")),
+    ("record --host-only -o {folder}/rec -- true", HEAVY, AS_IS),
+    (f"analyze {SAMPLE} --format json", {"pandas", "matplotlib", "mlflow", "neptune", "typst"}, AS_IS),
+    (f"report {SAMPLES}/healthy -o {{folder}}/r.html", {"pandas", "matplotlib.pyplot", "scipy.stats"}, AS_IS),
+    *(("tab", HEAVY, TAB | {"COMP_WORDS": f"gpureport {typed}"}) for typed in ("ana", "runs sh", "report b")),
+]
+"""Commands, libraries that take long to load and that they do without, and variables of the environment."""
 
 
-def loaded(*arguments: str) -> set[str]:
-    """Return the top-level modules a command has loaded when it ends; without arguments, those of the import."""
-    call = "main()" if arguments else "pass"
-    code = _PROBE.format(argv=["gpureport", *arguments], call=call)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+def loaded(*arguments: str, **variables: str) -> set[str]:
+    """Return the modules a command has loaded when it ends; without arguments, those of the imports."""
+    code = _PROBE.format(argv=["gpureport", *arguments], call="main()" if arguments else "pass")
+    environment = os.environ | {"COMP_CWORD": str(variables.get("COMP_WORDS", "").count(" "))} | variables
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [(), ("--help",), ("--version",), ("compare", "--help"), ("explain", "--help")],
-    ids=["import", "help", "version", "compare", "explain"],
-)
-def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    assert loaded(*arguments) & set(HEAVY_MODULES) == set()
-
-
-def test_neither_the_import_nor_analyze_loads_what_is_heavy() -> None:
-    code = "import sys, gpureport; dir(gpureport); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert HEAVY & {name.partition(".")[0] for name in done.stdout.split()} == set()
-    assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
+@pytest.mark.parametrize(("command", "without", "variables"), LOADS)
+def test_what_is_heavy_is_loaded_where_it_is_needed(
+    command: str, without: set[str], variables: dict[str, str], tmp_path: Path
+) -> None:
+    found = loaded(*command.format(folder=tmp_path).split(), **variables)
+    assert (found & without, "gpureport.cli" in found) == (set(), True)
 
 
 @pytest.mark.parametrize(("name", "ours"), [("OPENBLAS_NUM_THREADS", "1"), ("MIMALLOC_ALLOW_THP", "0")])

@@ -11,62 +11,10 @@ import pytest
 from gpureport.testing import fault
 from tests.support.logs import gapped, log, row, table
 from tests.support.program import Program
+from tests.support.tables import read_table, words_of
 
 KEPT, BROKEN = ("--fail-on", "idle_ratio <= 50%"), ("--fail-on", "idle_ratio <= 0.1%")
 SITE = ("--site", "site", "--date", "2026-03-14")
-CODES: dict[int, tuple[tuple[str, ...], ...]] = {
-    # more of 2 and 3 in test_errors.py
-    0: (
-        ("analyze", "a.csv"),
-        ("analyze", "a.csv", *KEPT),
-        ("report", "a.csv", "-o", "r.html"),
-        ("compare", "a.csv", "b.csv"),
-        ("check", "a.csv", *KEPT),
-        ("nightly", "a.csv", *SITE, *KEPT),
-        ("nightly", *SITE),
-        ("ingest", "a.csv", "--name", "kept"),
-        ("fleet",),
-        ("runs",),
-        ("runs", "show", "kept"),
-        ("baseline", "set", "main", "kept"),
-        ("baseline",),
-        ("publish", "r.html", "--to", "shown"),
-        ("explain",),
-        ("completion",),
-        ("demo",),
-        (),
-        ("--version",),
-        ("--help",),
-    ),
-    1: (
-        ("analyze", "a.csv", *BROKEN),
-        ("report", "a.csv", "-o", "r.md", *BROKEN),
-        ("check", "a.csv", *BROKEN),
-        ("check", "a.csv", "gone.csv", *BROKEN),
-        ("nightly", "b.csv", "--site", "site", "--date", "2026-03-15", *BROKEN),
-    ),
-    2: (
-        ("fleet", "--scheduler", "tcp://head:8786"),
-        ("baseline", "set"),
-        ("publish", "r.html"),
-        ("explain", "nothing-at-all"),
-        ("completion", "cmd"),
-    ),
-    3: (
-        ("analyze", "a.csv", "gone.csv", *BROKEN),
-        ("compare", "a.csv", "gone.csv"),
-        ("fleet", "--store", "empty"),
-        ("baseline", "set", "other", "gone.csv"),
-        ("publish", "gone.html", "--to", "shown"),
-    ),
-    4: (
-        ("check", "gone.csv", *KEPT),
-        ("check", "a.csv", "--fail-on", "gpu_sm_clock_hertz >= 1 GHz"),
-        ("check", "a.csv", "gone.csv", *KEPT),
-        ("compare", "a.csv", "short.csv"),
-        ("nightly", "gone.csv", "--site", "site", "--date", "2026-03-16"),
-    ),
-}
 
 
 def lay_out(folder: Path) -> None:
@@ -75,17 +23,14 @@ def lay_out(folder: Path) -> None:
     (folder / "short.csv").write_text(log(10))
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_each_command_ends_with_its_code(gpureport: Program, tmp_path: Path, code: int) -> None:
+def test_each_command_ends_with_its_code(gpureport: Program, tmp_path: Path) -> None:
     lay_out(tmp_path)
-    if code == 1:
-        gpureport("nightly", "a.csv", *SITE)
-    for words in CODES[code]:
-        done = gpureport(*words)
-        assert done.code == code, (words, done)
-        assert "Traceback" not in done.err, words
+    for code, command in read_table(Path(__file__).with_name("codes.tsv")):
+        done = gpureport(*words_of(command))
+        assert str(done.code) == code, (command, done)
+        assert "Traceback" not in done.err, command
         # an error of use or of a source is one line
-        assert code not in {2, 3} or (done.out, done.err.count("\n")) == ("", 1), (words, done)
+        assert code not in {"2", "3"} or (done.out, done.err.count("\n")) == ("", 1), (command, done)
 
 
 FAILING = (

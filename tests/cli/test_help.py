@@ -74,7 +74,6 @@ def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) 
 
 
 BASH = shutil.which("bash")
-HEAVY = ("numpy", "pyarrow", "pandas", "jinja2")
 
 
 @pytest.fixture
@@ -122,26 +121,6 @@ def test_bash_offers_what_fits(folder: Path) -> None:
         ("analyze", "g"): ["default"],
     }
     assert {words: press_tab(folder, *words) for words in offered} == offered
-
-
-@pytest.mark.parametrize("words", ["ana", "runs sh", "report b"])
-def test_a_tab_loads_nothing_heavy(folder: Path, words: str) -> None:
-    code = (
-        "import sys\nfrom gpureport.cli import main\ntry: main()\nexcept SystemExit: pass\n"
-        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
-    )
-    environment = {"COMP_WORDS": f"gpureport {words}", "COMP_CWORD": str(len(words.split()))}
-    environment |= {"_GPUREPORT_COMPLETE": "bash_complete"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=folder,
-        env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.stdout
-    assert done.stderr.strip() == "[]"
 
 
 def test_completion_has_scripts_and_a_path_is_proposed(gpureport: Program, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from gpureport.cli.main import COMMANDS, Commands
 from tests.support.logs import log
 from tests.support.program import Program
+from tests.support.tables import read_table, words_of
 
 RULE = ("--fail-on", "problem")
 
@@ -32,16 +33,13 @@ def lay_out(folder: Path) -> Path:
     (folder / "mlruns/0/run").mkdir(parents=True)
     (folder / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
     (folder / "link.html").symlink_to("gpu.csv")
+    (folder / "again.html").symlink_to("up/logs/../link.html")
+    (folder / "up").symlink_to(".")
     (folder / "old.md").symlink_to("foreign.html")
     os.link(folder / "gpu.csv", folder / "hard.html")
     (folder / "folder.html").mkdir()
     os.mkfifo(folder / "pipe.html")
     return folder
-
-
-@pytest.fixture(scope="module")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return lay_out(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture
@@ -58,70 +56,16 @@ def state(folder: Path) -> dict[str, bytes | str]:
 
 
 REPORT, CHECK, NIGHTLY = ("report", "gpu.csv"), ("check", "gpu.csv", *RULE), ("nightly", "gpu.csv", "--site", "site")
-REFUSED = {
-    # a source, by any name
-    (*CHECK, "--junit", "gpu.csv"): "gpu.csv: this is a source",
-    (*CHECK, "--summary", "gpu.csv"): "gpu.csv: this is a source",
-    (*CHECK, "--export", "openmetrics=gpu.csv"): "gpu.csv: this is a source",
-    (*CHECK, "--junit", "logs/../gpu.csv"): "logs/../gpu.csv: this is a source",
-    (*NIGHTLY, "--junit", "gpu.csv"): "gpu.csv: this is a source",
-    (*NIGHTLY, "--summary", "./gpu.csv"): "gpu.csv: this is a source",
-    ("nightly", "gpu.csv", "--site", "gpu.csv"): "gpu.csv: this is a source",
-    (*REPORT, "-o", "link.html"): "link.html: this is a source",
-    (*REPORT, "-o", "hard.html"): "hard.html: this is a source",
-    ("report", "cpu.txt", "gpu.csv", "-o", "cpu.txt"): "cpu.txt: this is a source",
-    ("fleet", "gpu.txt", "-o", "gpu.txt"): "gpu.txt: this is a source",
-    ("check", "logs", *RULE, "--junit", "logs/gpu.csv"): "logs/gpu.csv: ",
-    ("check", "logs", *RULE, "--junit", "logs/odd.dat"): "logs/odd.dat: ",
-    ("check", "gpu.csv", "--baseline", "gpu.txt", *RULE, "--junit", "gpu.txt"): "gpu.txt: this is a source",
-    # what options read
-    (*REPORT, "--host", "cpu.txt", "-o", "cpu.txt"): "cpu.txt: this is the file of --host",
-    (*REPORT, "--labels", "jobs.txt", "-o", "jobs.txt"): "jobs.txt: this is the file of --labels",
-    ("check", "gpu.csv", "--policy", "policy.xml", "--junit", "policy.xml"): "policy.xml: this is the file of --policy",
-    (*CHECK, "--junit", "gpureport.toml"): "gpureport.toml: this is the file of --config",
-    (*REPORT, "--config", "look.toml", "-o", "logo.svg"): "logo.svg: this is a source",
-    # a log that nobody named, a folder, a pipe
-    (*CHECK, "--junit", "other.csv"): "other.csv: this is a log",
-    (*REPORT, "-o", "folder.html"): "folder.html: this is a folder",
-    (*CHECK, "--junit", "pipe.html"): "pipe.html: this is not a regular file",
-    # other people's stores
-    (*REPORT, "-o", ".gpureport/history/x.html"): ".gpureport/history/x.html: it lies in a store of gpureport",
-    (*REPORT, "-o", "kept/runs/x.html"): "kept/runs/x.html: it lies in a store of gpureport",
-    (*REPORT, "-o", "mlruns/0/run/x.html"): "mlruns/0/run/x.html: it lies in an MLflow store",
-    ("nightly", "gpu.csv", "--site", "kept/runs"): "kept/runs: it lies in a store of gpureport",
-    ("nightly", "gpu.csv", "--site", ".gpureport/history"): ".gpureport/history: it lies in a store of gpureport",
-    ("runs", "export", "x", "-o", ".gpureport/runs/x.parquet"): ".gpureport/runs/x.parquet: it lies in a store",
-    ("record", "--host-only", "-o", "kept/runs/new", "--", "true"): "kept/runs/new: it lies in a store of gpureport",
-    ("demo", "-o", "kept/fleet/demo.html"): "kept/fleet/demo.html: it lies in a store of gpureport",
-    # two outputs, one file
-    (*CHECK, "--junit", "a.xml", "--summary", "a.xml"): "a.xml: two outputs of this command",
-    (*CHECK, "--junit", "a.xml", "--export", "openmetrics=logs/../a.xml"): "logs/../a.xml: two outputs of this command",
-    (*REPORT, "-o", "new.html", "-o", "./new.html"): "new.html: two outputs of this command",
-    (*REPORT, "-o", "new.html", "-o", "New.html"): "New.html: two outputs of this command",
-    (*NIGHTLY, "--junit", "site/index.html"): "site/index.html: two outputs of this command",
-    (*NIGHTLY, "--junit", "site/nights/a.html"): "site/nights/a.html: it lies in the folder of --site",
-    # a place that cannot be written
-    (*CHECK, "--junit", "gpu.csv/x.xml"): "gpu.csv/x.xml: cannot be written (",
-    ("nightly", "gpu.csv", "--site", "other.csv/site"): "other.csv/site: cannot be written (",
-    ("nightly", "gpu.csv", "--site", "other.csv"): "other.csv: this is not a folder",
-    ("record", "--host-only", "-o", "gpu.csv/new", "--", "true"): "gpu.csv/new: cannot be written (",
-    # in a bucket, which no request reaches
-    (*CHECK, "--store", "s3://b/s", "--junit", "s3://b/s/runs/x.xml"): "s3://b/s/runs/x.xml: it lies in the store of",
-    ("check", "s3://b/gpu.csv", *RULE, "--junit", "s3://b/gpu.csv"): "s3://b/gpu.csv: this is a source",
-    ("check", "s3://b/logs", *RULE, "--junit", "s3://b/logs/a.csv"): "s3://b/logs/a.csv: it lies in a source",
-}
+REFUSED = read_table(Path(__file__).with_name("refused.tsv"))
 
 
-@pytest.mark.parametrize(("arguments", "expected"), REFUSED.items(), ids=map(" ".join, REFUSED))
-def test_what_is_not_ours_is_refused_before_any_work(
-    gpureport: Program, shared_home: Path, arguments: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(shared_home)
-    before = state(shared_home)
-    done = gpureport(*arguments)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
-    assert done.err.startswith(f"gpureport: {expected}")
-    assert state(shared_home) == before
+def test_what_is_not_ours_is_refused_before_any_work(gpureport: Program, home: Path) -> None:
+    before = state(home)
+    for command, expected in REFUSED:
+        done = gpureport(*words_of(command))
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), (command, done.err)
+        assert done.err.startswith(f"gpureport: {expected}"), command
+        assert state(home) == before, command
 
 
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
@@ -175,5 +119,6 @@ def test_every_option_that_writes_is_refused_what_is_not_ours() -> None:
     names = {"-o", "--junit", "--summary", "--export", "--site"}
     writing = {(name, opt) for name, each in every.items() for param in each.params for opt in names & {*param.opts}}
     assert {name for name, _ in writing} == {"check", "demo", "export", "fleet", "nightly", "record", "report"}
-    refused = {(word, opt) for words in REFUSED for word in words[:2] for opt in names & {*words}}
+    commands_refused = [words_of(command) for command, _ in REFUSED]
+    refused = {(word, opt) for words in commands_refused for word in words[:2] for opt in names & {*words}}
     assert writing - refused == set()

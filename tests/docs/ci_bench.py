@@ -10,7 +10,7 @@ from pathlib import Path
 from pyarrow import parquet
 
 from gpureport import __version__
-from tests.docs.page_runner import program
+from tests.docs.page_runner import install, program
 from tests.docs.test_pages import ROOT, blocks
 from tests.recorder.stand_in import install_stand_in
 
@@ -44,12 +44,6 @@ NIGHTS = (
 
 WHEEL = f"gpureport-{__version__}-py3-none-any.whl"
 """The file that a recipe installs."""
-_VENV = """#!/bin/sh
-# stands in for python -m venv DIR
-[ "$1 $2" = "-m venv" ] || exit 9
-mkdir -p "$3/bin" && cp {programs}/pip {programs}/gpureport "$3/bin"
-echo "PATH=$PWD/$3/bin:\\$PATH" > "$3/bin/activate"
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +85,7 @@ def make_bench(folder: Path) -> Bench:
     program(programs / "gpureport", f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n')
     program(programs / "pip", f'#!/bin/sh\n[ "$*" = "install wheels/{WHEEL}" ]\n')
     for name in ("python", "python3"):
-        program(programs / name, _VENV.format(programs=programs))
+        install("venv", programs / name, programs=programs)
     program(
         programs / "buildkite-agent", f'#!/bin/sh\n[ "$*" = "annotate --context gpu" ] && cat > {folder}/shown.md\n'
     )

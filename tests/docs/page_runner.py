@@ -49,6 +49,12 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
+def install(name: str, path: Path, **places: object) -> Path:
+    """Put a program of `programs` that stands in for another one where a path says."""
+    text = Path(__file__).with_name("programs").joinpath(name).read_text(encoding="utf-8")
+    return program(path, text.format(**places) if places else text)
+
+
 def install_programs(folder: Path) -> dict[str, str]:
     """Put `gpureport`, `python`, a driver to stand in and a job into a folder; return the environment to use them."""
     programs = folder / "bin"

@@ -22,7 +22,7 @@ from tests.docs.ci_bench import (
     only_block,
     workspace,
 )
-from tests.docs.page_runner import program
+from tests.docs.page_runner import install, program
 from tests.docs.test_pages import ROOT, blocks
 
 
@@ -162,19 +162,10 @@ def test_cron_and_systemd(bench: Bench, tmp_path: Path) -> None:
     assert ".venv/bin/gpureport baseline set" in page.read_text()
 
 
-_SRUN = """#!/bin/bash
-# stands in for srun: starts its command once a node
-codes=0
-for node in ${NODES:-n0}; do SLURMD_NODENAME=$node "$@" & done
-for job in $(jobs -p); do wait "$job" || codes=$?; done
-exit $codes
-"""
-
-
 @pytest.mark.slow
 def test_slurm(bench: Bench, tmp_path: Path) -> None:
     batch, epilog = blocks(RECIPES / "slurm.md", "sh")
-    program(tmp_path / "bin" / "srun", _SRUN)
+    install("srun", tmp_path / "bin" / "srun")
     folder, history, ended = tmp_path / "job", tmp_path / "gpu-history", []
     for night in NIGHTS:
         given = {"SLURM_JOB_NAME": "train", "SLURM_JOB_ID": f"1{night.number}"}
@@ -197,7 +188,7 @@ def test_slurm(bench: Bench, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_slurm_with_several_nodes(bench: Bench, tmp_path: Path) -> None:
     _, batch = blocks(RECIPES / "slurm.md", "bash")
-    program(tmp_path / "bin" / "srun", _SRUN)
+    install("srun", tmp_path / "bin" / "srun")
     program(tmp_path / "bin" / "scontrol", "#!/bin/sh\nprintf 'n0\\nn1\\n'\n")
     program(tmp_path / "bin" / "torchrun", '#!/bin/sh\necho "$*" > "torchrun-$SLURMD_NODENAME"\nsleep 1\n')
     given = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[0-1]", "SLURM_NNODES": "2", "NODES": "n0 n1"}

@@ -20,7 +20,7 @@ import gpureport
 from gpureport import __version__
 from gpureport.cli.main import COMMANDS
 from gpureport.testing import Recording, check, recording
-from tests.docs.page_runner import install_programs, program
+from tests.docs.page_runner import install, install_programs
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
 from tests.places.s3_server import s3_server
 from tests.support.logs import log
@@ -130,17 +130,11 @@ def test_made_pages_are_up_to_date(part: str) -> None:
 
 
 RECORD = ROOT / "docs" / "how-to" / "record.md"
-_DOCKER = """#!/bin/sh
-# stands in for docker: runs here what it is to run in the image
-while [ "$1" != my-image ]; do shift; done
-shift
-exec "$@"
-"""
 
 
 def run(words: Sequence[str], folder: Path) -> None:
     environment = install_programs(folder)
-    program(folder / "bin" / "docker", _DOCKER)
+    install("docker", folder / "bin" / "docker")
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -203,28 +197,6 @@ STEPS = [
     )
     for number in (2, 3)
 ]
-_CLOUD = """#!/bin/sh
-# stands in for the program of a cloud: takes the options that program has, and copies within a folder
-set -e
-at() { case $1 in *:*) echo "$CLOUD/${1#*:}" ;; *) echo "$1" ;; esac; }
-case "${0##*/} $1" in
-"aws s3" | "gcloud storage")
-    [ "$2" = cp ]
-    from=$3 to=$(at "$4")
-    ;;
-"az storage")
-    [ "$2 $3 $4 $5 $7 $9" = "blob upload --overwrite --container-name --file --name" ]
-    from=$8 to=$CLOUD/$6/${10}
-    ;;
-"rclone copyto") from=$2 to=$(at "$3") ;;
-"rclone copy")
-    from=$(at "$2")/. to=$(at "$3")/.
-    ;;
-*) exit 64 ;;
-esac
-mkdir -p "${to%/*}"
-cp -R "$from" "$to"
-"""
 
 
 @pytest.fixture
@@ -238,7 +210,7 @@ def machine(tmp_path: Path) -> Path:
 def run_lines(machine: Path, command: str, folder: Path | None = None) -> None:
     environment = install_programs(machine) | {"CLOUD": str(machine / "cloud"), "BUCKET": "nightly"}
     for name in ("aws", "gcloud", "az", "rclone"):
-        program(machine / "bin" / name, _CLOUD)
+        install("cloud", machine / "bin" / name)
     words = ["bash", "-e", "-c", command]
     done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

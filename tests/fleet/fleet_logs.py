@@ -41,30 +41,22 @@ def write_job(folder: Path, name: str, *cards: Card, start: str = "2026-10-05T12
     lines = [_HEADER]
     for index, card in enumerate(cards or (Card(),)):
         states = [state for state, minutes in card.spans for _ in range(minutes * MINUTE // EVERY)]
-        lines += [
-            _row(card, index, state, tick, len(states), start) for tick, state in enumerate([*states, states[-1]])
-        ]
+        for tick, state in enumerate([*states, states[-1]]):
+            moment = datetime.fromisoformat(start) + timedelta(seconds=EVERY * tick)
+            lines.append(_row(card, index, state, moment, is_late=2 * tick > len(states)))
     (folder / f"{name}.csv").write_text("\n".join([lines[0], *sorted(lines[1:]), ""]), encoding="utf-8")
     (folder / f"{name}.json").write_text(json.dumps({"name": name, "tags": tags}), encoding="utf-8")
 
 
-def _row(card: Card, index: int, state: str, tick: int, ticks: int, start: str) -> str:  # noqa: PLR0913, PLR0917 - what a cell depends on
+def _row(card: Card, index: int, state: str, moment: datetime, *, is_late: bool) -> str:
     is_hot, is_busy = state == "hot", state in {"work", "hot"}
-    errors = [None if count is None else count * (2 * tick > ticks) for count in (card.corrected, card.uncorrected)]
-    used, power = 95 if is_busy else 0, 250 if is_hot else 380 if is_busy else 60
-    moment = datetime.fromisoformat(start) + timedelta(seconds=EVERY * tick)
-    return _write_row(moment, index, card, state, used, power, [*errors, card.remapped])
-
-
-def _write_row(  # noqa: PLR0913, PLR0917 - what a cell depends on
-    moment: datetime, index: int, card: Card, state: str, used: int, power: int, counts: Sequence[int | None]
-) -> str:
-    is_hot = state == "hot"
+    counted = [None if count is None else count * is_late for count in (card.corrected, card.uncorrected)]
     cells = (
-        *(f"{moment:%Y/%m/%d %H:%M:%S}.000", index, card.uuid, card.model, f"{used} %"),
-        *(f"{500 if state == 'unused' else 60_000} MiB", "81920 MiB", f"{power} W", 90 if is_hot else 62),
+        *(f"{moment:%Y/%m/%d %H:%M:%S}.000", index, card.uuid, card.model, f"{95 if is_busy else 0} %"),
+        *(f"{500 if state == 'unused' else 60_000} MiB", "81920 MiB"),
+        *(f"{250 if is_hot else 380 if is_busy else 60} W", 90 if is_hot else 62),
         *(f"{900 if is_hot else 1400 if state == 'work' else 210} MHz", "1410 MHz", "0x40" if is_hot else "0x0"),
-        *counts,
+        *(*counted, card.remapped),
     )
     return ", ".join("[N/A]" if cell is None else str(cell) for cell in cells)
 
@@ -113,35 +105,26 @@ def generate_fleet(folder: Path, runs: int, first: int = 0, truth: FleetTruth | 
 def _write_run(folder: Path, number: int, truth: FleetTruth) -> None:
     chance = random.Random(number)
     user, node, gpus = chance.choice(_USERS), number % _NODES, chance.choice((1, 2, 4, 8))
-    ticks = chance.randint(60, 360)
-    slot = (number // _NODES) % (_GPUS_A_NODE // gpus)
-    indices = [slot * gpus + place for place in range(gpus)]
+    minutes, slot = chance.randint(10, 60), (number // _NODES) % (_GPUS_A_NODE // gpus)
+    uuids = [name_gpu(node, slot * gpus + place) for place in range(gpus)]
+    rounds = (minutes - 1) // 10 if user == IDLER else 0
+    unused = set(uuids[gpus // 2 :]) if user == HOARDER and gpus > 1 else set()
+    cards = []
+    for uuid in uuids:
+        spans = [*(("work", 8), ("idle", 2)) * rounds, ("work", minutes - 10 * rounds)]
+        if uuid == HOT:
+            cool = minutes // 3
+            spans = [("work", cool), ("hot", minutes - cool)]
+        spans = [("unused", minutes)] if uuid in unused else spans
+        cards.append(Card(uuid=uuid, spans=spans, corrected=0, uncorrected=3 if uuid == FAULTY else 0))
     # the runs of a node follow each other, an hour and a half each
     start = _START + timedelta(minutes=90 * (number // _NODES), seconds=chance.randint(0, 1500))
-    name = f"job{number:05}"
-    unused = set(indices[gpus // 2 :]) if user == HOARDER and gpus > 1 else set()
-    cards = {index: Card(uuid=name_gpu(node, index)) for index in indices}
-    lines = [_HEADER]
-    for tick in range(ticks):
-        pausing = user == IDLER and tick % 60 >= 48 and tick < ticks - 6
-        for index, card in cards.items():
-            state = "unused" if index in unused else "idle" if pausing else "work"
-            is_hot = card.uuid == HOT and state == "work" and tick / ticks > 1 / 3
-            used = chance.randint(92, 99) if state == "work" else 0
-            power = 250 if is_hot else chance.randint(370, 395) if state == "work" else 60
-            errors = 3 if card.uuid == FAULTY and tick / ticks > 1 / 2 else 0
-            moment = start + timedelta(seconds=EVERY * tick)
-            lines.append(_write_row(moment, index, card, "hot" if is_hot else state, used, power, [0, errors, None]))
-    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tags = {"user": user, "project": f"p{_USERS.index(user) // 2}", "job": str(number), "node": f"n{node:02}"}
-    (folder / f"{name}.json").write_text(json.dumps({"tags": tags}), encoding="utf-8")
-    seconds = EVERY * (ticks - 1)
-    truth.gpu_seconds += seconds * gpus
-    truth.seconds_by_user[user] += seconds * gpus
-    truth.unused_seconds += seconds * len(unused)
-    if user == IDLER:
-        pauses = sum(1 for tick in range(ticks) if tick % 60 >= 48 and tick < ticks - 6)
-        truth.idle_seconds += EVERY * pauses * gpus
+    write_job(folder, name := f"job{number:05}", *cards, start=start.isoformat(), **tags)
+    truth.gpu_seconds += MINUTE * minutes * gpus
+    truth.seconds_by_user[user] += MINUTE * minutes * gpus
+    truth.unused_seconds += MINUTE * minutes * len(unused)
+    truth.idle_seconds += MINUTE * 2 * rounds * (gpus - (HOT in uuids))
     for uuid, found in truth.sick_runs.items():
-        if uuid in {name_gpu(node, index) for index in indices} and not (uuid == HOT and int(uuid[-2:]) in unused):
+        if uuid in uuids and not (uuid == HOT and uuid in unused):
             found.append(name)

@@ -293,17 +293,3 @@ def test_a_pdf_is_two_pages_and_an_appendix(gpureport: Program, month: Path) -> 
     pages = int(pdf_reading.info(path)["Pages"])
     assert gpureport("fleet", "--detail", "full", "-o", "full.pdf").code == 0
     assert pages <= 6 <= int(pdf_reading.info(month / "full.pdf")["Pages"]) + 4
-
-
-def test_wrong_files_and_options_are_refused_before_any_work(gpureport: Program, tmp_path: Path) -> None:
-    write_job(tmp_path, "job")
-    for words, code in (
-        (("-o", "fleet.xml"), ""),
-        (("-o", "fleet.html", "--detail", "full"), "nothing_to_show"),
-        (("-o", "fleet.md", "--open"), "nothing_to_open"),
-        (("--scheduler", "tcp://head:8786"), "needs_dask"),
-    ):
-        done = gpureport("--debug", "fleet", "job.csv", *words)
-        said = [line.removeprefix("code: ") for line in done.err.splitlines() if line.startswith("code: ")]
-        assert (done.code, done.out, [each for each in said if code]) == (2, "", [code] * bool(code)), words
-    assert not (tmp_path / ".gpureport").exists()

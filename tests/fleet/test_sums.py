@@ -62,14 +62,6 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
     }
 
 
-def test_a_gpu_that_is_held_without_work_is_told_from_an_idle_one(gpureport: Program, jobs: Path) -> None:
-    write_job(jobs, "a", Card(), Card(spans=(("idle", 10),)), Card(spans=(("unused", 10),)))
-    found = report(gpureport, "jobs")
-    classes = {each["name"]: each["gpu_seconds"] for each in found["classes"]}
-    assert (classes["held"], classes["unused"]) == (10 * MINUTE, 10 * MINUTE)
-    assert found["use"]["lost_gpu_seconds"] == 20 * MINUTE
-
-
 def test_twenty_groups_and_the_rest_as_one(gpureport: Program, jobs: Path) -> None:
     for place in range(24):
         spans = (("work", 2), ("idle", 26 - place), ("work", 2))
@@ -83,21 +75,6 @@ def test_twenty_groups_and_the_rest_as_one(gpureport: Program, jobs: Path) -> No
     assert sum(each["use"]["gpu_seconds"] for each in listed) == pytest.approx(found["use"]["gpu_seconds"])
     assert grouping["rest"]["use"]["lost_gpu_seconds"] == sum(range(3, 7)) * MINUTE
     assert len(found["worst_runs"]) == 20
-
-
-def test_each_lost_hour_is_saved_once(gpureport: Program, jobs: Path) -> None:
-    write_job(jobs, "a", Card(spans=(("work", 20), ("hot", 40))), Card(spans=(("unused", 60),)))
-    write_job(jobs, "b", Card(spans=IDLE), Card(spans=(("unused", 60),)), start="2026-10-06T12:00")
-    found = report(gpureport, "jobs")
-    savings = {each["step"]: each for each in found["savings"]}
-    assert {step: each["kinds"] for step, each in savings.items()} == {
-        "fewer_gpus": ["unused_gpu"],
-        "cooling": ["thermal_throttle"],
-        "record_more": ["idle_gap"],
-    }
-    assert (savings["fewer_gpus"]["runs"], savings["fewer_gpus"]["gpu_seconds"]) == (2, 120 * MINUTE)
-    assert sum(each["gpu_seconds"] for each in found["savings"]) == pytest.approx(found["use"]["lost_gpu_seconds"])
-    assert {run["name"] for run in savings["fewer_gpus"]["examples"]} == {"a", "b"}
 
 
 def test_runs_too_short_and_short_pauses(gpureport: Program, tmp_path: Path) -> None:

@@ -32,45 +32,9 @@ _HOUR = 3600.0
 
 # canonical name: aliases, unit, value where the log has none
 FIELDS: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "timestamp": ((), "", ""),
-    "driver_version": ((), "", "590.48.01"),
-    "name": (("gpu_name",), "", "NVIDIA H100 80GB HBM3"),
-    "uuid": (("gpu_uuid",), "", "GPU-00000000-0000-0000-0000-{:012d}"),
-    "pci.bus_id": (("gpu_bus_id",), "", "00000000:{:02X}:00.0"),
-    "pcie.link.gen.gpucurrent": ((), "", "5"),
-    "pcie.link.gen.max": ((), "", "5"),
-    "pcie.link.width.current": ((), "", "16"),
-    "pcie.link.width.max": ((), "", "16"),
-    "index": ((), "", "{}"),
-    "clocks_event_reasons.active": (("clocks_throttle_reasons.active",), "", "0x0000000000000000"),
-    "clocks_event_reasons_counters.sw_power_cap": ((), "us", "200740215"),
-    "clocks_event_reasons_counters.sw_thermal_slowdown": ((), "us", "0"),
-    "clocks_event_reasons_counters.hw_thermal_slowdown": ((), "us", "0"),
-    "clocks_event_reasons_counters.hw_power_brake_slowdown": ((), "us", "0"),
-    "memory.total": ((), "MiB", "81559"),
-    "memory.reserved": ((), "MiB", "434"),
-    "memory.used": ((), "MiB", "[N/A]"),
-    "utilization.gpu": ((), "%", "[N/A]"),
-    "utilization.memory": ((), "%", "[N/A]"),
-    "ecc.errors.corrected.volatile.total": ((), "", "0"),
-    "ecc.errors.uncorrected.volatile.total": ((), "", "0"),
-    "retired_pages.single_bit_ecc.count": (("retired_pages.sbe",), "", "[N/A]"),
-    "retired_pages.double_bit.count": (("retired_pages.dbe",), "", "[N/A]"),
-    "retired_pages.pending": ((), "", "[N/A]"),
-    "remapped_rows.correctable": (("remapped_rows.sbe",), "", "0"),
-    "remapped_rows.uncorrectable": (("remapped_rows.dbe",), "", "0"),
-    "remapped_rows.pending": ((), "", "No"),
-    "remapped_rows.failure": ((), "", "No"),
-    "temperature.gpu": ((), "", "[N/A]"),
-    "temperature.gpu.tlimit": ((), "", "[N/A]"),
-    "temperature.memory": ((), "", "[N/A]"),
-    "power.draw": ((), "W", "[N/A]"),
-    "enforced.power.limit": (("gpu.power.current_limit",), "W", "700.00"),
-    "power.default_limit": (("gpu.power.default_limit",), "W", "700.00"),
-    "clocks.current.sm": (("clocks.sm",), "MHz", "[N/A]"),
-    "clocks.current.memory": (("clocks.mem",), "MHz", "2619"),
-    "clocks.max.sm": ((), "MHz", "1980"),
-    "mig.mode.current": ((), "", "Disabled"),
+    name: (tuple(filter(None, aliases.split(","))), unit, value)
+    for line in Path(__file__).resolve().with_name("fields.tsv").read_text().splitlines()[1:]
+    for name, aliases, unit, value in [line.split("\t")]
 }
 _CANONICAL = {name: field for field, (aliases, _, _) in FIELDS.items() for name in (field, *aliases)}
 

@@ -15,7 +15,7 @@ from gpureport.recorder.job_params import read_limit, read_quota
 from gpureport.testing import Recording
 from tests.recorder.recorded import count_rows, read_run_file
 from tests.support.logs import read
-from tests.support.program import Program, program
+from tests.support.program import Program
 
 HOST = {
     *("cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_logical_cores", "host_memory_used_bytes"),
@@ -34,11 +34,6 @@ SETTINGS: tuple[tuple[str, dict[str, str]], ...] = (
     ("true train.py --hf-token abc --api_key=abc --url https://me:abc@host", {}),
 )
 SEEN = {"cpu_cores", "memory", "python_version"}
-
-
-@pytest.fixture
-def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    return program(capsys, monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,56 +19,11 @@ from gpureport.redaction import (
     use_own_secrets,
 )
 from tests.patience import patience
+from tests.support.tables import read_table
 
-HIDDEN_IN_TEXTS = (
-    *("password: hunter2x", "X-Api-Key: hunter2x", "token: hunter2x9", "Cookie: sid=hunter2x; b=hunter2x"),
-    *("Authorization: Custom hunter2x", "  'db_password' : 'hunter2x'", '{"token": "hunter2x', "token='hunter2x"),
-    *('{\\"token\\": \\"hunter2x\\"}', "url=https://h/x?token=hunter2x", 'environ["TOKEN"] = "hunter2x"'),
-    *("key: 0123456789abcdefhunter2x0123456789ABCDEF", "ssh_key: x9hunter2x", "a=b=token=hunter2x"),
-    *("password = hunter2x", "user[password]=hunter2x", "train.py --hf-token hunter2x --lr 1", "_sk-hunter2xx"),
-    *("me:hunter2x@node-7", "--host=me:hunter2x@10.0.0.7:9100", "redis://:hunter2x@h/0", "s3://a/hunter2x:b@c"),
-    *("x://me:p/hunter2x@h", "nvapi-hunter2xx", "hvs.hunter2xx", "cookie='hunter2x'", "mAP:hunter2x@person"),
-    *('Authorization = "hunter2x"', '{"token": ["hunter2x", 1]}', '{"auth": {"user": "hunter2x"}}'),
-)
-"""A secret after its name, in an address, or known by its own form."""
-_WEAK = """\
-root:letmein@dbhost | letmein; postgres:secret@db | secret; ann:1234@gpu7 | 1234; admin:Swordfish@node-7 | Swordfish;
-db=root:mean@dbhost | mean; map:letmein@db | letmein; api key: 4f9d8a7b6c5e | 4f9d8a7b6c5e; hr:1234@db | 1234;
-API key: hunter2x9abc | hunter2x9abc; wandb key: local-12ab34cd56ef | local-12ab34cd56ef; License Key: AB12-CD34 | AB12;
-token: 123456789012 | 123456789012; my API key: hunter2 | hunter2;
-wandb key: 123456789012 | 123456789012; api key: abcdefabcdefabcdefabcdefabcdefabcdef | abcdef; step:99@db | 99;
-access token: hunter2x9 | hunter2x9; admin password: hunter | hunter; ann_f:1234@gpu7 | 1234; ar:100@dbhost | 100;
-dev-map:1234@db | 1234; ann-lr:1234@prod | 1234; loss:0@node-7 | :0; map:1@db/x | :1; seen token: hunter2x9 | hunter2x9;
-_svc:letmein@db | letmein; [root:letmein@db] | letmein; `root:letmein@db` | letmein; {root:letmein@db} | letmein;
-<root:letmein@db> | letmein; mysql -uroot:letmein@db | letmein; root:letmein@3090-box | letmein; root:12@_db | 12;
-root:p,letmein@db | letmein; db=root:p(letmein@db | letmein; a:1@db,root:letmein@db | letmein;
-tcp(a:letmein@b) | letmein;
-total token: 12345678901234567890 | 1234567; auth token: 123456789012 | 123456789012; per token: hunter2x9 | hunter2x9;
-total/token: 12345678901234567890 | 1234567; a/token: hunter2x9 | hunter2x9;
-licence key: ABCD-1234-EFGH-5678 | ABCD-1234-EFGH-5678"""
-WEAK = dict(pair.strip().split(" | ") for pair in _WEAK.split(";"))
+TEXTS = read_table(Path(__file__).with_name("texts.tsv"))
+WEAK = [(text, secret) for kind, text, *more in TEXTS if kind == "weak" for secret in more]
 """Passwords that are words or numbers, and keys that only the word before tells."""
-_NAMES_BEFORE_HOSTS = """
-mAP:50@person mAP:75@person mAP:50-95@car AP:iou50@val/car recall:macro@person top:5@k map:0.5@iou50 precision:macro@k
-val_mAP50:95@car mse:mean@k psnr:mean@val F1:macro@val perplexity:avg@val wer:0.5@test nll:mean@fold3 ssim:0.9@img
-cer:mean@val val_AP:50@person kl:max@k ppl:100@step val_mae:min@fold1 hits:10@test acc:mean@fold3 cuda:0@node-7
-"""
-"""Metrics and devices that look like `user:password@host`, and are hidden as such: a password may be a word."""
-STAYS = (
-    *("disk-usage-monitor", "task-scheduler-long", "unknown key: word", "pass: 5 of 6 checks", "basic training"),
-    *("the key is long: see below", "max_tokens=2048", "pytorch:2.1@sha256:0123abcd", "ann@example.com", "a:b"),
-    *("s3://bucket/train:1", "http://localhost:8080/x", "recall:mean@10", "hits:k@0.5"),
-    *("time per token: 0.0123456", "ms/token: 12.3456789", "missing key: gpu_0_utilization", "monkey: banana12345"),
-    *("primary key: run_2024", "turkey=banana12345", "tokens: 12345678", "hockey: true"),
-    *("key: mean", "2026-03-14T09:00:00.1@gpu0", "a == b", "x => y"),
-    *("per token: 0.0123456789", "cost per token: 0.012345678901234567", "ms/token: 0.01234567890123"),
-    *("total token: 1500000000", "seen token: 15000000000", "Processed token: 1.5e+12", "num token: 4200000000"),
-    *("API key: required", "Invalid API key: check line 4", "public key: run_2024", "cache key: step_20240101"),
-    *("FLOPs per token: 123456789012", "flops/token: 123456789012", "tokens: 300000000000", "ssh key: 4096"),
-    *("secret santa: 2024-12-24", "access point: lab-12-west", "private key: 2048 bits", "token: 12345678"),
-    *("access key: missing", "GPU 0: 80 %", "log.csv:3: token ring", "gpureport.toml:4: unknown key 'lr' in [rules]"),
-)
-"""Words and figures that only resemble a secret."""
 COMMANDS: tuple[tuple[list[str], str], ...] = (
     (["x", '--json={"auth": {"user": "abcd"}, "lr": 1}'], "abcd"),
     (["x", '{"a": {"b": {"pass": "abcd"}}, "tokens": ["abcd", "abcd"]}'], "abcd"),
@@ -123,21 +79,21 @@ def said(command: list[str]) -> str:
 
 
 def test_texts() -> None:
-    weak = {f"note {text} here": secret for text, secret in WEAK.items()}
-    for text, secret in (dict.fromkeys(HIDDEN_IN_TEXTS, "hunter2x") | weak).items():
-        shown = redact_text(text)
-        assert (secret in shown, HIDDEN in shown, redact_text(shown)) == (False, True, shown), text
+    for kind, text, *secrets in TEXTS:
+        if kind == "stays":
+            assert redact_text(text) == text
+        elif kind == "host":
+            assert redact_text(text) == f"{HIDDEN}@{text.partition('@')[2]}"
+        for secret in secrets:
+            shown = redact_text(f"note {text} here" if kind == "weak" else text)
+            assert (secret in shown, HIDDEN in shown, redact_text(shown)) == (False, True, shown), text
     for password in ("1234", "postgres", "iou50"):
         for host in ("db.intern", "db:5432", "10.0.0.7", "[::1]:80", "db.example.com:5432/x"):
             assert redact_text(f"root:{password}@{host}") == f"{HIDDEN}@{host}"
-    for text in _NAMES_BEFORE_HOSTS.split():
-        assert redact_text(text) == f"{HIDDEN}@{text.partition('@')[2]}"
-    for text in STAYS:
-        assert redact_text(text) == text
 
 
 def test_pairs_and_command_lines() -> None:
-    for text, secret in WEAK.items():
+    for text, secret in WEAK:
         assert secret not in redact_pairs([("note", text)])[0][1], text
     for command, secret in COMMANDS:
         assert secret not in said(command), command

@@ -20,7 +20,6 @@ import gpureport
 from gpureport.cli.main import main
 from gpureport.errors import RenderError
 from gpureport.testing import analyze, build_page, finding
-from tests.report.test_agreement import SETS
 from tests.support import pdf_reading, runs
 from tests.support.hostile import TEXTS, steps_with
 from tests.support.logs import SAMPLES
@@ -76,16 +75,6 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert raised.value.code == "cannot_write"
     assert [path.name for path in tmp_path.iterdir()] == ["report.txt"]
     assert target.read_text() == "old"
-
-
-def test_a_report_loads_neither_pandas_nor_pyplot_nor_scipy_stats() -> None:
-    slow = ("pandas", "matplotlib.pyplot", "scipy.stats")
-    code = (
-        f"import sys, gpureport; gpureport.report(gpureport.read({str(SAMPLES / 'healthy')!r}), format='html');"
-        f"print([name for name in {slow!r} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 SAMPLE = str(Path(__file__).parents[2] / "sample_logs/healthy")
@@ -208,12 +197,7 @@ def test_a_page_of_many_steps_of_long_names_stays_below_the_limit() -> None:
     assert text.splitlines()[-1].startswith("gpureport ")
 
 
-def test_markdown_is_bounded_and_no_list_by_chance() -> None:
-    for name, folders in SETS.items():
-        text = build_page(runs.sample(*folders), "md")
-        assert "Shortened" not in text, name
-        assert len(text.encode()) < 12_000, name
-    assert len(build_page(run(gpus=64, seconds=120), "md").encode()) < 8_000
+def test_a_name_is_no_list_by_chance() -> None:
     for name, shown in (("1. one", "1\\. one"), ("- three", "\\- three"), ("=== four", "\\=== four")):
         assert shown in build_page(with_run(run(), step=name, name=name), "md", title=name), name
 

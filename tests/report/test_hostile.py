@@ -17,6 +17,7 @@ from gpureport.cli.main import main
 from gpureport.testing import build_file, build_page
 from tests.support.hostile import PLAIN, STEERING, TEXTS, steps_with, visible
 from tests.support.runs import ReadPage, plain, strings
+from tests.support.tables import read_table
 
 FORMS = ("html", "json", "md", "svg", "txt")
 QUICK = {"script", "template", "table", "link", "escape codes", "right to left", "length"}
@@ -98,20 +99,11 @@ def test_a_name_never_stops_a_picture() -> None:
         assert build_file(steps_with(text), "png").startswith(b"\x89PNG"), name
 
 
-ADDRESSES = (
-    *("fe80::1", "2001:db8::8a2e:370:7334", "2001:0db8:85a3:0000:0000:8a2e:0370:7334", "::1", "::ffff:10.1.2.3"),
-    *("fe80::1%eth0", "2001:db8::/32", "[2001:db8::1]:8080", "aa:bb:cc:dd:ee:ff", "AA-BB-CC-DD-EE-FF"),
-    *("aabb.ccdd.eeff", "00:11:22:ff:fe:33:44:55", "0002:c903:000e:0b72", "10.1.2.3", "10.1.2.3:29500", "10.0.0.0/8"),
-    *("gpu-node-17.cluster.local", "node3.lab.example.org:29500", "ann@example.com", "http://node-3:8080/x"),
-    "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:0e:0b:72",
+ADDRESSES, KEPT = (
+    [text for kind, text in read_table(Path(__file__).with_name("addresses.tsv")) if kind == wanted]
+    for wanted in ("address", "stays")
 )
 WRITTEN = ("{}", "to {}.", "({})", "a={}, b", "'{}'", "from {} to x")
-KEPT = (
-    *("09:26:53", "2026-03-14 09:26:53.589", "00000000:3B:00.0", "0000:3B:00.0", "std::vector", "::", "a: b"),
-    *("torch.optim.AdamW", "train.py", "model.pt", "1.2.3", "2.1.0+cu121", "12:30", "1:2:3", "x:16", "v1.2.3.4b"),
-    *("bleu.de", "bleu.fr", "acc.cn", "550.54.15", "sdpa::flash", "data.tar.gz", "0.9, 0.999"),
-)
-"""Times, versions, modules and files, which look like addresses."""
 
 
 def write_log(path: Path, uuid: str = "GPU-1fd5ee77-0b3c", notes: str = "") -> str:

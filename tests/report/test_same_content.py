@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,146 +16,14 @@ from gpureport.testing import build_file, build_page
 from tests.samples.archives import unpack
 from tests.support import pdf_reading, runs
 
-KEYS = {
-    **dict.fromkeys(
-        (
-            *("schema", "findings.fingerprints", "findings.kind", "findings.steps.name", "findings.occurrences.device"),
-            *("gpu_time.parts.key", "timeline.strips.band", "timeline.strips.limits.metric", "timeline.strips.device"),
-            *("spent.bars.segments.key", "spent.legend.key", "use.rows.band", "comparison.charts.form"),
-            *("answers.lines.kind", "answers.lines.outcome", "answers.lines.reason_code"),
-            *("checklists.lines.reason_code", "checklists.lines.state", "checklists.lines.item"),
-            *("comparison.reference.anchor", "verdict.code", "verdict.kind"),
-        ),
-        "names for programs; the field beside each says it in words",
-    ),
-    **dict.fromkeys(
-        (
-            *("tiles.change.arrow", "spent.bars.change.arrow", "spent.bars.beside_change.arrow"),
-            *("spent.since_first.arrow", "spent.beside_since_first.arrow"),
-        ),
-        "names a direction for programs; the sign of the change says it",
-    ),
-    **dict.fromkeys(("actions.finding", "rows.id", "rows.cards"), "lead from one part to another"),
-    "findings.title": "the heading of its row has the kind and, of one run, the GPUs",
-    "findings.status": "open unless a store says otherwise, which stands in words beside the confidence",
-    "timeline.strips.marks": "the finding itself is shown",
-    "timeline.events": "listed under data quality",
-    "comparison.charts.rows.runs": "each_run says all of them",
-}
-"""Names for programs, and what another field says in words."""
+LEFT_OUT = tomllib.loads(Path(__file__).with_name("left_out.toml").read_text(encoding="utf-8"))
 
-_ONCE_FOR_ALL = {
-    "answers.lines.reason": "what could not be judged gives each reason once for all runs",
-    "answers.lines.recording": "as the reason",
-    "checklists": "the answers for the last run; the page and JSON hold those of every run",
-}
-_IN_TABLES = {
-    "findings.steps.when": "explain says when a step helps, how to check it, and its sources",
-    "findings.steps.check": "as when it helps",
-    "findings.steps.source": "as when it helps",
-    "findings.steps.risk": "named unless it is low",
-    "findings.summary": "of several runs the row says it of all, with the range",
-    "answers.summary": "of several runs each answer says in how many",
-    "answers.lines.cards": "as the summary",
-    "method.definitions": "those of terms that the page uses; a term has a tooltip, and JSON has them all",
-    "gpu_time.total": "the table of classes has it",
-    "gpu_time.parts.causes": "the table of classes has them",
-    "timeline.strips.limits": "lines of charts; panels of findings name those that matter",
-    "method.kinds": "those that were found; explain says when every kind is found",
-}
-_NO_DRAWING = {
-    "comparison.legend": "explains marks of a drawing",
-    "timeline.caption": "explains a drawing; data quality gives start and sampling",
-    "timeline.column": "explains a drawing",
-}
-_METHOD = {"method": "limits, terms and inputs are reference; the page, PDF and JSON hold them"}
 
-_DRAWN = {
-    "spent.bars.segments.text": "of a short segment, the alternative text of the bar says it",
-    "spent.bars.interval_text": "drawn as a line; the alternative text of the bar says it",
-    "rows.marks": "drawn as dots in the order of the runs; the row says in how many",
-}
-_FOLDS = {"folds": "say what the folds of a page hold; here the sections are open"}
-_REFERENCE = dict.fromkeys(
-    (
-        "comparison.charts",
-        "comparison.legend",
-        "comparison.estimates",
-        "comparison.reference",
-        "gpu_time",
-        "gpu_time_table",
-        "findings",
-        "order",
-        "timeline",
-        "clocks",
-        "answers",
-        "checklists",
-        "method.definitions",
-        "method.kinds",
-    ),
-    "reference: PDF with --detail full, the page and JSON hold it",
-)
+def reasons(*groups: str) -> dict[str, str]:
+    return {path: why for group in groups for why, paths in LEFT_OUT[group].items() for path in paths}
 
-ALLOWED: dict[str, dict[str, str]] = {
-    ".html": KEYS | _ONCE_FOR_ALL | _IN_TABLES,
-    ".pdf": KEYS | _ONCE_FOR_ALL | _IN_TABLES | _DRAWN | _FOLDS,
-    "short .pdf": KEYS
-    | _DRAWN
-    | _FOLDS
-    | _REFERENCE
-    | {
-        "method.inputs": "with --detail full, as all reference",
-        "rows.history": "of the costliest row; --detail full has each",
-        "quality.facts": "what differs from run to run comes with --detail full",
-        "spending": "of several runs the tiles and the table of steps have it; --detail full has each",
-    },
-    ".md": KEYS
-    | _FOLDS
-    | _REFERENCE
-    | {
-        "verdict.notes": "the page and PDF have what else is worth knowing",
-        "method": "limits, terms, inputs and versions are reference; the page, PDF and JSON hold them",
-        "quality": "the page says what became of every line",
-        "spending": "the tiles and the table of steps have energy and cost",
-        "gpus": "the page has each GPU; the worst is told of",
-        "judgement.lines": "the page and JSON say of each check why, and what to record",
-        "judgement.limits": "as the lines",
-        "judgement.command": "as the lines",
-        "judgement.other_commands": "as the lines",
-        "spent.ticks": "a bar of characters has no axis; its figure stands beside it",
-        "spent.bars.segments": "a sign a class; the page has the figure of each",
-        "spent.bars.interval_text": "the change has an interval",
-        "use": "a drawing; the page and PDF have it",
-        "worst.caption": "explains a drawing",
-        "worst.ticks": "an axis of a drawing",
-        "worst.panels.limit_text": "a line of a drawing",
-        "rows.cost": "the page and PDF have it",
-        "rows.caveats": "the page and PDF have them",
-        "rows.marks": "drawn as dots; the row says in how many runs",
-        "rows.confidence": "the page and PDF have it",
-        "rows.advice": "shortened to a cell",
-        "rows.history": "a drawing; the page and PDF have it",
-    },
-    ".txt": KEYS
-    | {
-        "spent.ticks": "explains a drawing",
-        "use.ticks": "explains a drawing",
-        "worst.ticks": "explains a drawing",
-        "rows.history.ticks": "explains a drawing",
-        "rows.marks.outcome": "the answers say what became of every check in each run",
-        "folds": "says what a fold of the page holds; the text has no folds",
-    }
-    | _ONCE_FOR_ALL
-    | _IN_TABLES
-    | _NO_DRAWING
-    | _METHOD
-    | {
-        "findings.occurrences": "the finding says when in one line",
-        "comparison.charts": "the table of means has the figures of each chart",
-        "spending.facts.name": "heads a column over two lines where runs have a table",
-        "version": "the reader ran it",
-    },
-}
+
+ALLOWED = {form: reasons(*groups) for form, groups in LEFT_OUT["formats"].items()}
 """What each format leaves out, by path, and why."""
 
 
@@ -285,7 +154,7 @@ def test_every_text_of_a_page_stands_in_every_format(results: Any, tmp_path: Pat
     content = json.loads(build_page(results, "json"))
     lost = {form: missing(content, read_words(results, form, tmp_path), why) for form, why in ALLOWED.items()}
     charts = content["comparison"]["charts"] if content["comparison"] else []
-    why = {path.removeprefix("comparison.charts."): reason for path, reason in KEYS.items()}
+    why = {path.removeprefix("comparison.charts."): reason for path, reason in reasons("keys").items()}
     lost[".svg"] = missing(charts, read_words(results, ".svg", tmp_path), why)
     assert lost == {form: [] for form in (*ALLOWED, ".svg")}
 

@@ -138,21 +138,6 @@ def test_single_runs_are_called_neither_and_a_step_that_trains_worse_is_flagged(
     assert "val_accuracy" not in " ".join([same["verdict"]["sentence"], *same["verdict"]["details"]])
 
 
-def test_a_chain_has_gains_adjusted_for_many_comparisons() -> None:
-    page = page_of(*runs.recorded_steps())
-    changes = [cell["change"] for row in gains_of(page) for cell in row["cells"] if cell["change"]]
-    counts = {change["comparisons"] for change in changes} - {None}
-    assert counts
-    count = counts.pop()
-    for form in ("txt", "html", "md"):
-        assert f"one of {count} comparisons" in plain(build_page(runs.recorded_steps(), form, full=True)), form
-    page = page_of(*runs.recorded_steps())
-    rows = gains_of(page)
-    labels = [row["head"]["text"] for row in rows]
-    assert labels[:5] == list(runs.STEPS)
-    assert {cell["change"]["verdict"] for cell in rows[1]["cells"]} == {"better"}
-
-
 def test_groups_have_a_best_one_and_no_gains() -> None:
     comparison = runs.groups(1000, 3000, 2000)
     page = json.loads(build_page(comparison, "json"))

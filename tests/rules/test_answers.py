@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,30 +15,14 @@ from tests.support.logs import HEADER, row
 from tests.support.program import Program, program
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred \u202e $\\frac{x$ https://a.example @ada &lt;b&gt;"
-RULES = """
-[[policy]]
-limit = "rejected <= 0"
-[[policy]]
-limit = "idle_ratio <= 5%"
-[[policy]]
-limit = "cost <= 3 EUR"
-[[policy]]
-limit = "no idle_gap"
-[[policy]]
-limit = "no ecc_error"
-unless = "duration < 1 h"
-[[acknowledge]]
-finding = "idle_gap"
-reason = "the loader is being mended"
-until = 2099-12-31
-"""
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
 def gate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
     """Return the command line, in a folder with a log of five minutes that pauses for one."""
     write(tmp_path / "night.csv", pause=60)
-    (tmp_path / "gpureport.toml").write_text(RULES)
+    shutil.copy(HERE / "answers.toml", tmp_path / "gpureport.toml")
     return program(capsys, monkeypatch, tmp_path)
 
 
@@ -143,23 +128,6 @@ FIRST = 1_772_366_400
 """Noon of 1 March 2026, in seconds."""
 
 DAY = 86_400
-POLICY = """
-[[policy]]
-limit = "change gpu_utilization_ratio >= -8 points"
-[[policy]]
-limit = "no new problem"
-for = { source = "a*" }
-[[policy]]
-limit = "idle_ratio <= 40%"
-[[policy]]
-limit = "no idle_gap"
-[[acknowledge]]
-finding = "idle_gap"
-reason = "the loader is being mended"
-until = 2026-03-09
-[baseline]
-name = "main"
-"""
 _WORDS = {0: "PASSED", 1: "FAILED", 4: "NOT ASSESSED"}
 _STYLES = {0: "better", 1: "worse", 4: "unsure"}
 
@@ -249,7 +217,7 @@ def check_pages(folder: Path, code: int) -> None:
 def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights: int, seed: int) -> set[int]:
     chance = random.Random(seed)
     write_log(folder / "good.csv", chance, 90)
-    (folder / "gpureport.toml").write_text(POLICY)
+    shutil.copy(HERE / "nights.toml", folder / "gpureport.toml")
     assert run("baseline", "set", "main", "good.csv").code == 0
     codes = set()
     for number in range(nights):
@@ -281,7 +249,7 @@ def test_a_folder_with_an_unreadable_log(
     (tmp_path / "tonight").mkdir()
     write_log(tmp_path / "tonight" / "a.csv", chance, 90, pause=60)
     (tmp_path / "tonight" / "b.csv").write_text("\n".join([HEADER, *["no row"] * 20, ""]))
-    (tmp_path / "gpureport.toml").write_text(POLICY)
+    shutil.copy(HERE / "nights.toml", tmp_path / "gpureport.toml")
     run = program(capsys, monkeypatch, tmp_path)
     rules = "--fail-on", "idle_ratio <= 2%"
     assert compare_night(run, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)

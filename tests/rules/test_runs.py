@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import gpureport
 from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Severity, Source, Work, check, finding, recording, steps
 from tests.rules.nights import BROKEN, CANNOT, PASSED, one, told
+from tests.support.tables import read_table
 
 PRICED = {"prices": {"gpu_hour": 3600, "currency": "EUR", "date": "2026-11-01"}, "carbon": {"intensity": 360}}
 MADE = gpureport.analyze(
@@ -27,71 +29,8 @@ def bare(every: float = 1.0, **series: Any) -> Analysis:
     return gpureport.analyze(recording(every=every, **series), settings=PRICED)
 
 
-def test_a_figure_is_held_against_its_limit() -> None:
-    cases: list[tuple[str, str, str]] = [
-        ("gpu_utilization_ratio >= 65%", PASSED, "70% on GPU 1"),
-        ("gpu_utilization_ratio >= 80%", BROKEN, "70% on GPU 1"),
-        ("gpu_utilization_ratio <= 95%", PASSED, "90% on GPU 0"),
-        ("gpu_utilization_ratio below_70 <= 10%", PASSED, "0% on GPU 0"),
-        ("gpu_memory_used_bytes max <= 39 GiB", BROKEN, "40 GiB on GPU 0"),
-        ("gpu_memory_headroom_ratio >= 40%", PASSED, "50% on GPU 0"),
-        ("gpu_memory_peak_bytes <= 80 GiB", PASSED, "40 GiB on GPU 0"),
-        ("idle_seconds <= 1 s", PASSED, "0 s on GPU 0"),
-        ("idle_ratio <= 1%", PASSED, "0%"),
-        ("energy_joules <= 130 Wh", BROKEN, "133 Wh"),
-        ("gpu_seconds <= 1 h", PASSED, "39 min 58 s"),
-        ("duration >= 30 min", BROKEN, "19 min 59 s"),
-        ("duration < 0.333 h", BROKEN, "0.3331 h"),
-        ("energy_joules <= 133.2 Wh", BROKEN, "133.22 Wh"),
-        ("rejected <= 0", PASSED, "0 lines"),
-        ("cost <= 3000 EUR", PASSED, "€2,398.00"),
-        ("idle_cost <= 1 EUR", PASSED, "€0.00"),
-        ("carbon <= 40 g", BROKEN, "48 g"),
-        ("idle <= 1%", PASSED, "0%"),
-        ("computing >= 40 min", BROKEN, "32.0 GPU-min"),
-        ("no_samples <= 1%", PASSED, "0%"),
-    ]
-    for limit, outcome, observed in cases:
-        found = one(limit, run())
-        assert (found.outcome.value, found.observed.replace("\N{NO-BREAK SPACE}", " ")) == (outcome, observed), limit
-
-
 NO_CURRENCY = replace(MADE, cost=replace(MADE.cost, currency="") if MADE.cost else None)
 HOLES = bare(util=np.full(600, 90.0), times=np.concatenate([np.arange(300), np.arange(400, 700)]))
-
-
-def test_what_is_not_known_cannot_be_judged() -> None:
-    cases: list[tuple[str, Analysis, str]] = [
-        ("gpu_sm_clock_hertz >= 1 GHz", run(), "not_recorded"),
-        ("cpu_utilization_ratio <= 90%", run(), "no_host_recorded"),
-        ("work_rate_hertz >= 3", run(), "unknown_work"),
-        ("cost_per_1000_work <= 3 EUR", run(), "unknown_work_or_price"),
-        ("cost <= 3 USD", run(), "other_currency"),
-        ("cost <= 3 EUR", NO_CURRENCY, "no_currency"),
-        ("idle_cost <= 3 EUR", NO_CURRENCY, "no_currency"),
-        ("cost <= 3 EUR", gpureport.analyze(recording(util=np.full(90, 90.0))), "no_price"),
-        ("carbon <= 1 kg", bare(util=np.full(90, 90.0)), "no_carbon"),
-        ("idle_gap <= 3 USD", run(), "no_price"),
-        ("waiting_for_input <= 1%", run(), "kind_not_judged"),
-        ("throttled <= 1%", run(), "kind_not_judged"),
-        ("change idle_ratio <= 2 points", run(), "no_baseline"),
-        ("no new problem", run(), "no_baseline"),
-        ("no cpu_bound", run(), "kind_not_judged"),
-        ("coverage >= 90%", bare(util=[90.0]), "no_length"),
-        ("idle_cost <= 1 EUR", bare(power=np.full(1200, 200.0)), "not_recorded"),
-        ("lost <= 99%", bare(power=np.full(1200, 200.0)), "too_few_samples"),
-        ("gpu_utilization_ratio >= 50%", bare(util=np.full(30, 90.0)), "too_short"),
-        ("idle_ratio <= 50%", bare(util=np.full(30, 90.0)), "too_short"),
-        ("problem", bare(util=np.full(30, 90.0)), "too_short"),
-        ("lost <= 99%", bare(util=np.full(30, 90.0)), "too_short"),
-        ("lost <= 99%", bare(util=np.full(4, 90.0), every=60.0), "too_few_samples"),
-        ("idle <= 99%", bare(util=np.full(4, 90.0), every=60.0), "too_few_samples"),
-        ("lost <= 5%", HOLES, "unknown_gpu_time"),
-        ("gpu_utilization_ratio >= 80%", HOLES, "covers_too_little"),
-        ("idle_gap <= 5%", run([finding("idle_gap", (0, 50))]), "loss_not_known"),
-    ]
-    for limit, analysis, code in cases:
-        assert told(one(limit, analysis)) == (CANNOT, code), limit
 
 
 def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Finding]:
@@ -102,23 +41,26 @@ def gaps(*seconds: float, confidence: Confidence = Confidence.HIGH) -> list[Find
     return [replace(each, severity=Severity.WARNING) for each in found]
 
 
-def test_findings_are_counted_and_weighed() -> None:
-    cases: list[tuple[str, str]] = [
-        ("no idle_gap", BROKEN),
-        ("idle_gap <= 2", PASSED),
-        ("idle_gap <= 1", BROKEN),
-        ("idle_gap <= 4%", BROKEN),
-        ("idle_gap <= 5%", PASSED),
-        ("idle_gap <= 99 s", BROKEN),
-        ("idle_gap <= 99 EUR", BROKEN),
-        ("idle_gap <= 101 EUR", PASSED),
-        ("no problem", PASSED),
-        ("no warning", BROKEN),
-        ("no info", BROKEN),
-        ("no thermal_throttle", CANNOT),
-    ]
-    for limit, outcome in cases:
-        assert one(limit, run(gaps(50.0, 50.0))).outcome.value == outcome, limit
+RUNS = {
+    "usual": run(),
+    "no currency": NO_CURRENCY,
+    "no prices": gpureport.analyze(recording(util=np.full(90, 90.0))),
+    "no power": bare(util=np.full(90, 90.0)),
+    "one sample": bare(util=[90.0]),
+    "power alone": bare(power=np.full(1200, 200.0)),
+    "half a minute": bare(util=np.full(30, 90.0)),
+    "four samples": bare(util=np.full(4, 90.0), every=60.0),
+    "holes": HOLES,
+    "loss not known": run([finding("idle_gap", (0, 50))]),
+    "two gaps": run(gaps(50.0, 50.0)),
+}
+
+
+def test_a_run_is_held_against_each_limit() -> None:
+    for name, limit, outcome, said in read_table(Path(__file__).with_name("judged.tsv")):
+        found = one(limit, RUNS[name])
+        why = found.reason_code if outcome == CANNOT else found.observed.replace("\N{NO-BREAK SPACE}", " ")
+        assert (found.outcome.value, said) == (outcome, why if said != "-" else "-"), (name, limit)
 
 
 def test_what_is_known_is_judged_beside_findings_that_do_not_count() -> None:

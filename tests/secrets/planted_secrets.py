@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.support.program import Outcome, Program
+from tests.support.tables import read_table, words_of
 
 SHAPES = (
     *("ghp_{}", "glpat-{}", "hf_{}", "sk-{}", "xoxb-{}", "AKIA{}", "npm_{}", "pypi-{}", "nvapi-{}", "hvs.{}"),
@@ -39,6 +40,11 @@ class Planter:
         form = SHAPES[len(self.places) % len(SHAPES)]
         return form.format(self.plant(f"{place} as {form}"))
 
+    def fill(self, text: str, place: str) -> str:
+        """Return a text with a secret in each place that is marked `{secret}`, and one with its form at `{shaped}`."""
+        planted = {"secret": self.plant, "shaped": self.plant_shaped}
+        return re.sub(r"\{(secret|shaped)\}", lambda mark: planted[mark[1]](place), text)
+
 
 @dataclass
 class Exits:
@@ -52,6 +58,12 @@ class Exits:
         self.texts[f"{len(self.outcomes)} {' '.join(command)[:60]}"] = [done.out.encode(), done.err.encode()]
         self.outcomes.append((" ".join(command), done))
         return done
+
+    def run_all(self, gpureport: Program, group: str, **given: str) -> None:
+        """Run the commands that `commands.tsv` has for a test; each does its work, whatever a check finds."""
+        for name, command in read_table(Path(__file__).with_name("commands.tsv")):
+            if name == group:
+                assert self.run(gpureport, *words_of(command, **given)).code in {0, 1, 4}, self.outcomes[-1]
 
     def collect_files(self) -> set[str]:
         """Read each file that was written since, besides what was read of it before; return their names."""

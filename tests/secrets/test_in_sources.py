@@ -15,8 +15,10 @@ from tests.recorder.recorded import run_record
 from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
 from tests.support.logs import log, stamp
 from tests.support.program import Program
+from tests.support.tables import read_table, words_of
 
-_REPORTS = tuple(f"--output=r.{end}" for end in ("html", "md", "json", "pdf"))
+FILES = Path(__file__).with_name("files")
+"""What a person writes, with `{secret}` and `{shaped}` where a secret is planted."""
 
 
 @pytest.fixture
@@ -89,11 +91,7 @@ def test_runs_of_trackers(gpureport: Program, tmp_path: Path, planter: Planter, 
     mlflow = _write_mlflow(tmp_path / "mlflow.db", planter)
     exits.sources = set(tmp_path.rglob("*"))
     for source in (f"neptune:{export}", f"neptune:{tmp_path / 'project'}", str(mlflow)):
-        exits.run(gpureport, "-v", "ingest", source)
-        exits.run(gpureport, "ingest", source, "--list")
-        exits.run(gpureport, "analyze", source, "--format", "json")
-        exits.run(gpureport, "report", source, *_REPORTS)
-        exits.run(gpureport, "check", source, "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")
+        exits.run_all(gpureport, "trackers", source=source)
         # the next source writes over them
         exits.collect_files()
     exits.run(gpureport, "compare", f"neptune:{export}", "--by", "param:params/note", "--format", "json")
@@ -120,23 +118,9 @@ def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
         f"timestamp,step,loss {planter.plant_shaped('training metric')}\n"
         + "".join(f"2026-03-14T09:00:{second:02d},{second},{1 / (second + 1)}\n" for second in range(50))
     )
-    secret, shaped = planter.plant, planter.plant_shaped
-    run = {
-        "schema": "gpureport.record/1",
-        "command": ["python", "train.py", "--hf-token", secret("command line"), shaped("command line")],
-        "host": f"node {shaped('host of a recording')}",
-        "timezone": "UTC",
-        "started": 1_773_478_800_000_000,
-        "ended": 1_773_478_800_000_000 + seconds * 1_000_000,
-        "exit_code": 0,
-        "interval": 1.0,
-        "params": {"db_password": secret("recorded param"), "opt": shaped("recorded param")},
-        "tags": {"user": shaped("recorded user"), "secret": secret("recorded tag")},
-        "notes": [f"It fetched {shaped('recorded note')}."],
-    }
-    (folder / "run.json").write_text(json.dumps(run))
-    labels = {"params": {"key": planter.plant("label of a folder")}, "tags": {"by": planter.plant_shaped("label")}}
-    (folder / "labels.json").write_text(json.dumps(labels))
+    for path in (FILES / "recording").iterdir():
+        text = path.read_text().replace("{ended}", str((1_773_478_800 + seconds) * 1_000_000))
+        (folder / path.name).write_text(planter.fill(text, f"{path.name} of a recording"))
 
 
 @pytest.mark.slow
@@ -147,19 +131,7 @@ def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits:
     steps = [word for number in range(6) for word in ("--step", f"s{number // 2} {planter.plant_shaped('step')}")]
     recorded = [f"rec{number}" for number in range(6)]
     exits.run(gpureport, "-v", "ingest", *recorded, *steps)
-    exits.run(gpureport, "runs")
-    exits.run(gpureport, "runs", "show", "rec0")
-    exits.run(gpureport, "runs", "export", "rec0", "-o", "one.parquet")
-    exits.run(gpureport, "-v", "analyze", *recorded, "--detail", "full")
-    exits.run(gpureport, "analyze", *recorded, "--format", "json")
-    exits.run(gpureport, "compare", "rec0", "rec2")
-    exits.run(gpureport, "compare", *recorded, "--format", "json")
-    exits.run(gpureport, "compare", *recorded, "--by", "param:opt")
-    exits.run(gpureport, "report", *recorded, *_REPORTS)
-    exits.run(gpureport, "check", *recorded, "--fail-on", "problem", "--junit", "j.xml", "--summary", "s.md")
-    exits.run(gpureport, "nightly", "rec0", "--site", "site", "--junit", "n.xml", "--summary", "n.md")
-    exits.run(gpureport, "fleet", "-o", "f.html", "-o", "f.json")
-    assert {done.code for _, done in exits.outcomes} <= {0, 1, 4}
+    exits.run_all(gpureport, "recordings")
     assert exits.collect_files() >= {"run.json", "r.pdf", "j.xml", "s.md", "n.xml", "f.json"}
     assert exits.find_leaks(planter) == []
 
@@ -178,40 +150,14 @@ def test_what_is_recorded(tmp_path: Path, planter: Planter, exits: Exits, monkey
     assert exits.find_leaks(planter) == []
 
 
-def _write_own_files(folder: Path, planter: Planter) -> dict[str, str]:
-    secret, shaped = planter.plant, planter.plant_shaped
-    files = {
-        "a.toml": ("--config", f'[prices]\ncurrency = "EUR"\ndate = "{shaped("date in settings")}"\ngpu_hour = 1\n'),
-        "b.toml": ("--config", f'[prices]\napi_key = "{secret("key in settings")}"\n'),
-        "c.toml": ("--config", f'password = "{secret("top of settings")}"\n'),
-        "d.toml": ("--config", f'[prices]\ngpu_hour = "{shaped("price in settings")}"\n'),
-        "e.toml": ("--config", f"[rules.idle_gap]\nidle = '{shaped('rule in settings')}'\n"),
-        "f.toml": ("--config", f'password = "{secret("broken settings")}\n'),
-        "g.toml": ("--policy", f'[[policy]]\nlimit = "{shaped("limit in a policy")}"\n'),
-        "h.toml": ("--policy", f'[[policy]]\nlimit = "idle <= 5 %"\nfor = "{shaped("condition in a policy")}"\n'),
-        "i.toml": ("--map", f'[columns]\ntime = "{shaped("column in a map")}"\n'),
-        "j.toml": ("--map", f'zone = "{shaped("zone in a map")}"\n'),
-        "k.toml": (
-            "--steps",
-            f'[[step]]\nlabel = "{shaped("label of a step")}"\nruns = ["{shaped("run of a step")}"]\n',
-        ),
-        "l.toml": ("--steps", f'[[step]]\n"{shaped("key of a step")}" = 1\n'),
-        "m.csv": ("--labels", f"JobID|User|Account\n1|{shaped('user of a job')}\n{shaped('line of a job')}\n"),
-        "n.csv": ("--labels", f"a {shaped('heading of jobs')},b\n1,2\n"),
-        "o.csv": ("--training", f"password: {secret('first line of training metrics')}\n1,2\n"),
-        "p.csv": ("--host", f"Authorization: Basic {secret('first line of a host log')}\n1,2\n"),
-    }
-    for name, (_, content) in files.items():
-        (folder / name).write_text(content)
-    return {name: option for name, (option, _) in files.items()}
-
-
 _COMMANDS = {"--policy": "check", "--steps": "report", "--labels": "ingest"}
 
 
 @pytest.mark.slow
 def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
-    options = _write_own_files(tmp_path, planter)
+    options = {path.name: f"--{path.name.partition('-')[0]}" for path in sorted((FILES / "wrong").iterdir())}
+    for name in options:
+        (tmp_path / name).write_text(planter.fill((FILES / "wrong" / name).read_text(), name))
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "odd.csv").write_text(f"note\ncurl {planter.plant_shaped('first line of a log')}\n{stamp(1)}, 3\n")
     for letters in range(40, 62, 3):
@@ -228,7 +174,7 @@ def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter,
             gpureport, "--debug", command, *source, option, name, *(["-o", "s.html"] if command == "report" else [])
         )
     cut = [f"cut{letters}.csv" for letters in range(40, 62, 3)]
-    for name in (*cut, "table.csv", "odd.csv", "bad.csv", "n.csv", "o.csv", "p.csv"):
+    for name in (*cut, "table.csv", "odd.csv", "bad.csv", *(name for name in options if name.endswith(".csv"))):
         exits.run(gpureport, "--debug", "analyze", name)
         exits.run(gpureport, "-v", "ingest", name, "--source-kind", "mapped")
     exits.collect_files()
@@ -241,113 +187,21 @@ def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Ex
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "two.csv").write_text(log(61))
     exits.sources = set(tmp_path.rglob("*"))
-    secret, shaped = planter.plant, planter.plant_shaped
-    wrong: tuple[tuple[str, ...], ...] = (
-        *(
-            ("analyze", f"token={secret('source')}.csv"),
-            ("analyze", shaped("source")),
-            ("analyze", "log.csv", shaped("more")),
-        ),
-        ("analyze", "log.csv", "--host", f"me:{secret('user of --host')}@node:9100"),
-        ("analyze", "log.csv", "--host", f"http://me:{secret('user of a URL')}@node:9100/m"),
-        ("analyze", "log.csv", "--training", shaped("--training")),
-        *(("analyze", "log.csv", option, shaped(option)) for option in ("--select", "--target", "--better", "--tz")),
-        *(("analyze", "log.csv", option, shaped(option)) for option in ("--gpus", "--interval", "--from", "--work")),
-        ("analyze", "log.csv", "--param", f"ghp_{secret('--param without a value')}"),
-        *(("analyze", "log.csv", option, shaped(option)) for option in ("--columns", "--gpu-hour-price")),
-        *(
-            ("analyze", "log.csv", option, shaped(option))
-            for option in ("--config", "--source-kind", "--map", "--labels")
-        ),
-        ("analyze", "log.csv", f"--api-key={secret('unknown option')}"),
-        (f"password={secret('unknown command')}",),
-        ("compare", "log.csv", "two.csv", "--by", f"param:{shaped('--by')}"),
-        ("compare", "log.csv", "two.csv", "--steps", shaped("--steps")),
-        ("report", "log.csv", "-o", f"s3://key:{secret('bucket')}@b/r.html"),
-        ("report", "log.csv", "-o", f"x?token={secret('output')}"),
-        ("publish", "log.csv", "--to", f"mlflow:http://me:{secret('server to publish to')}@127.0.0.1:9/#r"),
-        ("publish", "log.csv", "--to", f"s3://me:{secret('bucket to publish to')}@b/x"),
-        ("publish", "log.csv", "--to", f"https://h/x?token={secret('address to publish to')}"),
-        ("publish", "log.csv", "--to", f"mlflow:http://127.0.0.1:9/?api_key={secret('query of a server')}#r"),
-        ("publish", shaped("file to publish"), "--to", "folder"),
-        ("check", "log.csv", "--fail-on", shaped("--fail-on")),
-        ("check", "log.csv", "--baseline", shaped("--baseline")),
-        ("check", "log.csv", "--policy", shaped("--policy")),
-        ("baseline", "rm", shaped("baseline to remove")),
-        ("explain", shaped("kind to explain")),
-        ("nightly", "log.csv", "--date", shaped("--date"), "--site", "site"),
-        ("fleet", "--where", shaped("--where")),
-        ("fleet", "--engine", "dask", "--scheduler", f"tcp://me:{secret('scheduler')}@127.0.0.1:9"),
-        ("runs", "show", shaped("run to show")),
-        ("ingest", f"mlflow:postgresql://me:{secret('database')}@127.0.0.1/x"),
-        ("ingest", f"neptune:me/{shaped('project')}"),
-        ("record", "-o", f"token={secret('folder to record to')}", "--", f"no-such-program-{shaped('job')}"),
-    )
-    right: tuple[tuple[str, ...], ...] = (
-        ("analyze", "log.csv", "--param", f"api_key={secret('--param of an analysis')}"),
-        ("baseline", "set", f"ghp_{secret('name of a baseline')}", "log.csv"),
-        ("runs", "rename", "log", f"pypi-{secret('new name')}"),
-        ("ingest", "log.csv", "--param", f"password={secret('--param')}", "--tag", f"a={shaped('--tag')}"),
-        ("ingest", "two.csv", "--name", shaped("--name"), "--step", shaped("--step")),
-        ("report", "log.csv", "two.csv", "--title", shaped("--title"), *_REPORTS),
-        ("compare", "log.csv", "two.csv", "--param", f"opt={shaped('param of a comparison')}"),
-        ("analyze", "log.csv", "--tag", f"cmd=train.py --token {secret('tag that is a command')}", "--format", "json"),
-        ("analyze", "log.csv", "--work", f"500:{shaped('unit of work')}", "--detail", "full"),
-        ("check", "log.csv", "--fail-on", "problem", "--junit", "j.xml", "--name", shaped("name in a gate")),
-        ("nightly", "log.csv", "--site", "site", "--label", shaped("--label")),
-        ("runs",),
-        ("fleet", "-o", "f.html"),
-    )
-    for command in wrong:
-        assert exits.run(gpureport, "--debug", *command).code in {2, 3}, command
-    for command in right:
-        assert exits.run(gpureport, "--debug", *command).code in {0, 4}, command
+    for ends, command in read_table(Path(__file__).with_name("options.tsv")):
+        words = [planter.fill(word, command) for word in words_of(command)]
+        assert exits.run(gpureport, "--debug", *words).code in ({2, 3} if ends == "refused" else {0, 4}), command
     exits.collect_files()
     assert exits.find_leaks(planter) == []
     assert len(planter.places) > 50
 
 
 def _write_right_files(folder: Path, planter: Planter) -> None:
-    shaped = planter.plant_shaped
-    settings = f"""
-[prices]
-currency = "EUR"
-date = "2026-01-02"
-[[prices.rate]]
-gpu_hour = 2.5
-provider = "{shaped("provider of a price")}"
-[[prices.rate]]
-gpu_hour = 2.0
-[carbon]
-intensity = 380
-source = "see {shaped("source of an intensity")}"
-[[policy]]
-limit = "idle_ratio <= 0.001%"
-[[policy]]
-limit = "no startup_idle"
-[[acknowledge]]
-finding = "idle_gap"
-reason = "see {shaped("reason of an acknowledgement")}"
-until = 2199-01-01
-[[acknowledge]]
-limit = "idle_ratio <= 0.001%"
-reason = "see {shaped("reason of an acknowledged rule")}"
-until = 2199-01-01
-[baseline]
-name = "{shaped("baseline in the settings")}"
-"""
-    (folder / "gpureport.toml").write_text(settings)
-    steps = "".join(
-        f'[[step]]\nlabel = "s{number} {shaped("label of a step")}"\nruns = ["log{number}.csv"]\n'
-        f'params = {{ api_key = "{planter.plant("param of a step")}", opt = "{shaped("param of a step")}" }}\n'
-        for number in (1, 2)
-    )
-    (folder / "steps.toml").write_text(steps)
-    heading = f"power {shaped('heading in a map')}"
-    mapped = f'[time]\ncolumn = "when"\nformat = "epoch_s"\n[columns."{heading}"]\nmetric = "gpu_power_watts"\n'
-    (folder / "map.toml").write_text(f'{mapped}device = "gpu:0"\n')
+    heading = planter.plant_shaped("heading in a map")
+    for path in (FILES / "right").iterdir():
+        (folder / path.name).write_text(planter.fill(path.read_text().replace("{heading}", heading), path.name))
     rows = "".join(f"{1_773_000_000 + second},{200 + second % 9},{second}\n" for second in range(90))
-    (folder / "table.csv").write_text(f"when,{heading},other {shaped('heading that no map names')}\n{rows}")
+    other = planter.plant_shaped("heading that no map names")
+    (folder / "table.csv").write_text(f"when,power {heading},other {other}\n{rows}")
     for number in (1, 2):
         (folder / f"log{number}.csv").write_text(log(90 + number))
 
@@ -356,45 +210,14 @@ name = "{shaped("baseline in the settings")}"
 def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
     _write_right_files(tmp_path, planter)
     exits.sources = set(tmp_path.rglob("*"))
-    two = ("log1.csv", "log2.csv")
-    for command in (
-        ("report", "--steps", "steps.toml", *_REPORTS),
-        ("compare", "--steps", "steps.toml", "--format", "json"),
-        ("compare", "--steps", "steps.toml"),
-        ("analyze", *two, "--detail", "full"),
-        ("analyze", "log1.csv", "--format", "json"),
-        ("check", *two, "--junit", "j.xml", "--summary", "s.md"),
-        ("check", *two, "--format", "json"),
-        ("check", *two, "--format", "line"),
-        ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
-        ("fleet", "-o", "f.html", "-o", "f.json"),
-        ("ingest", "table.csv", "--map", "map.toml"),
-        ("ingest", "table.csv", "--map", "map.toml", "--force"),
-        ("analyze", "table.csv", "--map", "map.toml", "--detail", "full"),
-        ("explain", "idle_gap"),
-    ):
-        done = exits.run(gpureport, "-v", *command)
-        assert done.code in {0, 1, 4}, (command, done.err)
+    exits.run_all(gpureport, "right files")
     assert exits.collect_files() >= {"j.xml", "s.md", "n.xml", "r.pdf", "f.json", "hardware.parquet"}
     assert exits.find_leaks(planter) == []
 
 
-_SETTINGS = (
-    *(("max_tokens", "512"), ("tokenizer", "bert"), ("num_tokens_per_batch", "4e5"), ("key_padding", "same")),
-    *(("primary_metric", "loss"), ("pad_token", "[PAD]"), ("eos_token", "</s>"), ("stop_tokens", "</s>")),
-    *(("sort_key", "length"), ("bucket_key", "size"), ("monitor_metric", "auth"), ("label_key", "y")),
-    *(("num_key_value_heads", "8"), ("key_dim", "64"), ("passes", "3"), ("author", "ann"), ("patience", "5")),
-    *(("image_token", "<image>"), ("token_embedding", "learned"), ("lr", "3e-4"), ("optimizer", "adamw")),
-    *(("tokenizer_path", "bert-base"), ("dataset", "s3://bucket/a/b"), ("schedule", "basic training")),
-    *(("mlflow.source.git.commit", "0123456789abcdef0123456789abcdef01234567"), ("mlflow.parentRunId", "a1" * 16)),
-    *(("query_key_norm", "rms"), ("tokens_per_step", "2M"), ("mask_token", "[MASK]"), ("group_key", "host")),
-    *(("output_keys", "logits,hidden"), ("vocab_size", "50257"), ("token_dropout", "none"), ("key_type", "fp8")),
-)
-"""Words of machine learning that speak of tokens and keys."""
-
-
 def test_settings_stay(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(log())
-    params = [word for name, value in _SETTINGS for word in ("--param", f"{name}={value}")]
+    settings = read_table(Path(__file__).with_name("settings.tsv"))
+    params = [word for name, value in settings for word in ("--param", f"{name}={value}")]
     shown = gpureport("analyze", "log.csv", *params, "--format", "json").out
-    assert json.loads(shown)["runs"][0]["run"]["params"] == dict(_SETTINGS)
+    assert json.loads(shown)["runs"][0]["run"]["params"] == {name: value for name, value in settings}

@@ -44,12 +44,6 @@ def test_names_that_tell_logs_apart_are_no_way_round_it(gpureport: Program, tmp_
     assert "secret" not in fresh.out + stored.out
 
 
-def test_ingest_refuses_it(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "gpu.csv").write_text(log(30))
-    outcome = gpureport("ingest", "gpu.csv", "--anonymise")
-    assert (outcome.code, "not what is stored" in outcome.err) == (2, True)
-
-
 _NAMED = {
     "MASTER_ADDR": "gpu-anna-7",
     "rdzv_endpoint": "rdzv-berta:29500",
@@ -215,19 +209,7 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
     assert gpureport("baseline", "set", "main", ids[0]).code == 0
     (tmp_path / "gpureport.toml").write_text(_SETTINGS)
     exits.sources = set(tmp_path.rglob("*"))
-    for command in (
-        *(("runs", "list", "--format", form) for form in ("text", "json", "csv")),
-        *(("runs", "show", each) for each in ids),
-        ("runs", "export", ids[0], "-o", "series.parquet"),
-        ("analyze", *ids, "--format", "json"),
-        ("compare", *ids, "--format", "json"),
-        ("report", *ids, "-o", "r.html", "-o", "r.md", "-o", "r.json"),
-        ("fleet", "-o", "f.html", "-o", "f.json"),
-        ("baseline", "list"),
-        ("check", ids[1], "--baseline", "main", "--fail-on", "problem", "--junit", "j.xml", "--format", "json"),
-        ("nightly", "log1.csv", "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
-    ):
-        assert exits.run(gpureport, *command).code in {0, 1}, exits.outcomes[-1]
+    exits.run_all(gpureport, "stored before", first=ids[0], second=ids[1])
     assert {"series.parquet", "r.html", "f.html", "n.md"} <= exits.collect_files()
     assert exits.find_leaks(planter) == []
 

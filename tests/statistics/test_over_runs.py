@@ -64,14 +64,6 @@ def test_nothing_is_said_from_a_peak_that_is_no_need() -> None:
         assert over("gpu_kinds", run, OTHER) == [], code
 
 
-def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
-    """In the form findings of one run have, as information; of 5% to be left there is enough on an L4, not on a T4."""
-    (found,) = over("gpu_kinds", made("a", util=level(90, 300), memory=GROWING), OTHER)
-    assert (found["severity"], found["steps"], found["peak_bytes"]) == ("info", ["a"], 20 * GIB)
-    assert found["evidence"][0]["observed"] == 20 * GIB
-    assert {each["relation"] for each in found["evidence"][1:]} == {">=", "<"}
-
-
 def scaled(gpus: int, amount: float, k: int, seconds: int = 300) -> Analysis:
     series = np.stack([level(90, seconds, seed) for seed in range(gpus)])
     return made(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
@@ -257,7 +249,6 @@ def test_repetitions_of_any_length_keep_their_promise() -> None:
                     for k in range(3)
                 ]
                 found = delta(compared(*runs))
-                assert found.interval is not None
                 inside += found.interval[0] <= gain / 100 <= found.interval[1]
                 claimed += found.verdict in {Verdict.BETTER, Verdict.WORSE}
             # three standard errors below and above what is promised
@@ -273,8 +264,6 @@ def test_intervals_of_a_pair_hold_the_ratio_of_training_rates(phi: float) -> Non
     inside = 0
     for _ in range(300):
         found = delta(compared(scattered("a", 100.0, phi, rng), scattered("b", 110.0, phi, rng)), TRAINING_RATE)
-        assert found.interval is not None
-        assert found.before is not None
         low, high = (1 + end / found.before for end in found.interval)
         inside += low <= 1.1 <= high
     assert 0.92 <= inside / 300 <= 0.98

@@ -294,8 +294,6 @@ def test_repetitions_show_which_step_is_sooner() -> None:
     runs = [sooner(f"{s}{k}", s, by * (1 + k / 50)) for s, by in (("a", 80.0), ("b", 40.0)) for k in range(3)]
     found = delta(compared(*runs, target=GOAL), TO_TARGET)
     assert (found.verdict, found.basis, found.unit) == (Verdict.BETTER, "replicates", "s")
-    assert found.after is not None
-    assert found.before is not None
     assert found.after / found.before == pytest.approx(0.5, abs=0.02)
     for constant, verdict in ((40.0, Verdict.UNCONFIRMED), (70.0, Verdict.NO_CLEAR_CHANGE)):
         single = compared(sooner("a", "a", 80.0), sooner("b", "b", constant), target=GOAL)

@@ -167,23 +167,6 @@ def runs_of(
     ]
 
 
-def test_ratios_to_the_step_before_and_to_the_first() -> None:
-    found = document(*runs_of("a", 400), *runs_of("b", 200), *runs_of("c", 100))
-    first, second, third = found["gains"]
-    assert (first["since_before"], first["since_first"]) == (None, None)
-    assert second["since_before"] == second["since_first"]
-    assert (third["since_before"]["base"], third["since_first"]["base"]) == ("b", "a")
-    assert third["since_before"]["whole_job"]["ratio"] == pytest.approx(2, rel=0.03)
-    since = third["since_first"]
-    assert [since[name]["ratio"] for name in ("whole_job", "gpu_time")] == pytest.approx([4, 0.25], rel=0.03)
-    assert since["energy"]["ratio"] == pytest.approx(0.25, rel=0.05)
-    one = next(each for each in found["deltas"] if each["primary"] and (each["base"], each["step"]) == ("a", "c"))
-    speed = since["whole_job"]
-    assert (speed["verdict_code"], speed["reason_code"], one["verdict_code"]) == ("better", "", "better")
-    assert speed["interval"] == pytest.approx([1 / (1 + end / one["before"]) for end in reversed(one["interval"])])
-    assert speed["interval"][0] < speed["ratio"] < speed["interval"][1]
-
-
 def test_gains_need_a_price_and_stand_with_changes_in_one_row() -> None:
     since = document(*runs_of("a", 300), *runs_of("b", 180, gpus=2))["gains"][1]["since_before"]
     assert since["whole_job"]["ratio"] == pytest.approx(300 / 180, rel=0.03)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport import Analysis
-from gpureport.testing import Device, Verdict, Work
+from gpureport.testing import Verdict, Work
 from tests.statistics.runs import (
     COST_PER_WORK,
     ENERGY_PER_WORK,
@@ -42,45 +42,23 @@ def units(*runs: Analysis) -> list[str | None]:
 
 
 def test_what_counts_the_work_is_known_by_the_name_of_a_metric() -> None:
-    names = {
-        "samples_per_second": "samples",
-        "train/images/sec": "images",
-        "images_per_s": "images",
-        "train/imgs/sec": "images",
-        "seqs_per_second": "sequences",
-        "examplesPerSecond": "examples",
-        "perf/tokens_per_sec": "tokens",
-        "it/s": "steps",
-        "throughput": "samples",
-        "step_time": "steps",
-        "trainStepTime": "steps",
-        "sec_per_iter": "steps",
-        "epoch_time": "epochs",
-        "total_flos": None,
-        "learning_rate": None,
-        "items_seen": None,
+    named = {
+        "samples": "samples_per_second throughput",
+        "images": "train/images/sec images_per_s train/imgs/sec",
+        "sequences": "seqs_per_second",
+        "examples": "examplesPerSecond",
+        "tokens": "perf/tokens_per_sec",
+        "steps": "it/s step_time trainStepTime sec_per_iter",
+        "epochs": "epoch_time",
+        None: "total_flos learning_rate items_seen",
     }
-    for name, unit in names.items():
-        # a single step, so that no counter of steps tells anything
-        points = [(seconds, 0, other, value) for seconds, _, other, value in rates(100.0, name=name)]
-        assert units(run("a", points), run("bb", points)) == [unit] * 2, name
+    for unit, names in named.items():
+        for name in names.split():
+            # a single step, so that no counter of steps tells anything
+            points = [(seconds, 0, other, value) for seconds, _, other, value in rates(100.0, name=name)]
+            assert units(run("a", points), run("bb", points)) == [unit] * 2, name
     images, samples = run("a", rates(100.0, name="images_per_s")), run("b", rates(100.0, seed=1))
     assert units(images, samples) == ["samples"] * 2
-
-
-def test_throughput_tells_both_rates() -> None:
-    comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
-    found = delta(comparison, PER_WORK)
-    assert comparison.primary == PER_WORK
-    assert (found.verdict, found.interval, found.window) == (Verdict.UNCONFIRMED, None, "whole")
-    assert found.before == pytest.approx(10.0, rel=0.01)
-    assert delta(comparison, WORK_RATE).difference == pytest.approx(10, abs=0.5)
-    training = comparison.judged_training("a", "b")
-    assert training is not None
-    assert (training.verdict, training.basis, training.window) == (Verdict.UNCONFIRMED, "within-run", "training")
-    assert training.interval is not None
-    assert 0 < training.interval[0] < 10 < training.interval[1]
-    assert delta(comparison, ENERGY_PER_WORK).difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
 
 
 def test_repetitions_by_throughput_and_rates_in_milliseconds_and_counters() -> None:
@@ -99,20 +77,12 @@ def test_repetitions_by_throughput_and_rates_in_milliseconds_and_counters() -> N
 
 
 def test_steps_of_another_batch_are_counted_in_samples() -> None:
-    names = {
-        "batch_size": True,
-        "per_device_train_batch_size": True,
-        "batch": True,
-        "parameters/batch": True,
-        "args.batch": True,
-        "train/global_batch": True,
-        "total_train_batch": True,
-        "eval_batch_size": False,
-        "val/eval_batch": False,
-        "log_every_batch": False,
-        "num_batches": False,
-    }
-    for name, is_size in names.items():
+    sizes = (
+        "batch_size per_device_train_batch_size batch parameters/batch args.batch train/global_batch total_train_batch"
+    )
+    others = "eval_batch_size val/eval_batch log_every_batch num_batches"
+    for name in f"{sizes} {others}".split():
+        is_size = name in sizes.split()
         small, large = run("a", counted(4.0), params={name: "32"}), run("b", counted(2.0), params={name: "64"})
         found = compared(small, large)
         assert [step.work_unit for step in found.steps] == ["samples" if is_size else "steps"] * 2, name
@@ -151,7 +121,6 @@ def test_totals_need_the_same_work() -> None:
     assert [each.verdict for each in found.values()] == [Verdict.NOT_ENOUGH_DATA] * 2 + [Verdict.UNCONFIRMED]
     assert [reason(each) for each in found.values()][:2] == ["unknown_work", "unequal_work"]
     unequal = found["unequal_work"].reason
-    assert unequal is not None
     assert unequal.amount == pytest.approx(0.2)
 
 
@@ -200,7 +169,6 @@ def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
     runs = slow_start("a", 100.0), slow_start("b", 100.0)
     (step, _) = compared(*runs).steps
     work = step.runs[0].analysis.run.work
-    assert work is not None
     assert work.unit == "images"
     assert step.value(WORK_RATE) == pytest.approx(work.amount / 300, rel=0.01)
     assert step.value(TRAINING_RATE) == pytest.approx(work.amount / (work.amount / 100 + 3 * 6.4), rel=0.01)
@@ -216,10 +184,7 @@ def test_all_steps_take_the_training_rate_from_one_source() -> None:
     three = slow_start("a", 100.0), slow_start("b", 120.0), slow_start("c", 100.0, logged=False)
     assert sources(*three) == [SERIES, SERIES, None]
     first, last = (compared(*three).judged_training(*pair) for pair in (("a", "b"), ("b", "c")))
-    assert first is not None
-    assert first.difference is not None
-    assert last is not None
-    assert (last.verdict, reason(last)) == (Verdict.NOT_ENOUGH_DATA, "not_recorded")
+    assert (first.difference is None, last.verdict, reason(last)) == (False, Verdict.NOT_ENOUGH_DATA, "not_recorded")
 
 
 def test_work_that_cost_nothing_or_was_stated() -> None:
@@ -278,19 +243,6 @@ def test_cost_counts_gpus_power_and_price() -> None:
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
 
 
-def test_groups_tell_cost_with_its_interval() -> None:
-    devices = {name: Device(id="gpu:0", index=0, model=name) for name in ("L4", "H100")}
-    l4 = [run(f"l4-{k}", rates(20.0 + k / 10, seed=k), price=0.72, step="L4", device=devices["L4"]) for k in range(3)]
-    h100 = run("h100", rates(100.0, seed=9), price=3.6, step="H100", device=devices["H100"])
-    none = run("none", rates(100.0, seed=9), step="none")
-    found = {group["label"]: group for group in document(*l4, h100, none)["groups"]}
-    cheap, dear = found["L4"]["cost_per_1000_work"], found["H100"]["cost_per_1000_work"]
-    assert (cheap["basis"], dear["basis"], found["none"]["cost_per_1000_work"]) == ("replicates", None, None)
-    assert (found["L4"]["models"], found["L4"]["gpu_hour_price"]) == (["L4"], 0.72)
-    assert [cheap["value"], dear["value"]] == pytest.approx([0.01, 0.01], rel=0.02)
-    assert cheap["interval"][0] < 0.01 < cheap["interval"][1] < 0.0105
-
-
 def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() -> None:
     runs = [
         made(f"{k}", step="s", util=level(90, 120, k), work=Work(amount=amount, unit="steps"), price=1.0)
@@ -328,5 +280,4 @@ def test_a_run_that_stopped_in_between_counts_less_work() -> None:
     points = [(at, place + 1, "samples_per_second", 200.0) for place, at in enumerate(seconds)]
     slow, other = (made(name, util=[90.0] * 600, training=points) for name in "ab")
     work = compared(slow, other).steps[0].runs[0].analysis.run.work
-    assert work is not None
     assert work.amount == 100_000

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.logs import SAMPLES, gapped, log, row, table, write_recording
+from tests.support.logs import gapped, log, row, table, write_recording
 from tests.support.program import Program
 
 _NINE = 1_773_478_800
@@ -120,25 +120,6 @@ def test_steps_by_folder_stand_by_the_time_they_were_recorded(gpureport: Program
     assert gpureport("compare", "runs", "--by", "folder").err.endswith("base, 8-workers\n")
     shutil.copy(two / "before.csv", two / "runs" / "before.csv")
     assert gpureport("compare", "runs", "--by", "folder").code == 2
-
-
-def test_roots_and_steps_of_findings(gpureport: Program) -> None:
-    runs = [str(SAMPLES / "input_starved" / name) for name in ("3-mixed-precision", "1-baseline")]
-    document = compare(gpureport, *runs)
-    new = {entry["kind"]: entry for entry in document["findings"]["new"]}
-    assert (new["idle_gap"]["root"], new["cpu_bound"]["root"]) == (new["cpu_bound"]["fingerprint"], None)
-    named = [step["name"] for step in new["cpu_bound"]["steps"]]
-    assert named
-    assert [name for name in named if name not in document["advice"]] == []
-    text = " ".join(gpureport("compare", *runs, "--detail", "full").out.split())
-    assert document["advice"][named[0]]["title"] in text
-
-
-def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
-    (two / "short.csv").write_text(log(20))
-    for form in ("text", "json"):
-        outcome = gpureport("compare", "short.csv", "before.csv", "--format", form)
-        assert (outcome.code, bool(outcome.out), outcome.err.count("\n")) == (4, True, 1)
 
 
 def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:

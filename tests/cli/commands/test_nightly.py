@@ -64,33 +64,6 @@ def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
     assert [line.split()[3] for line in gpureport("runs").out.splitlines()] == ["copy"]
 
 
-def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "gpu.csv").write_text(log(5))
-    gpureport("ingest", "gpu.csv", "--name", "a", "--param", "lr=0.1", "--tag", "team=x", "--work", "100:steps")
-    gpureport("runs", "step", "a", "baseline")
-    gpureport("runs", "rename", "a", "b")
-    shown = json.loads(gpureport("runs", "show", "b").out)["run"]
-    assert (shown["step"], shown["params"], shown["tags"]) == ("baseline", {"lr": "0.1"}, {"team": "x"})
-    assert shown["work"] == {"amount": 100.0, "unit": "steps"}
-    gpureport("runs", "export", "b", "-o", "out.parquet")
-    assert len(parquet.read_table(tmp_path / "out.parquet")) == 5
-    gpureport("runs", "rm", "b")
-    assert "No runs in" in gpureport("runs").out
-
-
-def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
-    def read(*words: str) -> dict[str, object]:
-        found: dict[str, object] = json.loads(gpureport("analyze", *words, "--format", "json").out)["runs"][0]
-        return found
-
-    (tmp_path / "gpu.csv").write_text(log(60))
-    gpureport("ingest", "gpu.csv", "--name", "kept")
-    assert read("kept") == read("gpu.csv", "--name", "kept")
-    assert read("kept", "--step", "b") == read("gpu.csv", "--name", "kept", "--step", "b")
-    refused = gpureport("--debug", "analyze", "kept", "--tz", "UTC")
-    assert (refused.code, "code: only_while_reading" in refused.err) == (2, True)
-
-
 def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.csv").write_text("timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
