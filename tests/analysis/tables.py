@@ -1,21 +1,163 @@
-"""Tables of checks: a recording in, findings or reasons out; what does not agree is listed with the name of its row."""
+"""Tables of recordings by name, and what is found in each: held in `expected/`, or stated beside the recording."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
-from gpureport.testing import START, Analysis, Finding, Recording, analyze, findings_of, recording, unjudged
+from gpureport.testing import (
+    START,
+    AdvisedStep,
+    Analysis,
+    DeviceStatistics,
+    Finding,
+    Interval,
+    NotJudged,
+    Recording,
+    analyze,
+    recording,
+)
 
 Table = Mapping[str, Any]
-"""Rows by name: a recording where nothing is found; a `want` of it for one finding, or with a list of them for several;
-with a text why it is not assessed: a code, behind a device where it is not of the run, and maybe a metric to record."""
+Hold = Callable[[str, Table], None]
+"""Holds what is said of subjects, which are kinds or of `_SUBJECTS`, in each recording or analysis of a table."""
 
 
 def rec(**series: Any) -> Recording:
     """Return a recording made by hand, as `gpureport.testing.recording` does."""
     return recording(**series)
+
+
+def describe(subjects: str, run: Recording | Analysis) -> Iterator[str]:
+    """Yield what is said of subjects in a recording, a line each."""
+    analysis = run if isinstance(run, Analysis) else analyze(run)
+    for subject in subjects.split(", "):
+        lines = _SUBJECTS[subject](analysis) if subject in _SUBJECTS else _describe_kind(analysis, subject)
+        yield from (f"  {line}" for line in lines)
+
+
+def _describe_kind(analysis: Analysis, kind: str) -> Iterator[str]:
+    kinds = {one.fingerprint: one.kind for one in analysis.findings}
+    for one in (one for one in analysis.findings if one.kind == kind):
+        yield from _describe_finding(one)
+        if one.root is not None:
+            yield f"  follows from {kinds[one.root]}"
+    for entry in (entry for entry in analysis.not_judged if entry.kind == kind):
+        yield _describe_missing(entry)
+
+
+def _describe_finding(one: Finding) -> Iterator[str]:
+    lost = "" if one.lost_gpu_seconds is None else f", lost {one.lost_gpu_seconds:.4g}"
+    period = "" if one.period_seconds is None else f", every {one.period_seconds:.4g} s"
+    samples = "" if one.samples is None else f", {one.samples} samples"
+    named = f"{one.cause or 'no cause'}, {one.severity}, {one.confidence}"
+    yield f"{_devices(one.devices)} {_spans(one.intervals)}{lost}{period}: {named}{samples}, {len(one.ruled_out)} out"
+    for each in one.evidence:
+        limit = "" if each.threshold is None else f" {each.relation} {each.threshold.value:.4g}"
+        yield f"  {each.metric}, {each.statistic}: {each.observed:.4g}{limit}"
+    # the advice begins with the params that leave steps out
+    stated = f"{one.recommendation.partition(':')[0]}, " * one.recommendation.startswith("With ")
+    yield f"  {stated}then {', '.join(map(_describe_step, one.steps)) or 'nothing'}"
+
+
+def _describe_step(step: AdvisedStep) -> str:
+    """Return the name of a step, how much must be known to say whether it fits, and the numbers of its suggestion."""
+    numbers = re.findall(r"\d+(?:\.\d+)?", step.suggestion)
+    return step.name + "?" * len(step.unknown) + f" ({' '.join(numbers)})" * bool(numbers)
+
+
+def _describe_missing(entry: NotJudged) -> str:
+    asked = ", ".join(entry.metrics) if entry.recording else "nothing to record"
+    return f"not assessed{(entry.device and f' {entry.device}') or ''}: {entry.code}; {asked}".removesuffix("; ")
+
+
+def _devices(devices: Sequence[str]) -> str:
+    return ",".join(devices) or "job"
+
+
+def _spans(parts: Sequence[Interval]) -> str:
+    edges = [[round((edge - START) / 1e6, 1) for edge in (part.start, part.end)] for part in parts]
+    texts = [f"{start:.10g} to {end:.10g} s" for start, end in edges]
+    more = f" and {len(texts) - 4} more, {sum(part.seconds for part in parts):.4g} s in all" if len(texts) > 4 else ""
+    return ", ".join(texts[:4]) + more
+
+
+def _describe_time(analysis: Analysis) -> Iterator[str]:
+    for time in analysis.gpu_time:
+        yield f"{time.device}: {', '.join(f'{name} {seconds:.4g}' for name, seconds in time.seconds if seconds > 1e-3)}"
+        yield from (f"  {part.name} by {part.cause}: {part.seconds:.4g}" for part in time.parts)
+
+
+def _describe_jobs(analysis: Analysis) -> Iterator[str]:
+    for job in analysis.jobs:
+        yield f"job {_spans([job.interval])}, window {_spans([job.window] if job.window else [])}"
+    yield from (f"{phase.kind} {_spans([phase.interval])}" for phase in analysis.phases)
+
+
+def _describe_figures(analysis: Analysis) -> Iterator[str]:
+    yield from (line for one in analysis.statistics for line in _describe_device(one))
+
+
+def _describe_stages(analysis: Analysis) -> Iterator[str]:
+    for stage in analysis.stages:
+        yield stage.stage
+        yield from (f"  {line}" for one in stage.statistics for line in _describe_device(one))
+
+
+def _describe_device(one: DeviceStatistics) -> Iterator[str]:
+    names = ("observed_seconds", "idle_seconds", "energy_joules", "energy_seconds", "energy_bridged_seconds")
+    names += ("memory_peak_bytes", "memory_headroom_ratio")
+    known = {name: getattr(one, name) for name in names}
+    yield f"{one.device}: {', '.join(f'{name} {value:.4g}' for name, value in known.items() if value is not None)}"
+    if (read := one.energy_counter) is not None:
+        counts = f"{read.restarts} restarts, {read.impossible} impossible"
+        yield f"  counted {read.total:.4g} J, {read.in_gaps:.4g} in gaps, {counts}"
+    if one.power_doubt:
+        yield "  power in doubt"
+    for each in one.metrics:
+        known = {name: getattr(each, name) for name in ("mean", "sample_mean", "min", "p5", "p50", "p95", "max")}
+        known |= {f"below {limit:g}": share for limit, share in each.below}
+        values = ", ".join(f"{name} {value:.4g}" for name, value in known.items())
+        yield f"  {each.metric}, {each.samples} of {each.effective_samples}: {values}"
+
+
+def _describe_cost(analysis: Analysis) -> Iterator[str]:
+    if (cost := analysis.cost) is not None:
+        amounts = {"total": cost.total, "idle": cost.idle, "carbon": cost.carbon_grams}
+        known = ", ".join(f"{name} {amount:.4g}" for name, amount in amounts.items() if amount is not None)
+        yield f"{cost.currency} of {cost.date}: {known}; {cost.carbon_source}, {'' if cost.counted else 'not '}counted"
+        for one in analysis.findings:
+            yield f"  {one.kind}: {cost.cost_of(one)}"
+
+
+def _describe_ledger(analysis: Analysis) -> Iterator[str]:
+    for each in analysis.throttle_ledger:
+        counted = each.counted and f"{each.counted.total:.4g} s, {each.counted.in_gaps:.4g} in gaps"
+        clocks = (each.clock_hertz, each.reference_hertz, each.lost_ratio)
+        named = ", ".join("None" if value is None else f"{value:.4g}" for value in (each.busy_seconds, *clocks))
+        yield f"{each.device} {each.reason} {each.effect}: {named}; counted {counted}"
+
+
+_SUBJECTS: dict[str, Callable[[Analysis], Iterable[str]]] = {
+    "answers": lambda analysis: (
+        f"{each.kind} of {each.group}: {each.outcome} {each.reason_code}".rstrip() for each in analysis.answers
+    ),
+    "caveats": lambda analysis: sorted(analysis.limit_codes),
+    "checklist": lambda analysis: (
+        f"{each.item}: {each.state}, {each.reason_code}{', to record' * bool(each.recording)}"
+        for each in analysis.checklist
+    ),
+    "GPU time": _describe_time,
+    "cost": _describe_cost,
+    "figures": _describe_figures,
+    "stages": _describe_stages,
+    "ledger": _describe_ledger,
+    "jobs": _describe_jobs,
+    "missing": lambda analysis: (f"{each.kind} {_describe_missing(each)}" for each in analysis.not_judged),
+    "kinds": lambda analysis: (f"{one.kind} of {_devices(one.devices)}" for one in analysis.findings),
+    "summaries": lambda analysis: (one.summary for one in analysis.findings),
+}
 
 
 class Want(dict[str, Any]):
@@ -24,77 +166,38 @@ class Want(dict[str, Any]):
     run: Recording | Analysis
 
 
-def want(run: Recording | Analysis | None = None, /, **facts: Any) -> Want:
-    """Return what a finding must be.
-
-    Facts are `gpus` ("0,1", "" for the whole job), `spans` (to `within` seconds, 1 by default), `lost` (to `near`, 2%
-    or 1 s by default; None is not known), `cause`, `severity`, `confidence`, `samples`, `period` (to 2%), `length` (of
-    all intervals together, to `within`), `steps` (the names that come first), `ruled_out` (how many explanations), and
-    `evidence`, by metric or statistic one or several values.
-    """
+def want(run: Recording | Analysis, /, **facts: Any) -> Want:
+    """Return what a finding must be: `gpus` ("0,1", "" for the job), `spans` (to a second), or any field of it."""
     made = Want(facts)
-    if run is not None:
-        made.run = run
+    made.run = run
     return made
 
 
-def _near(facts: Want, name: str) -> Any:
-    value, within, near = facts[name], facts.get("within", 1.0), facts.get("near")
+def _read(one: Finding, name: str) -> Any:
+    if name == "gpus":
+        return ",".join(device.removeprefix("gpu:") for device in one.devices)
     if name == "spans":
-        return [pytest.approx(pair, abs=within) for pair in value]
-    if name == "length":
-        return pytest.approx(value, abs=within)
-    if name in {"lost", "period"} and value is not None:
-        return pytest.approx(value, rel=None if near else 0.02, abs=near or 1.0)
-    return value
-
-
-def _read(one: Finding, name: str, facts: Want) -> Any:
-    readers: dict[str, Any] = {
-        "gpus": lambda: ",".join(device.removeprefix("gpu:") for device in one.devices),
-        "spans": lambda: [((part.start - START) / 1e6, (part.end - START) / 1e6) for part in one.intervals],
-        "length": lambda: sum(part.seconds for part in one.intervals),
-        "lost": lambda: one.lost_gpu_seconds,
-        "period": lambda: one.period_seconds,
-        "steps": lambda: [step.name for step in one.steps][: len(facts["steps"])],
-        "ruled_out": lambda: len(one.ruled_out),
-    }
-    return readers[name]() if name in readers else getattr(one, name)
-
-
-def _disagreements(one: Finding, facts: Want) -> Iterable[str]:
-    for name in facts.keys() - {"within", "near", "evidence"}:
-        if (got := _read(one, name, facts)) != _near(facts, name):
-            yield f"{name} is {got!r}, not {facts[name]!r}"
-    for what, values in facts.get("evidence", {}).items():
-        said = [pytest.approx(e.observed, rel=0.05, abs=0.01) for e in one.evidence if what in {e.metric, e.statistic}]
-        if any(each not in said for each in np.atleast_1d(values).tolist()):
-            yield f"evidence of {what} is {said}, not {values}"
-
-
-def _unassessed(analysis: Analysis, kind: str, text: str, metric: str) -> Iterable[str]:
-    entries, (code, *device) = unjudged(analysis, kind), text.split()[::-1]
-    if [(entry.device, entry.code) for entry in entries] != [(device[0] if device else None, code)]:
-        yield f"{[(entry.device, entry.code) for entry in entries]}, not {text}"
-    if [entry for entry in entries if metric and metric not in entry.metrics]:
-        yield f"{metric} is not asked for"
-    if [entry for entry in entries if not entry.recording and code != "gpu_not_in_table"]:
-        yield "nothing is said to record"
+        edges = [((part.start - START) / 1e6, (part.end - START) / 1e6) for part in one.intervals]
+        return [pytest.approx(pair, abs=1.0) for pair in edges]
+    return getattr(one, name)
 
 
 def check(kind: str, table: Table) -> None:
-    """Check what is found of a kind in each recording, or why it is not assessed."""
+    """Check what is found of a kind in each recording.
+
+    A row is a recording in which nothing is found, a `want` of one, or a recording and a code why it is not assessed.
+    """
     wrong: list[str] = []
     for name, row in table.items():
-        run, wanted, *metric = row if isinstance(row, tuple) else (row.run, row) if isinstance(row, Want) else (row, [])
-        analysis = run if isinstance(run, Analysis) else analyze(run)
-        expected = [wanted] if isinstance(wanted, Want) else [] if isinstance(wanted, str) else wanted
-        findings = findings_of(analysis, kind)
-        if isinstance(wanted, str):
-            wrong += [f"{name}: {each}" for each in _unassessed(analysis, kind, wanted, "".join(metric))]
-        if len(findings) != len(expected):
-            wrong.append(f"{name}: {len(findings)} findings, not {len(expected)}")
-        else:
-            both = zip(findings, expected, strict=True)
-            wrong += [f"{name}: {each}" for one, facts in both for each in _disagreements(one, facts)]
+        run, code = row if isinstance(row, tuple) else (row, None)
+        analysis = analyze(run.run if isinstance(run, Want) else run)
+        findings = [one for one in analysis.findings if one.kind == kind]
+        if len(findings) != isinstance(run, Want):
+            wrong.append(f"{name}: {len(findings)} findings")
+        elif isinstance(run, Want):
+            got = {fact: _read(findings[0], fact) for fact in run}
+            wrong += [f"{name}: {fact} is {got[fact]}, not {run[fact]}" for fact in run if got[fact] != run[fact]]
+        codes = [each.code for each in analysis.not_judged if each.kind == kind]
+        if code is not None and codes != [code]:
+            wrong.append(f"{name}: not assessed for {codes}, not {code}")
     assert not wrong, "\n".join(wrong)

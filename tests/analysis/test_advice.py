@@ -1,25 +1,22 @@
 """Which steps a finding gets, by what the run shows; asserted by the names of steps."""
 
-import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gpureport.testing import (
-    Finding,
     Floats,
     Recording,
     Source,
     analyze,
-    findings_of,
     steps,
-    unjudged,
     with_host,
     with_params,
     with_training,
 )
-from tests.analysis.tables import rec
+from tests.analysis.tables import Hold, rec
 
 SECONDS = 960
 
@@ -72,198 +69,120 @@ RUNS = {
     "mem_headroom": job(BUSY),
 }
 """By kind, or kind and cause, a run in which it is found."""
-PIPELINES = {"pytorch_input", "tensorflow_input", "jax_input", "input_pipeline"}
-
-
-def advised(kind: str, run: Recording | None = None, **params: Any) -> Finding:
-    run = with_params(RUNS[kind] if run is None else run, **params)
-    return findings_of(analyze(run), kind.partition(" ")[0])[0]
-
-
-def names(kind: str, run: Recording | None = None, **params: Any) -> list[str]:
-    return [step.name for step in advised(kind, run, **params).steps]
-
-
-def unknown(finding: Finding, step: str) -> tuple[str, ...] | None:
-    return next((one.unknown for one in finding.steps if one.name == step), None)
 
 
 def pairs(text: str) -> dict[str, Any]:
     return dict(word.split("=", 1) for word in text.split())
 
 
+def known(run: Recording, texts: Iterable[str]) -> dict[str, Recording]:
+    """Return a run with the params of each text, by the text."""
+    return {text: with_params(run, **pairs(text)) for text in texts}
+
+
 TAKEN = {
-    "num_workers=16 cpu_count=16": ("cpu_bound", "loader_workers"),
-    "num_workers=8 cpus_per_task=8": ("io_bound", "loader_workers"),
-    "num_workers=1": ("host_memory_pressure", "fewer_workers"),
-    "persistent_workers=True num_workers=4": ("idle_gap epoch", "persistent_workers"),
-    "prefetch_factor=8": ("idle_gap data", "prefetch"),
-    "prefetch=AUTOTUNE": ("idle_gap data", "prefetch"),
-    "pin_memory=True": ("transfer_bound", "pinned_memory"),
-    "non_blocking=1": ("transfer_bound", "overlapped_copies"),
-    "torch_compile=true": ("hollow_util", "compile"),
-    "compile_mode=reduce-overhead": ("hollow_util", "cuda_graphs"),
-    "cudnn_benchmark=True": ("full_precision", "cudnn_autotuning"),
-    "pretrained=imagenet/resnet50.pth": ("no_progress", "pretrained_weights"),
-    "async_save=True": ("idle_gap checkpoint", "asynchronous_checkpoints"),
-    "gradient_accumulation_steps=4": ("mem_pressure", "gradient_accumulation"),
-    "precision=bf16": ("mem_pressure", "mixed_precision"),
-    # spellings
-    "dataloader_pin_memory=True": ("transfer_bound", "pinned_memory"),
-    "pin=True": ("transfer_bound", "pinned_memory"),
-    "dataloader_prefetch_factor=8": ("io_bound", "prefetch"),
-    "prefetch=tf.data.AUTOTUNE": ("io_bound", "prefetch"),
-    "model.compile=inductor": ("hollow_util", "compile"),
-    "use_cuda_graphs=yes": ("hollow_util", "cuda_graphs"),
-    "accumulate_grad_batches=8": ("mem_pressure", "gradient_accumulation"),
-    "async_save=on": ("idle_gap checkpoint", "asynchronous_checkpoints"),
+    "cpu_bound": ("num_workers=16 cpu_count=16",),
+    "io_bound": (
+        *("num_workers=8 cpus_per_task=8", "dataloader_prefetch_factor=8", "prefetch=tf.data.AUTOTUNE"),
+        "prefetch_factor=1",
+    ),
+    "host_memory_pressure": ("num_workers=1",),
+    "idle_gap epoch": ("persistent_workers=True num_workers=4",),
+    "idle_gap unknown": ("persistent_workers=False num_workers=4",),
+    "idle_gap data": ("prefetch_factor=8", "prefetch=AUTOTUNE"),
+    "idle_gap checkpoint": ("async_save=True", "async_save=on"),
+    "periodic_stall": ("async_save=False",),
+    "transfer_bound": (
+        *("pin_memory=True", "non_blocking=1", "dataloader_pin_memory=True", "pin=True", "pin_memory=False"),
+        "non_blocking=False pin_memory=True",
+    ),
+    "hollow_util": (
+        *("torch_compile=true", "compile_mode=reduce-overhead", "model.compile=inductor", "use_cuda_graphs=yes"),
+        *("compile=False", "use_cuda_graphs=0"),
+    ),
+    "full_precision": ("cudnn_benchmark=True",),
+    "no_progress": ("pretrained=imagenet/resnet50.pth",),
+    "mem_pressure": (
+        *("gradient_accumulation_steps=4", "accumulate_grad_batches=8", "precision=bf16", "precision=32"),
+    ),
+    "underutilised": ("num_workers=2 cpu_count=16", "per_device_train_batch_size=1"),
+    "cpu_bound_single": ("workers=2 cores=16",),
+    "low_util_cause_unknown": ("num_workers=0",),
 }
-NOT_TAKEN = {
-    "num_workers=2 cpu_count=16": ("underutilised", "loader_workers"),
-    "workers=2 cores=16": ("cpu_bound_single", "loader_workers"),
-    "num_workers=0": ("low_util_cause_unknown", "loader_workers"),
-    "persistent_workers=False num_workers=4": ("idle_gap unknown", "persistent_workers"),
-    "prefetch_factor=1": ("io_bound", "prefetch"),
-    "pin_memory=False": ("transfer_bound", "pinned_memory"),
-    "non_blocking=False pin_memory=True": ("transfer_bound", "overlapped_copies"),
-    "compile=False": ("hollow_util", "compile"),
-    "use_cuda_graphs=0": ("hollow_util", "cuda_graphs"),
-    "async_save=False": ("periodic_stall", "asynchronous_checkpoints"),
-    "per_device_train_batch_size=1": ("underutilised", "larger_batch"),
-    "precision=32": ("mem_pressure", "mixed_precision"),
-}
+"""Params that say whether a step is taken already, in several spellings, by the run."""
 
 
-def test_steps_that_fit_come_first_and_those_taken_are_left_out() -> None:
+def test_steps_that_fit_come_first_and_those_taken_are_left_out(hold: Hold) -> None:
     for name, run in RUNS.items():
+        hold(name.partition(" ")[0], {name: run})
         for one in analyze(run).findings:
             asked = [bool(step.unknown) for step in one.steps]
             assert one.steps or one.cause == "no job", (name, one.kind)
             assert asked == sorted(asked), (name, one.kind)
-    for params, (kind, step) in TAKEN.items():
-        told = advised(kind, **pairs(params))
-        assert (step in names(kind), step in {one.name for one in told.steps}) == (True, False), params
-        assert params.split()[0] in told.recommendation or "precision" in params, params
-    for params, (kind, step) in NOT_TAKEN.items():
-        assert names(kind, **pairs(params))[0] == step, params
+    for name, texts in TAKEN.items():
+        hold(name.partition(" ")[0], known(RUNS[name], texts))
 
 
-def test_spellings_of_params() -> None:
-    said = {
-        "num_workers=16": "num_workers=4 dataloader_num_workers=4 data.num_workers=4 config/data/num-workers=4 "
-        "cfg.loader.numWorkers=4 --workers=4.0"
-    }
-    for name in said["num_workers=16"].split():
-        assert suggested("underutilised", **pairs(f"{name} cpu_count=64"))[:2] == [8, 4], name
+def test_spellings_of_params(hold: Hold) -> None:
+    said = "num_workers=4 dataloader_num_workers=4 data.num_workers=4 config/data/num-workers=4 cfg.loader.numWorkers=4"
     unsaid = (
-        "val.num_workers=4;eval_dataloader/num_workers=4;scaling_config/num_workers=4;num_workers=many;"
-        "num_workers=-3;workers_per_node=4;train.num_workers=4 num_workers=8"
+        *("val.num_workers=4", "eval_dataloader/num_workers=4", "scaling_config/num_workers=4", "num_workers=many"),
+        *("num_workers=-3", "workers_per_node=4", "train.num_workers=4 num_workers=8"),
+        *("num_workers=4 args.num_workers=4", "--workers=4.0"),
     )
-    for text in unsaid.split(";"):
-        assert suggested("underutilised", **pairs(f"{text} cpu_count=64"))[:1] == [64], text
-    assert suggested("underutilised", **pairs("num_workers=4 args.num_workers=4 cpu_count=64"))[:2] == [8, 4]
-    assert names("hollow_util", compile="None")[0] == "compile"
-    assert names("hollow_util", compile="0.5") == names("hollow_util")
+    hold("underutilised", known(RUNS["underutilised"], (f"{text} cpu_count=64" for text in (*said.split(), *unsaid))))
+    hold("hollow_util", known(RUNS["hollow_util"], ("compile=None", "compile=0.5", "lr=1")))
 
 
-def test_what_the_run_shows_decides() -> None:
-    full = RUNS["cpu_bound"], job(LOW, cpu=phase(20, 97, 20), core=60.0)
-    assert ["loader_workers" in names("cpu_bound", run) for run in full] == [True, False]
-    assert names("cpu_bound", full[1])[0] == "offline_preprocessing"
-    assert {"offline_preprocessing", "gpu_preprocessing"}.isdisjoint(names("io_bound"))
-    crowded = job(LOW, iowait=phase(1, 40, 1), held=95.0)
-    assert {"loader_workers", "prefetch", "pinned_memory"}.isdisjoint(names("io_bound", crowded))
-    blind = advised("low_util_cause_unknown")
-    assert (len(unknown(blind, "loader_workers") or ()), unknown(blind, "profile_step")) == (3, ())
-    first, *_ = advised("low_util_cause_unknown", num_workers="2", cpu_count="16").steps
-    assert (first.name, bool(first.unknown)) == ("loader_workers", True)
-
-
-def test_a_larger_batch_needs_memory_that_is_free_for_sure() -> None:
-    def offered(run: Recording) -> tuple[str, ...] | None:
-        return unknown(advised("underutilised", run), "larger_batch")
-
+def test_what_the_run_shows_decides(hold: Hold) -> None:
+    hold("cpu_bound", {"all cores full": job(LOW, cpu=phase(20, 97, 20), core=60.0)})
+    hold("io_bound", {"crowded": job(LOW, iowait=phase(1, 40, 1), held=95.0)})
     reserved = rec(
         util=LOW,
         cpu=np.full(SECONDS, 15.0),
         memory=steps((0.0, 10), (72.0, SECONDS - 10)),
         host={"iowait": np.zeros(SECONDS)},
     )
-    assert offered(RUNS["underutilised"]) == ()
-    assert offered(job(LOW, peak=75.0)) is None
-    assert offered(reserved) not in {None, ()}
-
-
-def test_only_a_link_below_its_best_is_reseated() -> None:
-    table: dict[str, tuple[dict[str, Any], str | None]] = {
-        "x16 of a highest that was not logged": ({}, "asked"),
-        "x8 of x16": ({"link_width": 8, "link_width_max": 16}, "known"),
-        "x8 of x8": ({"link_width": 8, "link_width_max": 8, "link_generation_max": 4}, None),
+    split = job(LOW)
+    split = replace(split, run=replace(split.run, devices=tuple(replace(one, mig=True) for one in split.run.devices)))
+    memory = {"75 of 80 GiB": job(LOW, peak=75.0), "reserved at once": reserved, "a slice of a GPU": split}
+    hold("underutilised, mem_headroom", memory)
+    links: dict[str, dict[str, Any]] = {
+        "x16 of a highest that was not logged": {},
+        "x8 of x16": {"link_width": 8, "link_width_max": 16},
+        "x8 of x8": {"link_width": 8, "link_width_max": 8, "link_generation_max": 4},
     }
-    for name, (link, expected) in table.items():
-        run = job(phase(97, 30, 97), received=phase(2, 26, 2), **(COPIES | link))
-        asked = unknown(advised("transfer_bound", run), "reseat_card")
-        assert (None if asked is None else "asked" if asked else "known") == expected, name
+    copied = {"received": phase(2, 26, 2), **COPIES}
+    hold("transfer_bound", {name: job(phase(97, 30, 97), **copied | link) for name, link in links.items()})
 
 
-def test_what_the_gpu_and_its_limits_ask_for() -> None:
-    offered = {"Tesla P100-PCIE-16GB": None, "NVIDIA A100-SXM4-80GB": (), "a GPU nobody knows": 1}
-    for model, expected in offered.items():
-        got = unknown(advised("mem_pressure", job(BUSY, peak=77.0, model=model), precision="32"), "mixed_precision")
-        assert got == expected if expected != 1 else bool(got), model
-    for power, raised in ((298, True), (150, False)):
-        run = rec(util=np.full(300, 97.0), power=power, power_limit=300, default_limit=400)
-        assert bool(findings_of(analyze(run), "power_limited")[0].steps) == raised, power
+def test_what_the_gpu_and_its_limits_ask_for(hold: Hold) -> None:
+    models = ("Tesla P100-PCIE-16GB", "NVIDIA A100-SXM4-80GB", "a GPU nobody knows")
+    full = {model: with_params(job(BUSY, peak=77.0, model=model), precision="32") for model in models}
+    hold("mem_pressure", full)
+    limit = {"power_limit": 300, "default_limit": 400}
+    hold("power_limited", {f"{power} W": rec(util=np.full(300, 97.0), power=power, **limit) for power in (298, 150)})
     hot = {"temperature": 92, "sw_thermal_slowdown": np.ones(300), "power": 240, "power_limit": 400}
-    heat = findings_of(analyze(rec(util=np.full(300, 97.0), **hot)), "thermal_throttle")[0]
-    assert [one.observed for one in heat.evidence if one.metric == "gpu_power_watts"] == [240]
+    hold("thermal_throttle", {"hot": rec(util=np.full(300, 97.0), **hot)})
 
 
-def test_only_the_input_pipeline_of_the_framework() -> None:
-    table = {
-        "framework=pytorch": ("pytorch_input", True),
-        "torch_version=2.11.0": ("pytorch_input", True),
-        "torch_dtype=bfloat16": ("pytorch_input", True),
-        "mlflow.autologging=tensorflow": ("tensorflow_input", False),
-        "framework=TF_2.16": ("tensorflow_input", False),
-        "KERAS_BACKEND=jax": ("jax_input", False),
-        "flax/version=0.10": ("jax_input", False),
-        "source_code/integrations/neptune-pytorch-lightning=1.1.0": ("pytorch_input", True),
-        "lr=0.1": ("input_pipeline", True),
-        "allow_tf32=True": ("input_pipeline", True),
-        "tf_ratio=0.5": ("input_pipeline", True),
-        "torch_compile=False": ("input_pipeline", True),
-        "dist_backend=nccl": ("input_pipeline", True),
-        "framework=own": ("input_pipeline", True),
-        "note=ported_from_torch": ("input_pipeline", True),
-        "torch_version=2.11 jax_version=0.7": ("input_pipeline", True),
-    }
-    for text, (pipeline, pins) in table.items():
-        got = names("cpu_bound", **pairs(text))
-        assert ([name for name in got if name in PIPELINES], "pinned_memory" in got) == ([pipeline], pins), text
+def test_only_the_input_pipeline_of_the_framework(hold: Hold) -> None:
+    texts = (
+        *("framework=pytorch", "torch_version=2.11.0", "torch_dtype=bfloat16", "mlflow.autologging=tensorflow"),
+        *("framework=TF_2.16", "KERAS_BACKEND=jax", "flax/version=0.10", "lr=0.1", "allow_tf32=True", "tf_ratio=0.5"),
+        *("source_code/integrations/neptune-pytorch-lightning=1.1.0", "torch_compile=False", "dist_backend=nccl"),
+        *("framework=own", "note=ported_from_torch", "torch_version=2.11 jax_version=0.7"),
+    )
+    hold("cpu_bound", known(RUNS["cpu_bound"], texts))
     for kind in ("cpu_bound_single", "io_bound"):
-        assert [name for name in names(kind, framework="jax") if name in PIPELINES] == ["jax_input"], kind
+        hold(kind, known(RUNS[kind], ("framework=jax",)))
 
 
-def test_workers_that_match_the_cores_leave_no_room() -> None:
-    run = RUNS["cpu_bound"]
-    assert findings_of(analyze(run), "workers_headroom")
-    matched = analyze(with_params(run, num_workers="16", cpu_count="16"))
-    assert findings_of(matched, "workers_headroom") == []
-    assert [step.name for step in findings_of(matched, "cpu_bound")[0].steps][:2] == [
-        "offline_preprocessing",
-        "gpu_preprocessing",
-    ]
+def test_workers_that_match_the_cores_leave_no_room(hold: Hold) -> None:
     four = rec(util=[LOW] * 4, cpu=phase(20, 80, 20), host={"host_memory": np.full(SECONDS, 30.0)})
-    assert findings_of(analyze(with_params(four, num_workers="4", cpu_count="16")), "workers_headroom") == []
-    assert "loader_workers" not in names("cpu_bound", four, num_workers="4", cpu_count="16")
-
-
-def suggested(kind: str, run: Recording | None = None, **params: Any) -> list[float]:
-    """Return the numbers of the suggestion on loader workers: how many, instead of how many, and why."""
-    finding = advised(kind, run, **params)
-    text = next((step.suggestion for step in finding.steps if step.name == "loader_workers"), "")
-    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
+    one = known(RUNS["cpu_bound"], ("lr=1", "num_workers=16 cpu_count=16", "num_workers=2 cpu_count=2"))
+    hold("workers_headroom, cpu_bound", one)
+    hold("workers_headroom, cpu_bound", known(four, ("num_workers=4 cpu_count=16",)))
 
 
 def low(level: float, gpus: int = 1, job_cores: float | None = None) -> Recording:
@@ -272,55 +191,35 @@ def low(level: float, gpus: int = 1, job_cores: float | None = None) -> Recordin
     return with_host(run, np.arange(float(SECONDS)), cpu_utilization_ratio=0.15, cpu_iowait_ratio=0.0, **used)
 
 
-def test_how_many_loader_workers_are_suggested() -> None:
-    table = {
-        "num_workers=2 cpu_count=16": [4, 2, 16, 16, 1],
-        "num_workers=5 cpu_count=8": [8, 5, 8, 8, 1],
-        "num_workers=0 cpu_count=16": [2, 0, 16, 16, 1],
-        "num_workers=2": [4, 2],
-        "num_workers=0": [2, 0],
+def test_how_many_loader_workers_are_suggested(hold: Hold) -> None:
+    texts = (
+        *("num_workers=2 cpu_count=16", "num_workers=5 cpu_count=8", "num_workers=0 cpu_count=16", "num_workers=2"),
         # the machine may have 16 cores
-        "num_workers=14": [14],
-        "cpu_count=16": [16, 16, 1],
-        "cpus_per_task=6": [6, 6],
-        "lr=1": [],
-    }
-    run = low(47.0)
-    assert {text: suggested("underutilised", run, **pairs(text)) for text in table} == table
-    shared = {(2, "cpu_count=16"): [8, 16, 2], (4, "num_workers=2 cpu_count=16"): [4, 2, 4, 16, 4]}
-    assert {key: suggested("underutilised", low(47.0, key[0]), **pairs(key[1])) for key in shared} == shared
-    for gpus, workers in ((4, 4), (4, 8), (3, 5), (1, 16)):
-        got = names("underutilised", low(47.0, gpus), num_workers=str(workers), cpu_count="16")
-        assert "loader_workers" not in got, (gpus, workers)
+        *("num_workers=0", "num_workers=14", "cpu_count=16", "cpus_per_task=6", "lr=1"),
+    )
+    hold("underutilised", known(low(47.0), texts))
+    shared = {2: ("cpu_count=16",), 4: ("num_workers=2", "num_workers=4", "num_workers=8"), 3: ("num_workers=5",)}
+    for gpus, workers in shared.items():
+        several = known(low(47.0, gpus), (f"{text} cpu_count=16" for text in workers))
+        hold("underutilised", {f"{gpus} GPUs, {text}": run for text, run in several.items()})
+    idle = ("num_workers=1 cpu_count=2", "num_workers=16 cpu_count=16", "num_workers=2", "cpu_count=16")
+    hold("underutilised", known(low(47.0, job_cores=0.01), idle))
 
 
-def test_steps_that_ask_and_workers_beyond_cores() -> None:
-    table = {"lr=1": 2, "compile=False": 1, "compile=True": None}
-    for text, count in table.items():
-        got = unknown(advised("full_precision", **pairs(text)), "cudnn_autotuning")
-        assert (None if got is None else len(got)) == count, text
-    for text, count in {"lr=1": 1, "pretrained=False": 0}.items():
-        last = advised("no_progress", **pairs(text)).steps[-1]
-        assert (last.name, len(last.unknown)) == ("pretrained_weights", count), text
-    idle = low(47.0, job_cores=0.01)
-    first = {"num_workers=1 cpu_count=2": [2, 1], "num_workers=16 cpu_count=16": [32, 16], "num_workers=2": [4, 2]}
-    assert {text: suggested("underutilised", idle, **pairs(text))[:2] for text in first} == first
-    assert suggested("underutilised", idle, cpu_count="16") == []
-    assert "loader_workers" not in names("cpu_bound", num_workers="2", cpu_count="2")
+def test_steps_that_ask(hold: Hold) -> None:
+    hold("full_precision", known(RUNS["full_precision"], ("lr=1", "compile=False", "compile=True")))
+    hold("no_progress", known(RUNS["no_progress"], ("lr=1", "pretrained=False")))
+    hold("low_util_cause_unknown", known(RUNS["low_util_cause_unknown"], ("num_workers=2 cpu_count=16",)))
 
 
-def test_what_the_run_excludes_is_not_advised() -> None:
+def test_what_the_run_excludes_is_not_advised(hold: Hold) -> None:
     requests = np.where(np.isin(np.arange(SECONDS) // 30 % 4, (0, 3)) & (np.arange(SECONDS) % 7 < 3), 60.0, 0.0)
-    level = rec(util=LOW, memory=np.full(SECONDS, 78.0))
-    split = job(LOW)
-    split = replace(split, run=replace(split.run, devices=tuple(replace(one, mig=True) for one in split.run.devices)))
     shared = rec(util=[BUSY, np.zeros(SECONDS)])
     tracked = replace(shared, run=replace(shared.run, sources=(Source(kind="mlflow", locator="mlruns", sha256=""),)))
-    assert "larger_batch" not in names("low_util_cause_unknown", level)
-    assert "larger_batch" in names("low_util_cause_unknown")
-    assert "larger_batch" not in names("underutilised", split)
-    assert [entry.code for entry in unjudged(analyze(split), "mem_headroom")] == ["mig_mode"]
-    assert [names("unused_gpu", run)[0] for run in (shared, tracked)] == ["fewer_gpus", "name_gpus"]
-    cleared = names("underutilised")
-    assert cleared.index("loader_workers") > cleared.index("profile_step")
-    assert names("mem_headroom", rec(util=requests, memory=steps((1, 20), (5, 20), (10, 920)))) == ["smaller_gpu"]
+    table = {
+        "memory full at once": rec(util=LOW, memory=np.full(SECONDS, 78.0)),
+        "an unused GPU": shared,
+        "an unused GPU of a tracker": tracked,
+        "requests": rec(util=requests, memory=steps((1, 20), (5, 20), (10, 920))),
+    }
+    hold("low_util_cause_unknown, unused_gpu, mem_headroom", table)

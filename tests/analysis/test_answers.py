@@ -7,7 +7,6 @@ import numpy as np
 
 import gpureport
 from gpureport.testing import (
-    Analysis,
     Device,
     Floats,
     Recording,
@@ -21,13 +20,9 @@ from gpureport.testing import (
     with_params,
     with_training,
 )
-from tests.analysis.tables import rec
+from tests.analysis.tables import Hold, rec
 
 KINDS = [answer.kind for answer in analyze(rec(util=steps((97, 100)))).answers]
-
-
-def outcomes(analysis: Analysis, kind: str) -> list[tuple[str, str, str]]:
-    return [(each.group, str(each.outcome), each.reason_code) for each in analysis.answers if each.kind == kind]
 
 
 def grouped(*gpus: tuple[str | None, str], hosts: tuple[str, ...] = ()) -> Recording:
@@ -62,39 +57,29 @@ def test_every_kind_is_answered_once_a_group() -> None:
         assert sorted(grouped_ids) == sorted(gpu.id for gpu in run.run.gpus), name
 
 
-def test_found_suspected_judged_and_not() -> None:
+def test_found_suspected_judged_and_not(hold: Hold) -> None:
     gap = steps((97, 60), (0, 20), (97, 60))
-    part = rec(util=[gap, np.full(140, np.nan)])
-    low = rec(util=steps((97, 30), (0, 10), (97, 30)), every=120.0)
-    table = {
-        "found": (rec(util=gap), ("found", "")),
-        "suspected": (low, ("suspected", "")),
-        "judged": (rec(util=steps((97, 140))), ("judged, nothing found", "")),
-        "not assessed": (rec(power=steps((100, 60))), ("cannot judge", "not_recorded")),
-        "found, and a part not assessed": (part, ("found", "not_recorded")),
-    }
-    for name, (run, expected) in table.items():
-        assert outcomes(analyze(run), "idle_gap") == [
-            ("1 x NVIDIA A100-SXM4-80GB" if "part" not in name else "2 x NVIDIA A100-SXM4-80GB", *expected)
-        ], name
-    (answer,) = (each for each in analyze(part).answers if each.kind == "idle_gap")
-    assert (answer.findings, [entry.device for entry in answer.missing]) == (
-        (findings_of(analyze(part), "idle_gap")[0].fingerprint,),
-        ["gpu:1"],
-    )
-    assert answer.reason.startswith("gpu:1: ")
-
-
-def test_what_concerns_one_group_leaves_the_others_alone() -> None:
     run = grouped(("a", "NVIDIA L4"), ("b", "NVIDIA L4"))
     run = with_host(run, np.arange(180.0), Device(id="a/host", node="a"), cpu_utilization_ratio=0.2)
     run = with_host(run, np.arange(20.0), Device(id="b/host", node="b"), cpu_utilization_ratio=0.2)
-    analysis = analyze(run)
-    assert [each[1] for each in outcomes(analysis, "idle_gap")] == ["found", "judged, nothing found"]
-    judged = [each[1:] for each in outcomes(analysis, "cpu_bound")]
-    assert judged == [("judged, nothing found", ""), ("cannot judge", "covers_too_little")]
-    both = analyze(grouped(("a", "NVIDIA L4"), ("b", "NVIDIA L4")).with_series(run.series))
-    assert len(outcomes(both, "idle_gap")) == 2
+    chosen = {
+        "found": rec(util=gap),
+        "suspected": rec(util=steps((97, 30), (0, 10), (97, 30)), every=120.0),
+        "judged": rec(util=steps((97, 140))),
+        "not assessed": rec(power=steps((100, 60))),
+        "found, and a part not assessed": rec(util=[gap, np.full(140, np.nan)]),
+        "in one of two groups": run,
+    }
+    # what concerns one group leaves the others alone
+    select = ["idle_gap", "cpu_bound"]
+    hold("answers, idle_gap", {name: gpureport.analyze(one, select=select) for name, one in chosen.items()})
+    part = analyze(chosen["found, and a part not assessed"])
+    (answer,) = (each for each in part.answers if each.kind == "idle_gap")
+    assert (answer.findings, [entry.device for entry in answer.missing]) == (
+        (findings_of(part, "idle_gap")[0].fingerprint,),
+        ["gpu:1"],
+    )
+    assert answer.reason.startswith("gpu:1: ")
 
 
 def test_answers_agree_with_findings_and_with_what_was_selected() -> None:
@@ -122,70 +107,41 @@ def test_findings_are_whole_and_sorted_by_weight() -> None:
     assert order == sorted(order)
 
 
-def test_what_is_not_assessed_names_a_code_and_what_to_record() -> None:
-    heat = analyze(rec(temperature=[steps((60, 60)), steps((61, 60))]))
-    kinds = [entry.kind for entry in heat.not_judged]
-    assert len(kinds) == len(set(kinds))
-    assert {"idle_gap", "cpu_bound", "mem_pressure", "thermal_throttle", "power_limited"} <= set(kinds)
-    assert (heat.findings, heat.phases) == ((), ())
-    short = analyze(rec(util=steps((97, 4)), cpu=steps((20, 4)), memory=10, power=100, power_limit=400))
-    brief = (
-        "idle_gap",
-        "startup_idle",
-        "tail_idle",
-        "cpu_bound",
-        "low_util_cause_unknown",
-        "mem_prealloc",
-        "power_cap",
-    )
-    assert {kind: [each.code for each in unjudged(short, kind)] for kind in brief} == {
-        key: ["too_short"] for key in brief
+def test_what_is_not_assessed_names_a_code_and_what_to_record(hold: Hold) -> None:
+    run = rec(util=[50.0] * 60)
+    nothing = dict.fromkeys(("link_generation", "link_generation_max", "link_width", "link_width_max"), np.nan)
+    table = {
+        "utilisation alone": rec(util=steps((97, 300), (30, 300), (97, 300))),
+        "temperature alone": rec(temperature=[steps((60, 60)), steps((61, 60))]),
+        "four samples": rec(util=steps((97, 4)), cpu=steps((20, 4)), memory=10, power=100, power_limit=400),
+        "one sample": rec(util=[97.0], memory=10.0, sw_thermal_slowdown=1.0),
+        "rows of several GPUs": replace(run, run=replace(run.run, devices=(replace(run.run.devices[0], mixed=True),))),
+        "a link without values": rec(util=[50.0] * 60, **nothing),
     }
-    moment = analyze(rec(util=[97.0], memory=10.0, sw_thermal_slowdown=1.0))
-    once = ("mem_headroom", "mem_pressure", "thermal_throttle")
-    assert {kind: [each.code for each in unjudged(moment, kind)] for kind in once} == {
-        key: ["too_short"] for key in once
-    }
-    for analysis in (heat, short, moment):
-        assert [each.kind for each in analysis.not_judged if not each.code or not each.reason] == []
-    untold = replace(
-        (run := rec(util=[50.0] * 60)), run=replace(run.run, devices=(replace(run.run.devices[0], mixed=True),))
-    )
-    assert {each.code for each in analyze(untold).not_judged} == {"rows_of_several_gpus"}
-
-
-def test_what_is_short_or_without_values_is_not_asked_for_again() -> None:
-    run = rec(
-        util=[50.0] * 60, link_generation=np.nan, link_generation_max=np.nan, link_width=np.nan, link_width_max=np.nan
-    )
-    (entry,) = unjudged(analyze(run), "pcie_degraded")
-    assert (entry.code, entry.recording, entry.metrics) == ("logged_without_values", "", ())
+    hold("missing, kinds, jobs", table)
+    for each in (entry for one in table.values() for entry in analyze(one).not_judged):
+        assert (bool(each.code), bool(each.reason)) == (True, True), each
     for covered in (59.56, 59.99, 59.4):
-        run = rec(util=steps((97, 60)), times=np.linspace(0, covered, 60), memory=70.0)
-        (entry,) = unjudged(analyze(run), "mem_prealloc")
+        (entry,) = unjudged(
+            analyze(rec(util=steps((97, 60)), times=np.linspace(0, covered, 60), memory=70.0)), "mem_prealloc"
+        )
         assert entry.needed_seconds == 60.0
         assert "1 min" not in entry.reason, covered
 
 
-def test_caveats_of_the_sampling() -> None:
+def test_caveats_of_the_sampling(hold: Hold) -> None:
     changes = [*range(600), *range(600, 900, 10), *range(900, 1200)]
     seldom = [*range(600), *range(600, 1800, 10)]
     table = {
-        "fine": (rec(util=steps((97, 60))), {"short_gaps"}),
-        "coarse": (rec(util=steps((97, 60)), every=30.0), {"short_gaps", "point_samples"}),
-        "slower for 5 min": (rec(util=steps((97, len(changes))), times=changes), {"short_gaps", "sparser_part"}),
-        "slower most of the time": (
-            rec(util=steps((97, len(seldom))), times=seldom),
-            {"short_gaps", "denser_part", "point_samples"},
-        ),
-        "one sample": (rec(util=[50.0], power=100.0, memory=10.0), set()),
+        "fine": rec(util=steps((97, 60))),
+        "coarse": rec(util=steps((97, 60)), every=30.0),
+        "slower for 5 min": rec(util=steps((97, len(changes))), times=changes),
+        "slower most of the time": rec(util=steps((97, len(seldom))), times=seldom),
+        "one sample": rec(util=[50.0], power=100.0, memory=10.0),
     }
-    for name, (run, codes) in table.items():
-        analysis = analyze(run)
-        assert set(analysis.limit_codes) == codes, name
-        assert len(analysis.limits) == len(analysis.limit_codes), name
-        assert findings_of(analysis, "log_gap") == [], name
-        assert analysis.coverage_ratio in {1.0, None}, name
+    hold("caveats, log_gap", table)
+    for name, analysis in ((name, analyze(run)) for name, run in table.items()):
+        assert (len(analysis.limits), analysis.coverage_ratio in {1.0, None}) == (len(analysis.limit_codes), True), name
 
 
 def test_logs_of_a_few_rows_and_of_years_are_analysed() -> None:
@@ -201,18 +157,7 @@ def test_logs_of_a_few_rows_and_of_years_are_analysed() -> None:
 
 ITEMS = ["memory", "precision", "cpu_beside_gpu", "input_pipeline", "cpu_cores", "batch", "framework", "throughput"]
 BUSY, CALM = steps((97, 300)), steps((20, 300))
-DONE, TRY, CANNOT = "done", "worth trying", "cannot be judged"
-Answers = dict[str, tuple[str, str]]
-
-
-def answers(run: Recording) -> Answers:
-    return {entry.item: (str(entry.state), entry.reason_code) for entry in analyze(run).checklist}
-
-
-def check(table: dict[str, tuple[Recording, Answers]]) -> None:
-    for name, (run, expected) in table.items():
-        got = answers(run)
-        assert {item: got[item] for item in expected} == expected, name
+CANNOT = "cannot be judged"
 
 
 def test_every_question_is_answered() -> None:
@@ -228,54 +173,52 @@ def test_every_question_is_answered() -> None:
         assert [entry.item for entry in entries if bool(entry.recording) is not (str(entry.state) == CANNOT)] == []
 
 
-def test_memory_and_batch() -> None:
-    def both(state: str, code: str) -> Answers:
-        return {"memory": (state, code), "batch": (state, code)}
-
+def test_memory_and_batch(hold: Hold) -> None:
     def held(*parts: tuple[float, int]) -> Recording:
         return rec(util=np.full(sum(count for _, count in parts), 97.0), memory=steps(*parts))
 
-    check(
-        {
-            "40 of 80 GiB": (held((20, 40), (40, 260)), both(TRY, "memory_left")),
-            "50 of 80 GiB": (held((25, 40), (50, 260)), both(TRY, "memory_left")),
-            "60 of 80 GiB": (held((30, 40), (60, 260)), both(DONE, "memory_filled")),
-            "78 of 80 GiB": (held((39, 40), (78, 260)), both(DONE, "memory_filled")),
-            "next to none": (held((0, 10), (0.3, 90), (0.46, 200)), both(TRY, "memory_left")),
-            "a leak": (
-                rec(util=BUSY, memory=np.linspace(1, 40, 300)),
-                {"memory": (TRY, "memory_keeps_growing"), "batch": (CANNOT, "memory_keeps_growing")},
-            ),
-            "reserved": (held((1, 30), (70, 270)), both(CANNOT, "memory_reserved_at_once")),
-            "not recorded": (rec(util=BUSY), both(CANNOT, "not_recorded")),
-            "one sample": (held((60, 1)), both(CANNOT, "too_short")),
-            "ten minutes at one level": (held((60, 600)), both(DONE, "memory_filled")),
-        }
-    )
+    table = {
+        "40 of 80 GiB": held((20, 40), (40, 260)),
+        "50 of 80 GiB": held((25, 40), (50, 260)),
+        "60 of 80 GiB": held((30, 40), (60, 260)),
+        "78 of 80 GiB": held((39, 40), (78, 260)),
+        "next to none": held((0, 10), (0.3, 90), (0.46, 200)),
+        "a leak": rec(util=BUSY, memory=np.linspace(1, 40, 300)),
+        "reserved": held((1, 30), (70, 270)),
+        "not recorded": rec(util=BUSY),
+        "one sample": held((60, 1)),
+        "ten minutes at one level": held((60, 600)),
+    }
+    hold("checklist", table)
 
 
-def test_precision() -> None:
+def test_precision_throughput_and_the_means_of_the_framework(hold: Hold) -> None:
     """By params, compute capability and tensor activity, which does not show whether 16 bits or TF32 made it."""
     run, tensor = rec(util=BUSY), rec(util=BUSY, tensor_active=30)
-    unknown = rec(util=BUSY, model="a GPU nobody knows")
-    idle = rec(util=steps((0, 300)))
-    check(
-        {
-            name: (run, {"precision": expected})
-            for name, run, expected in (
-                ("16 bits", with_params(run, precision="bf16"), (DONE, "reduced_precision")),
-                ("32 bits", with_params(run, precision="32"), (TRY, "full_precision")),
-                ("no params", run, (CANNOT, "precision_not_recorded")),
-                ("32 bits on an unknown GPU", with_params(unknown, precision="32"), (CANNOT, "unknown_gpu_model")),
-                ("a GPU that never worked", idle, (CANNOT, "precision_not_recorded")),
-                ("tensor cores at work", tensor, (CANNOT, "unknown_precision")),
-                ("tensor cores, 32 bits", with_params(tensor, precision="32"), (TRY, "full_precision_stated")),
-                ("no tensor cores", rec(util=BUSY, model="Tesla P100-PCIE-16GB"), (DONE, "no_tensor_cores")),
-            )
-        }
-    )
-    (judged,) = (each for each in analyze(tensor).answers if each.kind == "full_precision")
-    assert str(judged.outcome) == "judged, nothing found"
+    losses = [(10.0, "train/loss", 2.0), (20.0, "train/loss", 1.5), (30.0, "train/loss", 1.0)]
+    params: list[dict[str, str]] = [
+        {"precision": "bf16"},
+        {"precision": "32"},
+        {"compile": "True"},
+        {"framework": "jax", "xla": "1"},
+        {"cudnn_benchmark": "0"},
+        {"framework": "torch"},
+    ]
+    table = {
+        "nothing": run,
+        **{f"{said}": with_params(run, **said) for said in params},
+        "32 bits on an unknown GPU": with_params(rec(util=BUSY, model="a GPU nobody knows"), precision="32"),
+        "a GPU that never worked": rec(util=steps((0, 300))),
+        "tensor cores at work": tensor,
+        "tensor cores, 32 bits": with_params(tensor, precision="32"),
+        "no tensor cores": rec(util=BUSY, model="Tesla P100-PCIE-16GB"),
+        "work that is stated": replace(run, run=replace(run.run, work=Work(amount=1000, unit="steps"))),
+        "speed": with_training(run, [*losses, (20, "samples_per_second", 120.0)]),
+        "three points": with_training(run, losses),
+        "two points": with_training(run, losses[:2]),
+        "one moment": with_training(run, [(10.0, *each[1:]) for each in losses]),
+    }
+    hold("checklist", table)
 
 
 PAUSED = 80 + 2 * (np.arange(300.0) % 3 - 1)
@@ -288,28 +231,22 @@ def filled(util: Floats, cores_of_job: float) -> Recording:
     return with_host(run, np.arange(300.0), **host)
 
 
-def test_the_cpu_beside_the_gpu_and_the_input_pipeline() -> None:
-    starved = rec(util=steps((97, 100), (30, 300)), cpu=steps((20, 100), (95, 300)))
-    recorded = {"cpu_beside_gpu": (DONE, "recorded_together")}
-    check(
-        {
-            "both": (rec(util=BUSY, cpu=CALM), recorded),
-            "no CPU": (rec(util=BUSY), {"cpu_beside_gpu": (CANNOT, "not_recorded")}),
-            "a brief CPU log": (rec(util=BUSY, cpu=steps((20, 60))), {"cpu_beside_gpu": (CANNOT, "covers_too_little")}),
-            "a wait": (starved, {"input_pipeline": (TRY, "waits_found")}),
-            "not assessed": (rec(temperature=CALM), {"input_pipeline": (CANNOT, "waits_not_assessed")}),
-            "pauses": (
-                filled(PAUSED, 15.0),
-                {"input_pipeline": (CANNOT, "short_pauses"), "cpu_cores": (CANNOT, "short_pauses")},
-            ),
-            "no pauses": (filled(BUSY, 0.01), {"input_pipeline": (DONE, "no_waits"), "cpu_cores": (DONE, "no_waits")}),
-        }
-    )
-    (pipeline,) = (each for each in analyze(rec(temperature=CALM)).checklist if each.item == "input_pipeline")
+def test_the_cpu_beside_the_gpu_and_the_input_pipeline(hold: Hold) -> None:
+    table = {
+        "both": rec(util=BUSY, cpu=CALM),
+        "no CPU": rec(util=BUSY),
+        "a brief CPU log": rec(util=BUSY, cpu=steps((20, 60))),
+        "a wait": rec(util=steps((97, 100), (30, 300)), cpu=steps((20, 100), (95, 300))),
+        "not assessed": rec(temperature=CALM),
+        "pauses": filled(PAUSED, 15.0),
+        "no pauses": filled(BUSY, 0.01),
+    }
+    hold("checklist", table)
+    (pipeline,) = (each for each in analyze(table["not assessed"]).checklist if each.item == "input_pipeline")
     assert pipeline.recording.count("gpureport record") == 1, "what several kinds lack is named once"
 
 
-def test_cores_are_judged_by_what_they_did() -> None:
+def test_cores_are_judged_by_what_they_did(hold: Hold) -> None:
     waiting: dict[str, Any] = {"util": steps((97, 60), (30, 300)), "cpu": steps((40, 60), (96, 300))}
     low: dict[str, Any] = {"util": np.full(360, 30.0), "cpu": np.full(360, 5.0)}
     fed: dict[str, Any] = {"util": np.full(360, 97.0), "cpu": np.full(360, 40.0)}
@@ -320,61 +257,17 @@ def test_cores_are_judged_by_what_they_did() -> None:
         series: dict[str, Any] = {"cpu_utilization_ratio": steps((20, 100), (95, 300)) / 100, "cpu_logical_cores": 16.0}
         return with_host(rec(util=steps((97, 100), (30, 300))), np.arange(400.0), **series, job_cpu_cores=job)
 
-    busy, unknown = (TRY, "cpu_busy_while_waiting"), (CANNOT, "cores_not_recorded")
-    check(
-        {
-            name: (run, {"cpu_cores": expected})
-            for name, run, expected in (
-                ("counted", rec(**waiting, host=eight), busy),
-                ("by params", with_params(rec(**waiting), cpu_count="8"), busy),
-                ("by process", with_params(rec(**waiting), cpus_per_task="4", num_workers="2"), busy),
-                ("low use for another reason", with_params(rec(**low), cpu_count="8"), (DONE, "no_waits")),
-                ("a wait, not counted", rec(**waiting), unknown),
-                ("fed", rec(**fed, host=eight), (DONE, "no_waits")),
-                ("fed, not counted", rec(**fed), unknown),
-                ("no CPU", with_params(rec(util=fed["util"]), cpu_count="8"), (CANNOT, "not_recorded")),
-                ("other programs", host(1.0), busy),
-                ("the job hardly uses it", host(0.02), (CANNOT, "beside_other_programs")),
-                (
-                    "one core",
-                    rec(**one, host={"core": np.full(360, 99.0), **eight}),
-                    (TRY, "one_core_busy_while_waiting"),
-                ),
-            )
-        }
-    )
-    assert answers(host(0.02))["input_pipeline"] == (CANNOT, "beside_other_programs")
-
-
-def test_throughput() -> None:
-    run = rec(util=BUSY)
-    stated = replace(run, run=replace(run.run, work=Work(amount=1000, unit="steps")))
-    losses = [(10.0, "train/loss", 2.0), (20.0, "train/loss", 1.5), (30.0, "train/loss", 1.0)]
-    check(
-        {
-            name: (run, {"throughput": expected})
-            for name, run, expected in (
-                ("stated", stated, (DONE, "work_known")),
-                ("speed", with_training(run, [*losses, (20, "samples_per_second", 120.0)]), (DONE, "speed_logged")),
-                ("three points", with_training(run, losses), (DONE, "steps_logged")),
-                ("two points", with_training(run, losses[:2]), (CANNOT, "unknown_work")),
-                ("one moment", with_training(run, [(10.0, *each[1:]) for each in losses]), (CANNOT, "unknown_work")),
-                ("nothing", run, (CANNOT, "unknown_work")),
-            )
-        }
-    )
-
-
-def test_the_means_of_the_framework() -> None:
-    run = rec(util=BUSY)
-    check(
-        {
-            str(params): (with_params(run, **params), {"framework": expected})
-            for params, expected in (
-                ({"compile": "True"}, (DONE, "means_used")),
-                ({"framework": "jax", "xla": "1"}, (DONE, "means_used")),
-                ({"cudnn_benchmark": "0"}, (TRY, "means_not_used")),
-                ({"framework": "torch"}, (CANNOT, "means_not_recorded")),
-            )
-        }
-    )
+    table = {
+        "counted": rec(**waiting, host=eight),
+        "by params": with_params(rec(**waiting), cpu_count="8"),
+        "by process": with_params(rec(**waiting), cpus_per_task="4", num_workers="2"),
+        "low use for another reason": with_params(rec(**low), cpu_count="8"),
+        "a wait, not counted": rec(**waiting),
+        "fed": rec(**fed, host=eight),
+        "fed, not counted": rec(**fed),
+        "no CPU": with_params(rec(util=fed["util"]), cpu_count="8"),
+        "other programs": host(1.0),
+        "the job hardly uses it": host(0.02),
+        "one core": rec(**one, host={"core": np.full(360, 99.0), **eight}),
+    }
+    hold("checklist", table)

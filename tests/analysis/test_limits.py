@@ -89,9 +89,31 @@ def unused(seconds: float, *, memory: bool = False, watts: float | None = None) 
     return rec(util=[busy, idle], **series, **({"memory": [busy / 4, idle]} if memory else {}))
 
 
-def later(recorded: int, seconds: float) -> Recording:
-    run = rec(util=np.full(recorded, 97.0))
-    return with_host(run, np.arange(seconds), cpu_utilization_ratio=0.2)
+def later(recorded: int, seconds: float, every: float = 1, begun: float = 0) -> Recording:
+    run = rec(util=np.full(recorded, 97.0), every=every)
+    return with_host(run, begun + np.arange(0, seconds, every), cpu_utilization_ratio=0.2)
+
+
+def brief(level: float, usual: float) -> Floats:
+    return part(level, usual, 60, 100)
+
+
+def starving(memory: float, cpu: float = 80, length: float = 300) -> Recording:
+    return beside(part(30, length=length), cpu=part(cpu, 20, length), host_memory=memory)
+
+
+def chosen(clock: float, length: float = 200) -> Recording:
+    setting = steps((0, 20), (1, round(length)), (0, 200 - round(length)))
+    return board(clock=clock, power=390, applications_clocks_setting=setting)
+
+
+def uneven_watts(one: float, other: float) -> Recording:
+    return rec(util=98, power=[part(330, 330), part(one, 330), part(other, 330)], power_limit=400)
+
+
+def sized(busy: float = 20, peak: float = 10, seconds: float = 800) -> Recording:
+    memory = np.r_[np.linspace(1, peak, 100), np.full(round(seconds) - 100, peak)]
+    return rec(util=np.tile([busy + 5, busy - 5], round(seconds / 2)), memory=memory)
 
 
 def filling(growth: Floats) -> Recording:
@@ -137,7 +159,7 @@ def idle_beside(memory: float, seconds: int = 300) -> Recording:
     )
 
 
-WAIT = part(95, 20)
+WAIT, WORK, ROWS = part(95, 20), np.full(300, 98.0), np.arange(900)
 LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "idle_gap.idle": ("6 4 0.03", lambda x: rec(util=part(x, length=20))),
     "idle_gap.still": ("14 11 0.1", lambda x: rec(util=steps((97, 60), (0, 3), (x, 4), (0, 3), (97, 60)))),
@@ -148,34 +170,25 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "startup_idle.long": ("1100 1300 1500 info", lambda x: rec(util=steps((0, round(x / 10)), (97, 5000)), every=10)),
     "startup_idle.share": ("45 60 0.08 info", lambda x: rec(util=steps((0, round(x)), (97, 1000)))),
     "startup_idle.light": ("30 10 0.05 low", lambda x: rec(util=steps((8, round(x)), (0, 100 - round(x)), (97, 900)))),
-    "startup_idle.unused": (
-        "25 5 0.99 use",
-        lambda x: rec(util=np.where(np.arange(900) % 100 < x, np.arange(900) % 2 * 40, 0)),
-    ),
+    "startup_idle.unused": ("25 5 0.99 use", lambda x: rec(util=np.where(x > ROWS % 100, ROWS % 2 * 40, 0))),
     "throttling.merge thermal_throttle": ("14 8 5 2", lambda x: bits((1, 10), (0, round(x)), (1, 10))),
     "throttling.shortest thermal_throttle": ("2 4 6", lambda x: bits((1, round(x)))),
-    "throttling.clock_drop thermal_throttle": (
-        "1390 1350 0.95",
-        lambda x: hot(part(x, 1400, 60, 100), part(85, 70, 60, 100)),
-    ),
+    "throttling.clock_drop thermal_throttle": ("1390 1350 0.95", lambda x: hot(brief(x, 1400), brief(85, 70))),
     "throttling.near_limit thermal_throttle": (
         "4 1 0.5",
-        lambda x: hot(part(1200, 1400, 60, 100), part(95 - x, 70, 60, 100), margin=part(x, 25, 60, 100)),
+        lambda x: hot(brief(1200, 1400), brief(95 - x, 70), margin=brief(x, 25)),
     ),
     "throttling.problem thermal_throttle": ("60 120 0.12 warning", lambda x: bits((1, round(x)), (0, 200 - round(x)))),
     "power_limits.merge power_cap": ("25 15 10 2", lambda x: capped((1, 40), (0, round(x)), (1, 40))),
     "power_limits.shortest power_cap": ("25 40 50", lambda x: capped((1, round(x)))),
-    "power_limits.at_limit power_cap": (
-        "388 396 0.995",
-        lambda x: rec(util=np.full(300, 98.0), power=x, power_limit=400),
-    ),
+    "power_limits.at_limit power_cap": ("388 396 0.995", lambda x: rec(util=WORK, power=x, power_limit=400)),
     "power_limits.lowered power_limited": (
         "370 350 0.8",
-        lambda x: rec(util=np.full(300, 98.0), power=300, power_limit=x, default_limit=400),
+        lambda x: rec(util=WORK, power=300, power_limit=x, default_limit=400),
     ),
     "power_limits.slow power_cap": (
         "1030 950 0.6 info",
-        lambda x: rec(util=98, power=400, power_limit=400, clock=x, sw_power_cap=np.ones(300)),
+        lambda x: rec(util=WORK, power=400, power_limit=400, clock=x, sw_power_cap=1),
     ),
     "cpu_bound.gpu": ("78 60 0.5", lambda x: rec(util=part(x), cpu=WAIT)),
     "cpu_bound.cpu": ("70 80 0.9", lambda x: rec(util=part(30), cpu=part(x, 20))),
@@ -202,16 +215,10 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "transfer_bound.link": ("17 21 0.8", lambda x: pcie(part(40), part(x, 1))),
     "transfer_bound.enter": ("68 58 0.5", lambda x: pcie(part(x), part(22, 1))),
     "transfer_bound.shortest": ("15 50 90", lambda x: pcie(part(40, length=x), part(22, 1, x))),
-    "host_memory.roomy workers_headroom": ("75 60 0.5", lambda x: beside(part(30), cpu=part(80, 20), host_memory=x)),
-    "host_memory.full host_memory_pressure": (
-        "85 93 0.95",
-        lambda x: beside(part(30), cpu=part(80, 20), host_memory=x),
-    ),
-    "host_memory.cores workers_headroom": ("94 85 0.8", lambda x: beside(part(30), cpu=part(x, 20), host_memory=30)),
-    "host_memory.shortest workers_headroom": (
-        "45 90 150",
-        lambda x: beside(part(30, length=x), cpu=part(80, 20, x), host_memory=30),
-    ),
+    "host_memory.roomy workers_headroom": ("75 60 0.5", starving),
+    "host_memory.full host_memory_pressure": ("85 93 0.95", starving),
+    "host_memory.cores workers_headroom": ("94 85 0.8", lambda x: starving(30, x)),
+    "host_memory.shortest workers_headroom": ("45 90 150", lambda x: starving(30, length=x)),
     "underutilised.enter": ("68 58 0.4", lambda x: beside(part(x))),
     "underutilised.gpu": ("36 10 0.62", lambda x: apart(x, cpu=5)),
     "underutilised.leave": ("85 68 0.65 2", lambda x: resumed(x, 300)),
@@ -230,21 +237,13 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "memory.full mem_pressure": ("74 78 0.99", growing),
     "memory.step mem_prealloc": ("45 52 0.8", taken),
     "memory.shortest mem_prealloc": ("40 90 120", lambda x: taken(62, x)),
-    "clocks_locked.held": (
-        "80 140 0.8",
-        lambda x: board(
-            clock=1100, power=390, applications_clocks_setting=steps((0, 20), (1, round(x)), (0, 200 - round(x)))
-        ),
-    ),
+    "clocks_locked.held": ("80 140 0.8", lambda x: chosen(1100, x)),
     "clocks_locked.fewest": (
         "4 6 10",
         lambda x: rec(util=steps((0, 100), (97, round(x))), clock=1100, clock_max=1410, applications_clocks_setting=1),
     ),
     "clocks_locked.below": ("1300 1200 0.8", lambda x: board(clock=x, power=200)),
-    "clocks_locked.highest": (
-        "1395 1350 0.9",
-        lambda x: board(clock=x, power=390, applications_clocks_setting=steps((0, 20), (1, 200))),
-    ),
+    "clocks_locked.highest": ("1395 1350 0.9", chosen),
     "clocks_locked.power_free": ("370 340 0.8", lambda x: board(clock=1005, power=x)),
     "ecc_error.rise": ("0 2 5", lambda x: rec(util=np.full(100, 97.0), uncorrected=steps((0, 60), (x, 40)))),
     "gpu_lost.silent": ("20 40 60", lambda x: rec(util=steps((97, 100), (np.nan, round(x))))),
@@ -258,16 +257,8 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "mem_leak.growth": ("0.05 0.2 0.1", leaking),
     "mem_leak.soon": ("0.4 2.0 3600 warning", leaking),
     "monitoring_ended.early": ("50 90 120", lambda x: later(300, 300 + x)),
-    "monitoring_ended.steps": (
-        "200 400 20",
-        lambda x: with_host(
-            rec(util=np.full(100, 97.0), every=30), np.r_[0 : 3000 + x : 30], cpu_utilization_ratio=0.2
-        ),
-    ),
-    "monitoring_ended.shifted": (
-        "180 50 0.5",
-        lambda x: with_host(rec(util=np.full(300, 97.0)), x + np.arange(320), cpu_utilization_ratio=0.2),
-    ),
+    "monitoring_ended.steps": ("200 400 20", lambda x: later(100, 3000 + x, 30)),
+    "monitoring_ended.shifted": ("180 50 0.5", lambda x: later(300, 320, begun=x)),
     "monitoring_ended.warning": ("100 300 0.15 info", lambda x: later(3000, 3000 + x)),
     "pcie_degraded.common": ("8 4 0.2 info", lambda x: link(4, x)),
     "pcie_degraded.problem": ("1 0 0.1 warning", lambda x: link(*((4, 4) if x else (1, 16)))),
@@ -282,14 +273,8 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
     "hollow_util.problem": ("45 200 0.3 warning", lambda x: hollow(85, x, gpus=2, edge=1200)),
     "imbalance.differs": ("82 70 0.4", lambda x: rec(util=[part(97), part(x), part(97)])),
     "imbalance.agree": ("80 92 0.03", lambda x: rec(util=[part(97), part(50), part(x)])),
-    "imbalance.power_agree": (
-        "268 320 0.02",
-        lambda x: rec(util=98, power=[part(330, 330), part(215, 330), part(x, 330)], power_limit=400),
-    ),
-    "imbalance.power_differs": (
-        "280 215 0.5",
-        lambda x: rec(util=98, power=[part(330, 330), part(x, 330), part(330, 330)], power_limit=400),
-    ),
+    "imbalance.power_agree": ("268 320 0.02", lambda x: uneven_watts(215, x)),
+    "imbalance.power_differs": ("280 215 0.5", lambda x: uneven_watts(x, 330)),
     "imbalance.shortest": (
         "60 150 300",
         lambda x: rec(util=[part(97, length=x), part(58, length=x), part(97, length=x)]),
@@ -311,18 +296,9 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
         lambda x: rec(util=np.full(300, 97.0), tensor_active=0.2, model=f"NVIDIA {'A100' if x > 7 else 'P100'}"),
     ),
     "full_precision.busy": ("20 60 100", lambda x: rec(util=np.full(round(x), 97.0), tensor_active=0.2)),
-    "oversized_gpu.shortest": (
-        "500 800 900",
-        lambda x: rec(util=np.tile([25.0, 15.0], round(x / 2)), memory=np.linspace(1, 10, round(x))),
-    ),
-    "oversized_gpu.roomy": (
-        "50 36 0.4",
-        lambda x: rec(util=np.tile([25.0, 15.0], 400), memory=np.r_[np.linspace(1, x, 100), np.full(700, x)]),
-    ),
-    "oversized_gpu.busy": (
-        "50 20 0.1",
-        lambda x: rec(util=np.tile([x + 5, x - 5], 400), memory=np.linspace(1, 10, 800)),
-    ),
+    "oversized_gpu.shortest": ("500 800 900", lambda x: sized(seconds=x)),
+    "oversized_gpu.roomy": ("50 36 0.4", lambda x: sized(peak=x)),
+    "oversized_gpu.busy": ("50 20 0.1", lambda x: sized(busy=x)),
     "rate_falls.fall": ("10 20 0.3", lambda x: paced(steps((500, 100), (500 - 5 * x, 100)))),
     "rate_falls.shortest": ("40 120 300", lambda x: paced(steps((500, 120), (300, round(x / 5))))),
     "slow_gpu.slower": ("3 8 0.2", lambda x: one_of_four(1410, 1410 - 14.1 * x)),
@@ -335,10 +311,7 @@ LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
         lambda x: rec(util=[np.full(900, 95 - x * odd) for odd in (0, 0, 1, 1, 0, 0)]),
     ),
     "unexplained_change.shortest": ("40 150 300", lambda x: rec(util=97, clock=steps((1400, 600), (1000, round(x))))),
-    "oversized_gpu.fits": (
-        "40 36 0.5",
-        lambda x: rec(util=np.tile([25.0, 15.0], 400), memory=np.r_[np.linspace(1, x, 100), np.full(700, x)]),
-    ),
+    "oversized_gpu.fits": ("40 36 0.5", lambda x: sized(peak=x)),
 }
 """By rule and setting, and the kind of finding where it is not that of the rule: the numbers that make a run quiet and
 loud, a value of the setting by which the loud one is as quiet, and the severity, confidence, count of intervals or a

@@ -1,5 +1,6 @@
 """Figures of each device, and what a run cost by stated prices, worked out by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,133 +13,70 @@ from gpureport.errors import SettingsError
 from gpureport.testing import (
     GIB,
     Analysis,
-    Cost,
-    DeviceStatistics,
-    MetricSummary,
     Recording,
-    analyze,
-    findings_of,
     steps,
-    unjudged,
 )
-from tests.analysis.tables import rec
-
-UTILISATION, POWER = "gpu_utilization_ratio", "gpu_power_watts"
+from tests.analysis.tables import Hold, rec
 
 
-def figures(run: Recording) -> DeviceStatistics:
-    return analyze(run).statistics[0]
-
-
-def summary(run: Recording, metric: str = UTILISATION) -> MetricSummary:
-    one = figures(run).metric(metric)
-    assert one is not None
-    return one
-
-
-def test_means_and_quantiles_are_weighted_by_time() -> None:
-    dense = summary(rec(util=steps((0, 100), (100, 11)), times=[*np.arange(0, 10, 0.1), *range(10, 21)], every=0.1))
-    assert dense.sample_mean == pytest.approx(11 / 111)
-    assert dense.mean > 0.15
-    three = summary(rec(util=steps((10, 30), (50, 30), (90, 40))))
-    assert (three.p5, three.p50, three.p95, three.max, three.min) == pytest.approx((0.1, 0.5, 0.9, 0.9, 0.1))
-    assert dict(three.below) == pytest.approx({0.25: 0.3, 0.5: 0.3, 0.7: 0.6})
+def test_means_and_quantiles_are_weighted_by_time(hold: Hold) -> None:
+    dense = [*np.arange(0, 10, 0.1), *range(10, 21)]
     twice = [*np.arange(0, 30, 0.1), *np.arange(30, 60, 0.2)]
-    halves = summary(rec(times=twice, util=steps((20, 300), (80, 150)), model=None))
-    assert (halves.mean, halves.p95) == pytest.approx((0.5, 0.8), abs=0.01)
-
-
-def test_the_time_that_samples_own() -> None:
-    slower = [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)]
+    readings = np.repeat(np.random.default_rng(0).integers(90, 99, 300).astype(float), 20)
     table = {
-        "even": (range(10), 10.0),
-        "a late sample": ([0, 10, 20, 50, 60, 70], 75.0),
-        "a log gap": ([0, 1, 2, 60, 61, 62], 6.0),
-        "a slower stretch": (slower, 900 - 300 + 10),
-        "ends slower": ([*range(300), *range(300, 450, 10)], 445.0),
-        "equal stamps": ([0, 1, 1, 2, 3], 4.0),
-        "a single sample": ([0], 0.0),
-        "a gap of a minute": ([*range(20), *range(100, 120)], 40.0),
+        "dense at first": rec(util=steps((0, 100), (100, 11)), times=dense, every=0.1),
+        "three levels": rec(util=steps((10, 30), (50, 30), (90, 40))),
+        "two halves": rec(times=twice, util=steps((20, 300), (80, 150)), model=None),
+        "no value now and then": rec(util=[50, np.nan, 70]),
+        "memory": rec(memory=steps((20, 5), (60, 5)), util=90, reserved=GIB),
+        "one sample": rec(util=[50.0], power=100.0, memory=10.0),
+        "repeated rows": rec(every=0.01, util=readings),
     }
-    for name, (times, owned) in table.items():
-        run = rec(util=steps((50, len(list(times)))), times=list(times))
-        assert figures(run).observed_seconds == pytest.approx(owned, abs=1), name
-    idle = figures(rec(util=steps((0, 20), (90, 20)), times=[*range(20), *range(100, 120)]))
-    assert idle.idle_seconds == 20.0
+    hold("figures", table)
 
 
-def test_what_was_not_recorded_is_none_and_rows_are_counted() -> None:
-    absent = figures(rec(util=steps((50, 9))))
-    assert (absent.energy_joules, absent.memory_peak_bytes, absent.memory_headroom_ratio) == (None, None, None)
-    assert (absent.metric(POWER), absent.energy_counter) == (None, None)
-    memory = figures(rec(memory=steps((20, 5), (60, 5)), util=90, reserved=GIB))
-    assert (memory.memory_peak_bytes, memory.memory_headroom_ratio) == (60 * GIB, 0.25)
-    alone = figures(rec(util=[50.0], power=100.0, memory=10.0))
-    assert (alone.energy_joules, alone.observed_seconds, alone.idle_seconds) == (None, 0.0, 0.0)
-    nulls = summary(rec(util=[50, np.nan, 70]))
-    assert (nulls.samples, nulls.mean) == pytest.approx((2, 0.6))
-    one = summary(rec(every=0.01, util=np.repeat(np.random.default_rng(0).integers(90, 99, 300).astype(float), 20)))
-    assert (one.samples, one.effective_samples, one.changes, one.repeated_ratio) == (6000, 6000, None, None)
+def test_the_time_that_samples_own(hold: Hold) -> None:
+    table: dict[str, Sequence[float]] = {
+        "even": range(10),
+        "a late sample": [0, 10, 20, 50, 60, 70],
+        "a log gap": [0, 1, 2, 60, 61, 62],
+        "a slower stretch": [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)],
+        "ends slower": [*range(300), *range(300, 450, 10)],
+        "equal stamps": [0, 1, 1, 2, 3],
+        "a gap of a minute": [*range(20), *range(100, 120)],
+    }
+    hold("figures", {name: rec(util=steps((50, len(times))), times=list(times)) for name, times in table.items()})
+    idle = rec(util=steps((0, 20), (90, 20)), times=[*range(20), *range(100, 120)])
+    hold("figures", {"idle before a gap": idle})
 
 
-def test_energy() -> None:
+def test_energy(hold: Hold) -> None:
     hour, gap = np.arange(3601), np.r_[0:100, 199:300].astype(float)
     pauses, rising = np.r_[0:50, 53:100, 103:150].astype(float), np.linspace(100.0, 400.0, 5)
     jump, restart = np.r_[0.0, 200.0, 1e6, 1e6 + 200], np.r_[np.full(5, 7000.0), 7400.0, 100.0, 900.0]
     lone = np.full(60, np.nan)
     lone[30] = 200.0
-    shared = {"power": [np.nan, 200.0, np.nan, np.nan], "times": [0, 0, 0, 1]}
-    none = (None, None, None)
-    table: dict[str, tuple[dict[str, Any], tuple[Any, ...], tuple[Any, ...] | None]] = {
-        "300 W for an hour": (
-            {"power": np.full(3601, 300.0), "energy": 5e6 + 300.0 * hour},
-            (1.08e6, 3600.0, 0.0),
-            (1.08e6, 0, 0, 0),
-        ),
-        "a log gap": (
-            {"power": np.full(201, 200.0), "energy": 200.0 * gap, "times": gap},
-            (40_000, None, None),
-            (59_800, 20_000, 0, 0),
-        ),
-        "a restart": ({"power": np.full(8, 200.0), "energy": restart}, none, (1300, 0, 1, 0)),
-        "a jump no board can take": ({"power": np.full(4, 200.0), "energy": jump}, none, (400, 0, 0, 1)),
-        "pauses below a log gap": ({"power": np.full(144, 200.0), "times": pauses}, (29_800, 149.0, 3.0), None),
-        "a minute": ({"power": np.full(60, 200.0)}, (11_800, 59.0, None), None),
-        "sampled rarely": (
-            {"power": rising, "times": np.r_[0.0, 10.0, 20.0, 46.0, 56.0]},
-            (float(np.trapezoid(rising, [0, 10, 20, 46, 56])), 56.0, None),
-            None,
-        ),
-        "a single value": ({"power": lone}, (200.0, 1.0, 0.0), None),
+    table: dict[str, dict[str, Any]] = {
+        "300 W for an hour": {"power": np.full(3601, 300.0), "energy": 5e6 + 300.0 * hour},
+        "a log gap": {"power": np.full(201, 200.0), "energy": 200.0 * gap, "times": gap},
+        "a restart": {"power": np.full(8, 200.0), "energy": restart},
+        "a jump no board can take": {"power": np.full(4, 200.0), "energy": jump},
+        "pauses below a log gap": {"power": np.full(144, 200.0), "times": pauses},
+        "a minute": {"power": np.full(60, 200.0)},
+        "sampled rarely": {"power": rising, "times": np.r_[0.0, 10.0, 20.0, 46.0, 56.0]},
+        "a single value": {"power": lone},
+        "of no time": {"power": [np.nan, 200.0, np.nan, np.nan], "times": [0, 0, 0, 1]},
     }
-    for name, (series, (joules, over, bridged), counter) in table.items():
-        one = figures(rec(util=98, **series))
-        read = one.energy_counter
-        got = (one.energy_joules, one.energy_seconds, one.energy_bridged_seconds)
-        said = read and (read.total, read.in_gaps, read.restarts, read.impossible)
-        known = [(each, one) for each, one in zip(got, (joules, over, bridged), strict=True) if one is not None]
-        assert [each for each, value in known if each != pytest.approx(value)] == [], (name, got)
-        assert said == (counter and pytest.approx(counter)), name
-    unowned = figures(rec(util=98, **shared))
-    assert (unowned.energy_joules, unowned.energy_seconds) == (None, None)
+    hold("figures, caveats", {name: rec(util=98, **series) for name, series in table.items()})
 
 
-def test_caveats_on_energy() -> None:
-    models = {
-        "NVIDIA A100-SXM4-80GB": True,
-        "NVIDIA H100 80GB HBM3": True,
-        "Tesla T4": True,
-        "NVIDIA L4": False,
-        "A board nobody knows": False,
-    }
-    for model, is_said in models.items():
-        codes = analyze(rec(util=98, power=np.full(120, 60.0), model=model)).limit_codes
-        assert ("power_sensor" in codes) == is_said, model
-    gap = np.r_[0:100, 199:300].astype(float)
-    assert "energy_without_gaps" in analyze(rec(times=gap, util=98, power=np.full(201, 200.0))).limit_codes
+def test_caveats_on_energy(hold: Hold) -> None:
+    models = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "NVIDIA L4", "A board nobody knows")
     memory, power = np.repeat([20.0, 0.01, 20.0], 300), np.repeat([300.0, 50.0, 300.0], 300)
-    jobs = analyze(rec(util=np.repeat([98.0, 0.0, 98.0], 300), memory=memory, power=power))
-    assert "energy_without_gaps" not in jobs.limit_codes, "time between two jobs is no log gap"
+    table = {model: rec(util=98, power=np.full(120, 60.0), model=model) for model in models}
+    # time between two jobs is no log gap
+    jobs = {"two jobs": rec(util=np.repeat([98.0, 0.0, 98.0], 300), memory=memory, power=power)}
+    hold("caveats", table | jobs)
 
 
 UTIL = steps((0, 60), (97, 400), (0, 60), (97, 80))
@@ -146,33 +84,21 @@ WARM = np.interp(np.arange(600), [0, 60, 200, 599], [35, 35, 68, 70]).round()
 DRAWN = np.where(UTIL > 0, 330.0, 62.0) + np.random.default_rng(1).normal(0, 4, 600).round(2)
 
 
-def powered(**series: Any) -> Analysis:
-    return analyze(rec(**({"util": UTIL, "temperature": WARM, "power": DRAWN} | series)))
+def powered(**series: Any) -> Recording:
+    return rec(**({"util": UTIL, "temperature": WARM, "power": DRAWN} | series))
 
 
-def test_power_that_cannot_be_right() -> None:
-    wrong = {
-        "stands still": powered(power=np.full(600, 62.11)),
-        "stands still at a whole watt": powered(power=np.full(600, 62.0)),
-        "stands still while it warms": powered(util=np.nan, power=np.full(600, 46.19)),
-        "less than any GPU": powered(power=DRAWN / 1000),
-        "milliwatts": powered(power=DRAWN * 1000),
-        "ten times": powered(power=DRAWN * 10),
-    }
-    for name, analysis in wrong.items():
-        one = analysis.statistics[0]
-        assert (one.energy_joules, one.metric(POWER), bool(one.power_doubt)) == (None, None, True), name
-        assert "implausible_power" in analysis.limit_codes, name
-        assert "energy_by_samples" not in analysis.limit_codes, name
-    assert [each.code for each in unjudged(wrong["stands still"], "hollow_util")] == ["implausible_readings"]
-    first, second = powered(power=[DRAWN, np.full(600, 62.11)]).statistics
-    assert (first.energy_joules is None, second.energy_joules is None) == (False, True)
-
-
-def test_power_that_may_be_right() -> None:
+def test_power_that_cannot_or_may_be_right(hold: Hold) -> None:
     stray = np.where(np.arange(600) % 60 == 0, 90.0, 0.0)
     part = slice(30, 130)
     table: dict[str, dict[str, Any]] = {
+        "stands still": {"power": np.full(600, 62.11)},
+        "stands still at a whole watt": {"power": np.full(600, 62.0)},
+        "stands still while it warms": {"util": np.nan, "power": np.full(600, 46.19)},
+        "less than any GPU": {"power": DRAWN / 1000},
+        "milliwatts": {"power": DRAWN * 1000},
+        "ten times": {"power": DRAWN * 10},
+        "one of two": {"power": [DRAWN, np.full(600, 62.11)]},
         "sound": {},
         "200 W more": {"power": DRAWN + 200, "power_limit": 400},
         "idle": {"util": 0, "power": 9.0},
@@ -185,7 +111,7 @@ def test_power_that_may_be_right() -> None:
         "a whole watt of a GPU at rest": {"util": stray, "power": 62.0},
         "too short": {"util": UTIL[part], "temperature": WARM[part], "power": np.full(100, 62.11)},
     }
-    assert [name for name, series in table.items() if "implausible_power" in powered(**series).limit_codes] == []
+    hold("figures, caveats, hollow_util", {name: powered(**series) for name, series in table.items()})
 
 
 STATED = {"currency": "EUR", "date": "2026-03-01"}
@@ -198,10 +124,8 @@ RATES = [
 ]
 
 
-def cost(run: Recording, settings: Any) -> Cost:
-    priced = gpureport.analyze(run, settings=settings).cost
-    assert priced is not None
-    return priced
+def priced(run: Recording, settings: Any = None) -> Analysis:
+    return gpureport.analyze(run, settings=settings)
 
 
 def busy(tags: dict[str, str] | None = None, *, gpus: int = 1, model: str = "NVIDIA A100-SXM4-80GB") -> Recording:
@@ -209,48 +133,35 @@ def busy(tags: dict[str, str] | None = None, *, gpus: int = 1, model: str = "NVI
     return replace(run, run=replace(run.run, tags=tuple((tags or {}).items())))
 
 
-def test_runs_idle_time_and_findings_have_their_price() -> None:
-    assert gpureport.analyze(busy()).cost is None, "no price is built in"
-    two = cost(busy(gpus=2), PRICE)
-    assert (two.total, two.idle) == pytest.approx((5, 0))
-    assert (two.currency, two.date) == ("EUR", "2026-03-01")
-    assert cost(rec(util=[98.0]), PRICE).total is None, "one sample has no length"
-    analysis = gpureport.analyze(rec(util=steps((98, 1800), (0, 360), (98, 1441))), settings=PRICE)
-    (gap,) = findings_of(analysis, "idle_gap")
-    assert analysis.cost is not None
-    assert (analysis.cost.idle, analysis.cost.cost_of(gap)) == pytest.approx((0.25, 0.25), rel=0.01)
-    heat = gpureport.analyze(rec(util=98, sw_thermal_slowdown=np.ones(100)), settings=PRICE)
-    assert heat.cost is not None
-    assert heat.cost.cost_of(findings_of(heat, "thermal_throttle")[0]) is None, "of a loss that is not known"
-
-
-def test_the_closest_rate_holds() -> None:
+def test_runs_idle_time_and_findings_have_their_price(hold: Hold) -> None:
     rates = {"prices": STATED | {"rate": RATES}}
-    table: list[tuple[dict[str, str], float]] = [
-        ({}, 3),
-        ({"spot": "yes"}, 1.5),
-        ({"spot": "no"}, 3),
-        ({"provider": "acme", "instance": "A8.large"}, 4),
-        ({"provider": "acme"}, 3),
-        ({"provider": "acme", "instance": "a8.large", "spot": "true"}, 4),
+    tags: list[dict[str, str]] = [
+        {},
+        {"spot": "yes"},
+        {"spot": "no"},
+        {"provider": "acme", "instance": "A8.large"},
+        {"provider": "acme"},
+        {"provider": "acme", "instance": "a8.large", "spot": "true"},
     ]
-    for tags, amount in table:
-        assert cost(busy(tags), rates).total == pytest.approx(amount), tags
-    other = cost(busy(model="Tesla T4"), rates)
-    assert (other.total, other.idle, other.gpus[0].amount) == (None, None, None)
-
-
-def test_carbon_is_energy_times_intensity() -> None:
-    grid = cost(busy(), {"carbon": {"intensity": 400, "source": "the grid, 2025"}})
-    assert grid.carbon_grams == pytest.approx(120)
-    assert (grid.carbon_source, grid.counted, grid.total, grid.gpus) == ("the grid, 2025", False, None, ())
+    carbon = {"carbon": {"intensity": 1000}}
     times = np.r_[0:1800, 2400:4200].astype(float)
-    for energy, counted, seconds in ((200.0 * times, True, 4199), (200.0 * times % 500_000, False, 3599)):
-        run = rec(times=times, util=98, power=np.full(3600, 200.0), energy=energy)
-        priced = cost(run, {"carbon": {"intensity": 1000}})
-        assert priced.carbon_grams == pytest.approx(200 * seconds / 3.6e6 * 1000)
-        assert priced.counted is counted
-    assert cost(rec(util=[98.0] * 60), {"carbon": {"intensity": 400}}).carbon_grams is None
+    counter = {"counted": 200.0 * times, "counted anew": 200.0 * times % 500_000}
+    table = {
+        "no price is built in": priced(busy()),
+        "two GPUs": priced(busy(gpus=2), PRICE),
+        "one sample has no length": priced(rec(util=[98.0]), PRICE),
+        "a gap": priced(rec(util=steps((98, 1800), (0, 360), (98, 1441))), PRICE),
+        "a loss that is not known": priced(rec(util=98, sw_thermal_slowdown=np.ones(100)), PRICE),
+        **{f"the closest rate of {tag}": priced(busy(tag), rates) for tag in tags},
+        "no rate": priced(busy(model="Tesla T4"), rates),
+        "carbon": priced(busy(), {"carbon": {"intensity": 400, "source": "the grid, 2025"}}),
+        **{
+            name: priced(rec(times=times, util=98, power=np.full(3600, 200.0), energy=energy), carbon)
+            for name, energy in counter.items()
+        },
+        "no energy": priced(rec(util=[98.0] * 60), carbon),
+    }
+    hold("cost", table)
 
 
 TOP = '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\n'
@@ -279,4 +190,6 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path) -> None:
         assert not line or caught.value.where.endswith(f":{line}"), text
         assert code is None or caught.value.code == code, text
     path.write_text(f"{TOP}gpu_hour = 2.5\n")
-    assert [gpu.source for gpu in cost(busy(), path).gpus] == [f"{path}:4"]
+    said = priced(busy(), path).cost
+    assert said is not None
+    assert [gpu.source for gpu in said.gpus] == [f"{path}:4"]

@@ -3,7 +3,6 @@
 import csv
 import re
 from dataclasses import replace
-from datetime import datetime
 from functools import cache
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -45,15 +44,9 @@ QUERIED = {
     "pcie.link.width.current": ("pcie_link_width", 1.0),
 }
 """Column of the series, and its unit, of the fields that most logs asked for."""
-DMON = {3: (POWER, 1.0), 4: (CELSIUS, 1.0), 5: (MEMORY_CELSIUS, 1.0), 6: (UTILISATION, 0.01), 7: (CONTROLLER, 0.01)}
-DMON |= {10: (USED, 2.0**20), 12: (MEMORY_CLOCK, 1e6), 13: (SM_CLOCK, 1e6), 14: ("pcie_receive_bytes_per_second", 1e6)}
 CLOCKS = ("525", "1065", "1545", "2025", "3105")
 LABELS = {"avg_power_w": (POWER, 1.0), "avg_gpu_util_pct": (UTILISATION, 0.01), "avg_temp_c": (CELSIUS, 1.0)}
 LABELS |= {"avg_clock_mhz": (GRAPHICS, 1e6)}
-ROW = re.compile(
-    r"\|\s*(?:N/A|(\d+)%)\s+(\d+)C\s+P(\d+)\s+(\d+)W /\s*(\d+)W \|\s*(\d+)MiB /\s*(\d+)MiB \|\s*(\d+)%\s", re.ASCII
-)
-"""The second line of a GPU in a table, in the shape in which all of these have it."""
 
 
 def listed(form: str) -> list[Path]:
@@ -127,60 +120,6 @@ def test_every_alias_of_a_field_is_the_same_column(tmp_path: Path) -> None:
             device = recording.run.devices[0]
             read[name] = (recording.series.column_names, device.uuid, device.model, device.driver)
         assert all(one == other for one, other in pairwise(read.values())), read
-
-
-@pytest.mark.parametrize("path", listed("ASCII table"), ids=lambda path: path.name)
-def test_tables(path: Path) -> None:
-    text, recording = path.read_text(encoding="utf-8"), one(path)
-    written = [[float(cell or "nan") for cell in found] for found in ROW.findall(text)]
-    assert recording.run.quality.rows_kept == len(written)
-    columns = (CELSIUS, "gpu_performance_state", POWER, "gpu_power_limit_watts", USED, TOTAL, UTILISATION)
-    for place, (metric, scale) in enumerate(zip(columns, (1, 1, 1, 1, 2**20, 2**20, 0.01), strict=True), 1):
-        assert values(recording, metric) == pytest.approx(sorted(row[place] * scale for row in written)), metric
-    stamps = re.findall(r"^\w{3} \w{3} +\d+ [\d:]{8} \d{4}(?= *$)", text, re.MULTILINE)
-    first, last = (datetime.strptime(stamp, "%a %b %d %H:%M:%S %Y") for stamp in (stamps[0], stamps[-1]))
-    assert recording.run.ended - recording.run.started == (last - first).total_seconds() * 1_000_000
-    assert len(written) == len(stamps) * len(recording.run.devices)
-
-
-@pytest.mark.parametrize("path", listed("smi -q -x (XML)"), ids=lambda path: path.name)
-def test_documents(path: Path) -> None:
-    text, recording = path.read_text(encoding="utf-8"), one(path)
-    quality = recording.run.quality
-    assert quality.rows_kept == text.count("<gpu id=") == len(recording.run.devices)
-    assert quality.rejected == ()
-    for pattern, metric, scale in (
-        (r"<gpu_util>(\d+) %", UTILISATION, 0.01),
-        (r"<gpu_temp>(\d+) C", CELSIUS, 1),
-        (r"<clocks>\s*<graphics_clock>\d+ MHz</graphics_clock>\s*<sm_clock>(\d+) MHz", SM_CLOCK, 1e6),
-        (r"<fb_memory_usage>(?:\s*<\w+>\d+ MiB</\w+>)*?\s*<used>(\d+) MiB", USED, 2**20),
-        (r"power_readings>\s*<power_state>.*?</power_state>.*?<\w*power_draw>(\d[\d.]*) W", POWER, 1),
-    ):
-        written = [float(number) * scale for number in re.findall(pattern, text, re.DOTALL)]
-        found = values(recording, metric)
-        assert found[~np.isnan(found)] == pytest.approx(sorted(written)[: len(recording.series)]), metric
-
-
-@pytest.mark.parametrize("path", listed("multi-section capture"), ids=lambda path: path.name)
-def test_captures(path: Path) -> None:
-    text, recording = path.read_text(encoding="utf-8"), one(path)
-    assert len(recording.run.devices) == 1
-    tables = {float(row[5]) * 2**20 for row in ROW.findall(text)}
-    queried = re.findall(r"FB Memory Usage\n(?: +\w+ +: \d+ MiB\n)*? +Used +: (\d+) MiB", text)
-    assert len(queried) == len(ROW.findall(text)) == 2
-    assert tables | {float(number) * 2**20 for number in queried} <= {*values(recording, USED).tolist()}
-
-
-def test_logs_of_dmon() -> None:
-    path = CORPUS / "corpus" / "essentialsofparallelcomputing-Chapter9__gpu_monitoring.log"
-    rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    for place, (metric, scale) in DMON.items():
-        assert values(one(path), metric) == pytest.approx(sorted(float(row[place]) * scale for row in rows)), metric
-    timeless = CORPUS / "corpus" / "michalaarne-create-FULL-BOT-new__nvidia_dmon.log"
-    (recording,) = gpureport.read(timeless, interval=1)
-    assert recording.run.quality.synthetic_time
-    written = [0.46, 0.45, 0.46, 0.45, 0.46, 0.48, 0.47, 0.35, 0.04, 0.08]
-    assert recording.series.column(UTILISATION).to_pylist() == pytest.approx(written)
 
 
 def labelled(recording: Recording, step: str) -> Recording:

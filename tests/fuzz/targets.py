@@ -1,6 +1,7 @@
 """Every reader that is given damaged texts: the texts to begin with, and how a text reaches it."""
 
 import gzip
+import tomllib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tests.importers.trackers.neptune.schedule import Schedule
 from tests.support import logs
 from tests.support.program import run_program
 
+SEEDS = Path(__file__).with_name("seeds")
 SAMPLES, PAIRS = Path("sample_logs").resolve(), Path("tests/readers/pairs").resolve()
 _INTERNAL = 5
 """Exit code of an error that nobody expected."""
@@ -30,83 +32,10 @@ _TRAINERS = (
     b'{"time": 1773480420, "step": 1, "loss": 2.5}\n{"time": 1773480430, "step": 2, "loss": NaN}\n',
     b"Wall time,Step,Value\n1773480420.5,1,2.5\n1773480430.5,2,2.4\n",
 )
-_SETTINGS = b"""
-[prices]
-currency = "EUR"
-date = 2026-03-14
-gpu_hour = 2.5
-[[prices.rate]]
-model = "A100"
-gpu_hour = 3
-spot = true
-[carbon]
-intensity = 360
-[rules.idle_gap]
-few = 20
-[baseline]
-name = "main"
-[training]
-target = "val_accuracy=0.78"
-better = { my_metric = "higher" }
-"""
-_POLICY = b"""
-[[policy]]
-limit = "idle_ratio <= 5 %"
-for = { gpu = [0, 2], step = "night-*", source = "node1*" }
-unless = "tag user = ann"
-confidence = "high"
-[[policy]]
-limit = "change gpu_utilization_ratio >= -5 points"
-[[acknowledge]]
-finding = "idle_gap"
-reason = "known"
-until = 2026-12-31
-"""
-_STEPS = b"""
-[[step]]
-label = "a"
-runs = ["gpu.csv"]
-params = { batch_size = 64, lr = 1e-3, amp = true }
-work = ["12000:steps"]
-[[step]]
-label = "b"
-runs = ["other.csv"]
-"""
-_NAMES = b"""
-[neptune]
-namespaces = ["hw/training"]
-[neptune.series."hw/gpu0"]
-metric = "gpu_utilization_ratio"
-unit = "%"
-device = "gpu:0"
-"""
-_SACCT = b"""JobID|JobIDRaw|JobName|User|Account|Partition|NodeList|Start|End|State
-4411|4411|train|ada|ml|gpu|gpu[01-04,07]|2026-03-14T09:26:53|2026-03-14T10:26:53|COMPLETED
-4411.batch|4411.batch|batch||ml||gpu01|2026-03-14T09:26:53|2026-03-14T10:26:53|CANCELLED by 1000
-4412_7|4413|"x|bob|ml|gpu|login,n[1-2]m[08-09]|Unknown|None|PENDING
-"""
-_LABELS = b'{"name": "base", "step": "0", "params": {"batch_size": 64, "amp": true}, "tags": {"user": "ada"}}'
-OPTIONS = {
-    "check gpu.csv --fail-on": "problem; idle_ratio <= 5 %; gpu_utilization_ratio p50 >= 80 %; no thermal_throttle",
-    "check gpu.csv --format json --fail-on": "new problem; change energy_joules <= 5%; cost <= 3 EUR",
-    "analyze gpu.csv --from": "1h30m; 0:10:00; 90; 2026-03-14T09:26; 2026-03-14 09:26:00.5+01:00",
-    "analyze gpu.csv --work": "12000:steps; 0.5:x",
-    "analyze gpu.csv --gpu-hour-price": "2.49 EUR; 3",
-    "analyze gpu.csv --gpus": "0,2; 1",
-    "analyze gpu.csv --columns": "timestamp,index; a b",
-    "analyze gpu.csv --tz": "Europe/Berlin; UTC",
-    "analyze gpu.csv --job": "each; 1",
-    "analyze gpu.csv --gpu-model": "A100 80GB; 0=H100",
-    "compare gpu.csv other.csv --target": "val_accuracy=0.78; a=b",
-    "compare gpu.csv other.csv --better": "x=higher",
-    "runs list --where": "tag:by=hand; ended>=2026-10-14T09:30; duration>1h30m; gpus>=8; name~night; param:a!=1",
-    "runs list --since": "30d; 12h; 2026-10-14T09:30",
-    "runs show": "old",
-    "fleet --by": "user; gpu",
-}
+
+
+OPTIONS: dict[str, list[str]] = tomllib.loads((SEEDS / "options.toml").read_text(encoding="utf-8"))
 """Options that take a text of a form, with some."""
-
-
 KINDS = ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "prometheus", "monitors")
 _CONFIG = ("check", "gpu.csv", "--fail-on", "problem", "--config")
 _STORE = "mlflow:{}/store"
@@ -248,12 +177,12 @@ def _given(*words: str, seeds: Sequence[bytes]) -> Target:
     return Target(seeds=seeds, read=lambda path: run(path.parent, *words, path.name), prepare=write_logs)
 
 
-def _typed(words: str, texts: str) -> Target:
+def _typed(words: str, texts: Sequence[str]) -> Target:
     def type_text(path: Path) -> None:
         # what a shell hands over
         run(path.parent, *words.split(), path.read_bytes().decode(errors="surrogateescape").replace("\0", ""))
 
-    return Target(seeds=[text.encode() for text in texts.split("; ")], read=type_text, prepare=write_store)
+    return Target(seeds=[text.encode() for text in texts], read=type_text, prepare=write_store)
 
 
 def _logged(kind: str) -> Target:
@@ -284,6 +213,10 @@ def _make_recording() -> bytes:
         return (logs.write_recording(Path(name), "", zone="Europe/Berlin", **said) / "run.json").read_bytes()
 
 
+def _seed(name: str) -> bytes:
+    return (SEEDS / name).read_bytes()
+
+
 def _mapped() -> bytes:
     return logs.wrapper_csv(20).encode()
 
@@ -307,16 +240,16 @@ TARGETS: dict[str, Callable[[], Target]] = {
         read=lambda path: read(path.parent / "wrapper.csv", column_map=path),
         prepare=lambda place: (place / "wrapper.csv").write_bytes(_mapped()),
     ),
-    "file of labels": lambda: Target(seeds=[_LABELS], read=_label_beside, prepare=write_logs),
+    "file of labels": lambda: Target(seeds=[_seed("labels.json")], read=_label_beside, prepare=write_logs),
     "table of labels": lambda: Target(
-        seeds=[_SACCT, b"run,user,gpu hours\na.csv,ada,5\n"],
+        seeds=[_seed("sacct.txt"), b"run,user,gpu hours\na.csv,ada,5\n"],
         read=lambda path: read(path.parent / "gpu.csv", labels={"table": path}),
         prepare=write_logs,
     ),
     "run.json of a recording": lambda: Target(seeds=[_make_recording()], read=_read_recording, prepare=write_logs),
-    "settings": lambda: _given(*_CONFIG, seeds=[_SETTINGS, _POLICY, _NAMES]),
-    "policy": lambda: _given("check", "gpu.csv", "--policy", seeds=[_POLICY]),
-    "steps": lambda: _given("compare", "--steps", seeds=[_STEPS]),
+    "settings": lambda: _given(*_CONFIG, seeds=[_seed("settings.toml"), _seed("policy.toml"), _seed("names.toml")]),
+    "policy": lambda: _given("check", "gpu.csv", "--policy", seeds=[_seed("policy.toml")]),
+    "steps": lambda: _given("compare", "--steps", seeds=[_seed("steps.toml")]),
     "run.json of a store": lambda: _stored("run.json", "runs list", "analyze old", "runs step old b"),
     "store.json": lambda: _stored("store.json", "runs list"),
     "series of a store": lambda: _stored("hardware.parquet", "analyze old", "runs export old -o x.parquet"),

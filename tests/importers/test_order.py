@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport.testing import Recording, Rejected, analyze
-from tests.importers.accounts import kept, seconds
-from tests.readers.pairs import describe_recording, hold
+from tests.readers.pairs import describe_recording, hold, kept, seconds
 from tests.support import logs
 from tests.support.logs import HEADER, Line, interleaved, log, read, read_text, row
 from tests.support.program import Program

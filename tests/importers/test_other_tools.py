@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
 from gpureport.testing import Recording
-from tests.importers.accounts import kept
+from tests.readers.pairs import kept
 from tests.support import logs
 
 ROWS: dict[str, tuple[str, Callable[[int], str], int]] = {

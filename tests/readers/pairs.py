@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 import gpureport
 from gpureport.errors import GpureportError
 from gpureport.testing import Device, Quality, Recording, find_note_code
+from tests.support import logs
 
 PAIRS = Path(__file__).parent / "pairs"
 _STATED = ("about", "options", "source", "gpu")
@@ -147,6 +148,30 @@ def describe_recording(recording: Recording, *, host_only: bool = False) -> dict
     return {name: value for name, value in found.items() if value}
 
 
+def outline(read: Callable[[], Recording]) -> list[str] | str:
+    """Return what a reading gives, a line per column and reason; the code where a log is refused."""
+    try:
+        recording = read()
+    except GpureportError as error:
+        return f"{type(error).__name__}, {error.code}"
+    run, quality = recording.run, recording.run.quality
+    check_account(recording)
+    began = np.datetime64(run.started, "us")
+    lines = [f"{began}, {_since(run.started, run.ended)}, {run.timezone}; {_account(quality)}"]
+    if run.params or run.tags or run.step:
+        lines.append(f"{run.name}, step {run.step}, params {dict(run.params)}, tags {dict(run.tags)}")
+    lines += [f"clock step at {_since(run.started, each.at)}, {each.cause}" for each in quality.clock_steps]
+    lines += ["unfinished"] * quality.unfinished + ["synthetic time"] * quality.synthetic_time
+    for device in run.devices:
+        lines.append(f"{device.id} {_device(device)}")
+        lines += (f"  {name}: {cells}" for name, cells in _columns(recording.rows_of(device.id)) if name != "time")
+    for name, points in _training(recording.training):
+        lines.append(f"{name}: {points['time']}; step {points['step']}; value {points['value']}")
+    lines += (f"{each.rows} x {each.reason}, first line {each.first_line}" for each in quality.rejected)
+    lines += (f"{each.cells} x {each.reason} in {each.column}" for each in quality.absent_cells)
+    return lines + [f"note {find_note_code(note)}" for note in quality.notes]
+
+
 def hold(path: Path, described: object, *, update: bool) -> None:
     """Hold what was read against the JSON of a path, which `--update-golden` writes."""
     text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"
@@ -166,6 +191,16 @@ def check_account(recording: Recording) -> None:
     assert quality.rows_kept == len(recording.series) or by_points
     for rows in recording.by_device().values():
         assert (np.diff(_micros(rows)) >= 0).all()
+
+
+def kept(recording: Recording) -> int:
+    """Return how many rows are in the series, after checking that every line is accounted for."""
+    check_account(recording)
+    return recording.run.quality.rows_kept
+
+
+def seconds(recording: Recording, device: str = "gpu:0", start: int = int(logs.EPOCH * 1e6)) -> list[float]:
+    return [(time - start) / 1e6 for time in _micros(recording.rows_of(device)).tolist()]
 
 
 def rows_of(recording: Recording) -> dict[tuple[object, object], dict[str, object]]:

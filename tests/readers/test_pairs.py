@@ -82,21 +82,3 @@ def snapshots(pair: Path) -> tuple[str, str]:
 
 def seconds(start: int, moment: int) -> float:
     return (moment - start) / 1e6
-
-
-def test_two_ways_to_write_a_log_give_the_same() -> None:
-    for one, other in (
-        ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv.csv"),
-        ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_csv_without_units.csv"),
-        ("nvidia_smi_monitors/dmon_every_column.txt", "nvidia_smi_monitors/dmon_tabs_and_blank_lines.txt"),
-        ("nvidia_smi_xml/a_loop_is_a_series.xml", "nvidia_smi_xml/a_loop_on_one_line.xml"),
-        (
-            "dcgm/names_before_and_since_the_change_of_units_1.jsonl",
-            "dcgm/names_before_and_since_the_change_of_units_2.jsonl",
-        ),
-        (
-            "dcgm/readings_field_by_field_become_the_same_rows_1.csv",
-            "dcgm/readings_field_by_field_become_the_same_rows_2.csv",
-        ),
-    ):
-        assert read(PAIRS / one).series.equals(read(PAIRS / other).series), one

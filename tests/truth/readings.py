@@ -1,7 +1,6 @@
 """The rows of each log of a run, and the files they are written to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,20 +16,8 @@ _CLOCK_STEP_MHZ = 15
 _LINK_SLEEPS_SECONDS = 6.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
-    """The rows of one GPU: a series for each quantity, NaN where a cell says N/A."""
-
-    seconds: Floats
-    util: Floats
-    controller: Floats
-    memory: Floats
-    watts: Floats
-    celsius: Floats
-    clock: Floats
-    events: Floats
-    generation: Floats
-    errors: Floats
+Rows = dict[str, Floats]
+"""The rows of a log: a series for each column, NaN where a cell says N/A."""
 
 
 def moments(script: Script, rng: np.random.Generator) -> Floats:
@@ -50,7 +37,7 @@ def moments(script: Script, rng: np.random.Generator) -> Floats:
 
 def gpu(  # noqa: PLR0913 - whose rows, and what they read
     script: Script, index: int, *, played: Course, used: Floats, times: Floats, rng: np.random.Generator
-) -> Readings:
+) -> Rows:
     card = script.card
     done = np.concatenate([[0.0], np.cumsum(played.busy)]) * TICK
     phase = rng.uniform(0, card.window_seconds)
@@ -59,23 +46,26 @@ def gpu(  # noqa: PLR0913 - whose rows, and what they read
     joules = np.concatenate([[0.0], np.cumsum(played.watts)]) * STEP
     now = np.minimum((times / STEP).astype(np.int64), len(played.watts) - 1)
     awake = _average(done, TICK, times, _LINK_SLEEPS_SECONDS) > 0
-    return Readings(
-        seconds=times,
-        util=_absent(util, script.absent, rng),
-        controller=np.round(util * rng.uniform(0.4, 0.6)),
-        memory=np.ceil(used[now]),
-        watts=_absent(
-            _average(joules, STEP, times, card.power_seconds) + rng.normal(0, 0.15, len(times)), script.absent, rng
-        ),
-        celsius=np.floor(played.celsius[now]),
-        clock=np.round(played.clock[now] / _CLOCK_STEP_MHZ) * _CLOCK_STEP_MHZ,
-        events=played.events[now].astype(np.float64),
-        generation=np.where(awake, card.generation, 1.0),
-        errors=script.ecc[0] + np.where(times > 0.55 * script.seconds, script.ecc[1], 0) * float(index == 0),
-    )
+    rows = {
+        "timestamp": times,
+        "util": _absent(util, script.absent, rng),
+        "controller": np.round(util * rng.uniform(0.4, 0.6)),
+        "memory": np.ceil(used[now]),
+    }
+    watts = _average(joules, STEP, times, card.power_seconds) + rng.normal(0, 0.15, len(times))
+    return rows | {
+        "watts": _absent(watts, script.absent, rng),
+        "celsius": np.floor(played.celsius[now]),
+        "clock": np.round(played.clock[now] / _CLOCK_STEP_MHZ) * _CLOCK_STEP_MHZ,
+        "events": played.events[now].astype(np.float64),
+        "generation": np.where(awake, card.generation, 1.0),
+        "ecc_corrected": 0 * times,
+        "ecc_uncorrected": script.ecc[0]
+        + np.where(times > 0.55 * script.seconds, script.ecc[1], 0) * float(index == 0),
+    }
 
 
-def host(script: Script, rng: np.random.Generator) -> dict[str, Floats]:
+def host(script: Script, rng: np.random.Generator) -> Rows:
     """Return the rows of the host log: a series a column, `seconds` among them."""
     every = max(script.interval, 1.0)
     count = int(script.seconds / every)
@@ -130,30 +120,31 @@ COLUMN_SETS = {
     "clock_max events generation generation_max lanes lanes_max ecc_corrected ecc_uncorrected",
     "shuffled": "watts events index total util clock timestamp celsius memory name limit",
 }
-_NAMES = {
-    "timestamp": "timestamp",
-    "index": "index",
-    "name": "name",
-    "uuid": "uuid",
-    "util": "utilization.gpu [%]",
-    "controller": "utilization.memory [%]",
-    "memory": "memory.used [MiB]",
-    "total": "memory.total [MiB]",
-    "reserved": "memory.reserved [MiB]",
-    "celsius": "temperature.gpu",
-    "watts": "power.draw [W]",
-    "limit": "power.limit [W]",
-    "default": "power.default_limit [W]",
-    "clock": "clocks.current.sm [MHz]",
-    "clock_max": "clocks.max.sm [MHz]",
-    "events": "clocks_event_reasons.active",
-    "generation": "pcie.link.gen.current",
-    "generation_max": "pcie.link.gen.max",
-    "lanes": "pcie.link.width.current",
-    "lanes_max": "pcie.link.width.max",
-    "ecc_corrected": "ecc.errors.corrected.volatile.total",
-    "ecc_uncorrected": "ecc.errors.uncorrected.volatile.total",
+_COLUMNS = {
+    "timestamp": ("timestamp", lambda value: f"{moment(value):%Y/%m/%d %H:%M:%S.%f}"[:-3]),
+    "index": ("index", str),
+    "name": ("name", str),
+    "uuid": ("uuid", str),
+    "util": ("utilization.gpu [%]", "{:.0f} %".format),
+    "controller": ("utilization.memory [%]", "{:.0f} %".format),
+    "memory": ("memory.used [MiB]", "{:.0f} MiB".format),
+    "total": ("memory.total [MiB]", "{} MiB".format),
+    "reserved": ("memory.reserved [MiB]", "{} MiB".format),
+    "celsius": ("temperature.gpu", "{:.0f}".format),
+    "watts": ("power.draw [W]", "{:.2f} W".format),
+    "limit": ("power.limit [W]", "{:.2f} W".format),
+    "default": ("power.default_limit [W]", "{:.2f} W".format),
+    "clock": ("clocks.current.sm [MHz]", "{:.0f} MHz".format),
+    "clock_max": ("clocks.max.sm [MHz]", "{} MHz".format),
+    "events": ("clocks_event_reasons.active", lambda value: f"0x{int(value):016X}"),
+    "generation": ("pcie.link.gen.current", "{:.0f}".format),
+    "generation_max": ("pcie.link.gen.max", str),
+    "lanes": ("pcie.link.width.current", str),
+    "lanes_max": ("pcie.link.width.max", str),
+    "ecc_corrected": ("ecc.errors.corrected.volatile.total", "{:.0f}".format),
+    "ecc_uncorrected": ("ecc.errors.uncorrected.volatile.total", "{:.0f}".format),
 }
+"""The heading of each column, and what prints a cell of it."""
 _HOST_MIB = 515_000
 
 
@@ -161,62 +152,47 @@ def moment(seconds: float) -> datetime:
     return BEGUN + timedelta(seconds=seconds)
 
 
-def write(folder: Path, script: Script, gpus: list[Readings], host: dict[str, Floats]) -> None:
+def write(folder: Path, script: Script, gpus: list[Rows], host: Rows) -> None:
     folder.mkdir(parents=True)
     names = COLUMN_SETS[script.columns].split()
-    lines = [(-1.0, ", ".join(_NAMES[name] for name in names))]
+    lines = [(-1.0, ", ".join(_COLUMNS[name][0] for name in names))]
     for index, rows in enumerate(gpus):
-        cells = [_cells(name, script, index, rows) for name in names]
+        known = _constants(script, index)
+        cells = [
+            _cells(name, rows) if name in rows else [_COLUMNS[name][1](known[name])] * len(rows["util"])
+            for name in names
+        ]
         # a query takes a few milliseconds for each GPU
-        places = (rows.seconds + 0.004 * index).tolist()
+        places = (rows["timestamp"] + 0.004 * index).tolist()
         lines.extend((place, ", ".join(row)) for place, row in zip(places, zip(*cells, strict=True), strict=True))
     lines.sort(key=lambda line: line[0])
     (folder / "nvidia-smi.csv").write_text("\n".join(text for _, text in lines) + "\n")
     (folder / "host.csv").write_text(_host(host))
 
 
-def _cells(name: str, script: Script, index: int, rows: Readings) -> list[str]:
-    count, card = len(rows.seconds), script.card
-    if name in {"timestamp", "util", "watts", "memory", "celsius", "clock", "events", "controller", "generation"}:
-        return _series(name, rows)
-    if name.startswith("ecc"):
-        return [f"{value:.0f}" for value in (rows.errors if name == "ecc_uncorrected" else 0 * rows.errors)]
-    constant = {
-        "index": f"{index}",
+def _cells(name: str, rows: Rows) -> list[str]:
+    form: Callable[[float], str] = _COLUMNS[name][1]
+    return ["[N/A]" if np.isnan(value) else form(value) for value in rows[name].tolist()]
+
+
+def _constants(script: Script, index: int) -> dict[str, object]:
+    card = script.card
+    return {
+        "index": index,
         "name": card.name,
         "uuid": f"GPU-5c0f1e{index:02d}-7a31-4b5e-9d62-0a4be1c97f{index:02d}",
-        "total": f"{card.memory_mib} MiB",
-        "reserved": f"{card.reserved_mib} MiB",
-        "limit": f"{card.limit_watts:.2f} W",
-        "default": f"{card.limit_watts:.2f} W",
-        "clock_max": f"{card.clock_mhz} MHz",
-        "generation_max": f"{card.generation}",
-        "lanes": f"{script.lanes if index == 0 else 16}",
-        "lanes_max": "16",
+        "total": card.memory_mib,
+        "reserved": card.reserved_mib,
+        "limit": card.limit_watts,
+        "default": card.limit_watts,
+        "clock_max": card.clock_mhz,
+        "generation_max": card.generation,
+        "lanes": script.lanes if index == 0 else 16,
+        "lanes_max": 16,
     }
-    return [constant[name]] * count
 
 
-_FORMS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "util": ("util", lambda value: f"{value:.0f} %"),
-    "controller": ("controller", lambda value: f"{value:.0f} %"),
-    "memory": ("memory", lambda value: f"{value:.0f} MiB"),
-    "watts": ("watts", lambda value: f"{value:.2f} W"),
-    "celsius": ("celsius", lambda value: f"{value:.0f}"),
-    "clock": ("clock", lambda value: f"{value:.0f} MHz"),
-    "events": ("events", lambda value: f"0x{int(value):016X}"),
-    "generation": ("generation", lambda value: f"{value:.0f}"),
-    "timestamp": ("seconds", lambda value: f"{moment(value):%Y/%m/%d %H:%M:%S.%f}"[:-3]),
-}
-
-
-def _series(name: str, rows: Readings) -> list[str]:
-    attribute, form = _FORMS[name]
-    values = getattr(rows, attribute)
-    return ["[N/A]" if np.isnan(value) else form(value) for value in values.tolist()]
-
-
-def _host(host: dict[str, Floats]) -> str:
+def _host(host: Rows) -> str:
     lines = ["timestamp,cpu_percent,cpu_max_core_percent,iowait_percent,ram_used_mib,ram_total_mib"]
     columns = (host[name].tolist() for name in ("seconds", "cpu_percent", "cpu_max_core_percent", "iowait_percent"))
     for seconds, cpu, core, waits, ram in zip(*columns, host["ram_percent"].tolist(), strict=True):

@@ -1,6 +1,6 @@
 """What is found in the files of a run, and how well it agrees with the labels."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 import gpureport
-from gpureport.testing import Finding, Run, Severity
+from gpureport.testing import Severity
 from tests.truth.labels import HOST_KINDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One stretch of one finding on one GPU, in seconds since the epoch."""
+    """One stretch of one finding on one GPU, None for the whole job, in seconds since the epoch, None for the run."""
 
-    kind: str  # kind of the finding
-    severity: Severity  # how much it matters
-    gpu: int | None  # index; None when the whole job is meant
-    start: float | None  # begin; None when the whole run is meant
-    end: float | None  # end
+    kind: str
+    severity: Severity
+    gpu: int | None
+    start: float | None
+    end: float | None
 
 
 def found(folder: Path) -> list[Found]:
@@ -29,22 +29,13 @@ def found(folder: Path) -> list[Found]:
     beside = folder / "host.csv"
     (recording,) = gpureport.read(folder / "nvidia-smi.csv", host=[beside] if beside.exists() else [])
     analysis = gpureport.analyze(recording)
-    return [each for finding in analysis.findings for each in _stretches(finding, analysis.run)]
-
-
-def _stretches(finding: Finding, run: Run) -> Iterator[Found]:
-    indices = {gpu.id: gpu.index for gpu in run.gpus}
-    spans: list[tuple[float | None, float | None]]
-    spans = [(part.start / 1e6, part.end / 1e6) for part in finding.intervals] or [(None, None)]
-    for gpu in [indices.get(device) for device in finding.devices] or [None]:
-        for start, end in spans:
-            yield Found(
-                kind=finding.kind,
-                severity=finding.severity,
-                gpu=gpu,
-                start=start,
-                end=end,
-            )
+    indices = {gpu.id: gpu.index for gpu in analysis.run.gpus}
+    return [
+        Found(kind=one.kind, severity=one.severity, gpu=gpu, start=start, end=end)
+        for one in analysis.findings
+        for gpu in [indices.get(device) for device in one.devices] or [None]
+        for start, end in [(part.start / 1e6, part.end / 1e6) for part in one.intervals] or [(None, None)]
+    ]
 
 
 Span = tuple[float, float]
@@ -66,15 +57,8 @@ SPANS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """What is scored by time: the kinds that stand for it, and those whose time counts neither way."""
 WHOLE = (
-    "mem_leak",
-    "mem_pressure",
-    "mem_prealloc",
-    "periodic_stall",
-    "pcie_degraded",
-    "ecc_error",
-    "zombie_memory",
-    "unused_gpu",
-    "unexplained_change",
+    *("mem_leak", "mem_pressure", "mem_prealloc", "periodic_stall", "pcie_degraded", "ecc_error", "zombie_memory"),
+    *("unused_gpu", "unexplained_change"),
 )
 """What is scored by run."""
 _SAME = 0.5
@@ -97,17 +81,14 @@ class Tally:
     @property
     def time_f1(self) -> float | None:
         """How well the times agree, 0 to 1; None where nothing is labelled."""
-        if not self.labelled:
-            return None
-        return _mean(1 - self.wrong / self.said if self.said else 0.0, self.recalled / self.labelled)
+        precision = 1 - self.wrong / self.said if self.said else 0.0
+        return _mean(precision, self.recalled / self.labelled) if self.labelled else None
 
     @property
     def event_f1(self) -> float | None:
         """How well the events agree, 0 to 1; None where nothing is labelled."""
-        if not self.events:
-            return None
-        named = self.matched + self.extra
-        return _mean(self.matched / named if named else 0.0, self.matched / self.events)
+        precision = self.matched / max(self.matched + self.extra, 1)
+        return _mean(precision, self.matched / self.events) if self.events else None
 
 
 @dataclass(slots=True)

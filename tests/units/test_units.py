@@ -16,13 +16,12 @@ from gpureport.metrics import find_gpu
 from gpureport.parsing import parse_quantity, split_numbers
 from gpureport.rates import (
     CountedWork,
-    SamplingRate,
-    SlowStretch,
     count_by_rates,
     count_by_steps,
     distances_inside,
     measure_sampling_rate,
 )
+from tests.readers.pairs import hold
 
 NUMBERS = st.lists(st.none() | st.integers(-100, 100), max_size=40)
 KINDS = st.sampled_from([pa.float32(), pa.float64(), pa.int8(), pa.int64()])
@@ -56,37 +55,22 @@ def test_a_column_of_one_value_is_told_from_one_with_another() -> None:
 
 
 TABLE = tomllib.loads((Path(gpureport.__file__).parent / "gpus.toml").read_text(encoding="utf-8"))
-NAMES = {
-    "NVIDIA A100-SXM4-80GB": "A100 SXM4",
-    "NVIDIA A100 80GB PCIe": "A100 80 GB PCIe",
-    "NVIDIA A100-PCIE-40GB": "A100 PCIe 40 GB",
-    "Tesla T4": "T4",
-    "Tesla V100-SXM2-16GB": "V100 SXM2",
-    "Tesla V100-PCIE-32GB": "V100 PCIe",
-    "NVIDIA A10": "A10",
-    "NVIDIA A10G": "A10G",
-    "NVIDIA H100 80GB HBM3": "H100 SXM",
-    "NVIDIA H100 PCIe": "H100 PCIe",
-    "NVIDIA H100 NVL": "Hopper",
-    "NVIDIA H200": "H200",
-    "nvidia geforce rtx 3090": "RTX 3090",
-    "NVIDIA GeForce RTX 4090": "RTX 4090",
-    "": None,
-    "Orin": None,
-    "AMD Instinct MI300X": None,
-}
+NAMES = (
+    *("NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB", "Tesla T4", "Tesla V100-SXM2-16GB"),
+    *("Tesla V100-PCIE-32GB", "NVIDIA A10", "NVIDIA A10G", "NVIDIA A30", "NVIDIA L4", "NVIDIA H100 80GB HBM3"),
+    *("NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA H200", "NVIDIA H20", "NVIDIA A40", "NVIDIA RTX A6000"),
+    *("nvidia geforce rtx 3090", "NVIDIA GeForce RTX 4090", "NVIDIA GH200 480GB", "", "Orin", "AMD Instinct MI300X"),
+)
+EXPECTED = Path(__file__).with_name("expected")
 
 
-def test_a_name_leads_to_its_own_model() -> None:
+def test_a_name_leads_to_its_own_model(*, update_golden: bool) -> None:
     found = {name: find_gpu(name) for name in NAMES}
-    assert {name: known and known.model for name, known in found.items()} == NAMES
-    windows = {"Tesla T4": "instant", "NVIDIA A100-SXM4-80GB": "instant", "NVIDIA A30": "instant", "NVIDIA L4": "1 s"}
-    assert {name: (known := find_gpu(name)) and known.power_window for name in windows} == windows
-    for name in ("NVIDIA A40", "NVIDIA RTX A6000", "NVIDIA GeForce RTX 4090", "NVIDIA H20", "NVIDIA GH200 480GB"):
-        known = find_gpu(name)
-        assert known is not None, name
-        assert known.memory_total_bytes, name
-        assert known.memory_bandwidth_bytes_per_second, name
+    facts = ("model", "power_window", "memory_total_bytes", "memory_bandwidth_bytes_per_second")
+    # a cell of the table has a value and its source
+    values = {name: known and [getattr(known, fact) for fact in facts] for name, known in found.items()}
+    said = {name: of and ", ".join(f"{getattr(each, 'value', each)}" for each in of) for name, of in values.items()}
+    hold(EXPECTED / "models.json", said, update=update_golden)
 
 
 def test_every_cell_has_a_source_and_no_source_is_a_memory() -> None:
@@ -100,27 +84,12 @@ def test_every_cell_has_a_source_and_no_source_is_a_memory() -> None:
     assert [name for name, words in sources if "quoted" in words] == []
 
 
-READ = {
-    ("97 %", "", "1"): 0.97,
-    ("97%", "", "1"): 0.97,
-    ("97", "%", "1"): 0.97,
-    ("8192 MiB", "MiB", "By"): 8192 * 2**20,
-    ("2117MB", "", "By"): 2117 * 2**20,
-    ("945", "MB/s", "By/s"): 945e6,
-    ("945 MB", "MB/s", "By/s"): None,
-    ("58.52 W", "W", "W"): 58.52,
-    ("58520 mW", "W", "W"): 58.52,
-    ("1410", "MHz", "Hz"): 1.41e9,
-    ("38 °C", "C", "Cel"): 38,
-    ("+27.0", "C", "Cel"): 27,
-    ("15820333506", "us", "s"): 15820.333506,
-    ("58.52 W", "%", "1"): None,
-    ("12025/06/12", "%", "1"): None,
-    ("", "W", "W"): None,
-    ("1e5", "W", "W"): None,
-    ("٣", "W", "W"): 3,
-    **{(f"{percent} %", "", "1"): percent / 100 for percent in range(101)},
-}
+READ = (
+    *("97 %||1", "97%||1", "97|%|1", "8192 MiB|MiB|By", "2117MB||By", "945|MB/s|By/s", "945 MB|MB/s|By/s"),
+    *("58.52 W|W|W", "58520 mW|W|W", "1410|MHz|Hz", "38 °C|C|Cel", "+27.0|C|Cel", "15820333506|us|s", "58.52 W|%|1"),
+    *("12025/06/12|%|1", "|W|W", "1e5|W|W", "٣|W|W", *(f"{percent} %||1" for percent in range(101))),
+)
+"""Cell, unit of its column, and the unit wanted."""
 SHOWN = {
     number_format.format_gpu_time(2994): "49.9 GPU-min",
     number_format.format_gpu_time(3.484): "3.48 GPU-s",
@@ -170,8 +139,9 @@ def test_figures_keep_three_digits_and_their_order(
     assert 1 <= read(number_format.format_scaled(amount * units[place + 1][1], units)) < 10_000
 
 
-def test_quantities_are_written_and_numbers_in_names_sort() -> None:
-    assert {key: parse_quantity(*key) for key in READ} == READ
+def test_quantities_are_written_and_numbers_in_names_sort(*, update_golden: bool) -> None:
+    said = {text: parse_quantity(*text.split("|")) for text in READ}
+    hold(EXPECTED / "quantities.json", said, update=update_golden)
     assert {shown: expected for shown, expected in SHOWN.items() if shown.replace("\xa0", " ") != expected} == {}
     wanted = ["gpu", "gpu:0", "gpu:2", "gpu:010", "gpu:11", f"gpu:{'9' * 5000}", "node_1/gpu:3", "node_2/gpu:0"]
     assert sorted(set(wanted), key=split_numbers) == wanted
@@ -186,24 +156,22 @@ def stamps(*parts: tuple[int, float]) -> Stamps:
     return np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
 
 
-def test_the_pace_of_a_log() -> None:
-    slow = SlowStretch(600_000_000, 900_000_000, 10.0)
+def test_the_pace_of_a_log(*, update_golden: bool) -> None:
     pairs = np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 20_000]))
     table = {
-        "one": (stamps((100, 1), (1, 600), (100, 1), (1, 30)), SamplingRate(1.0)),
-        "one sample": (stamps((0, 1)), None),
-        "equal stamps": (np.array([5, 5, 5]), None),
-        "a slower stretch": (stamps((600, 1), (30, 10), (300, 1)), SamplingRate(1.0, (slow,))),
-        "nine gaps": (stamps((600, 1), (9, 10), (300, 1)), SamplingRate(1.0)),
-        "slow for most of the time": (stamps((600, 1), (120, 10)), SamplingRate(10.0, denser=1.0)),
-        "two recorders just behind each other": (pairs, SamplingRate(1.0)),
-        "some of their rows missing": (np.delete(pairs, [100, 101, 201]), SamplingRate(1.0)),
-        "late every other time": (np.sort(np.r_[stamps((300, 1)), stamps((300, 1)) + 400_000]), SamplingRate(0.4)),
+        "one": stamps((100, 1), (1, 600), (100, 1), (1, 30)),
+        "one sample": stamps((0, 1)),
+        "equal stamps": np.array([5, 5, 5]),
+        "a slower stretch": stamps((600, 1), (30, 10), (300, 1)),
+        "two slower ones": stamps((5000, 1), (40, 10), (20, 60), (1000, 1)),
+        "nine gaps": stamps((600, 1), (9, 10), (300, 1)),
+        "slow for most of the time": stamps((600, 1), (120, 10)),
+        "two recorders just behind each other": pairs,
+        "some of their rows missing": np.delete(pairs, [100, 101, 201]),
+        "late every other time": np.sort(np.r_[stamps((300, 1)), stamps((300, 1)) + 400_000]),
     }
-    assert {name: got for name, (times, rate) in table.items() if (got := measure_sampling_rate(times)) != rate} == {}
-    three = measure_sampling_rate(stamps((5000, 1), (40, 10), (20, 60), (1000, 1)))
-    assert three is not None
-    assert [each.interval for each in three.slow] == [10.0, 60.0]
+    said = {name: repr(measure_sampling_rate(times)) for name, times in table.items()}
+    hold(EXPECTED / "paces.json", said, update=update_golden)
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.sampled_from([0.0, 0.1, 1, 4, 10, 61, 900])), min_size=1, max_size=12))
@@ -239,40 +207,29 @@ def by_steps(seconds: Numbers, steps: Numbers, began: float | None = None) -> Co
     return count_by_steps((np.array(seconds) * SECOND).astype(np.int64), np.array(steps, dtype=np.float64), start)
 
 
-def test_work_by_rates_and_by_steps() -> None:
+def test_work_by_rates_and_by_steps(*, update_golden: bool) -> None:
     slow, first = [20.0, 25.0, 30.0, 35.0], [50.0, 200.0, 200.0, 200.0]
     pause, even, counter = [5.0, 10.0, 15.0, 320.0, 325.0], [200.0] * 5, [10.0, 20.0, 30.0, 40.0, 50.0]
-    table: dict[str, tuple[CountedWork | None, dict[str, float | None]]] = {
-        "a slow first batch took as long as its rate says": (
-            by_rates(slow, first, [10, 20, 30, 40]),
-            {"amount": 4000, "rate": 4000 / 35, "begin": 0},
-        ),
-        "without steps the first point speaks for a usual distance": (
-            by_rates(slow, first),
-            {"amount": 50 * 5 + 3 * 1000, "begin": 15 * SECOND},
-        ),
-        "a pause does no work": (by_rates(pause, even, counter), {"amount": 5000, "rate": 5000 / 325}),
-        "five usual distances bound it": (by_rates(pause, even), {"amount": 200 * (4 * 5 + 5 * 5)}),
-        "a resumed counter": (by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]), {"amount": 3000}),
-        "a counter that starts anew": (by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]), {"amount": 4000}),
-        "nothing before the recording": (
-            by_rates([20, 25, 30], first[:3], [10, 20, 30], earliest=15),
-            {"amount": 250 + 2000, "begin": 15 * SECOND},
-        ),
-        "rates of zero": (by_rates([5, 10, 15], [0, 0, 0], [10, 20, 30]), {"amount": 0, "rate": None}),
-        "steps from where training began": (by_steps([20, 25, 30], [10, 20, 30], 0), {"amount": 30, "rate": 1}),
-        "steps from the first point": (by_steps([20, 25, 30], [10, 20, 30]), {"amount": 20, "rate": 2}),
-        "steps of a resumed run": (by_steps([20, 25, 30], [5010, 5020, 5030], 0), {"amount": 30}),
-        "steps that start anew": (by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0), {"amount": 35}),
-        "steps that go back": (by_steps([5, 10, 15, 20], [10, 20, 15, 25], 0), {"amount": 30}),
+    table = {
+        "a slow first batch took as long as its rate says": by_rates(slow, first, [10, 20, 30, 40]),
+        "without steps the first point speaks for a usual distance": by_rates(slow, first),
+        "a pause does no work": by_rates(pause, even, counter),
+        "five usual distances bound it": by_rates(pause, even),
+        "a resumed counter": by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]),
+        "a counter that starts anew": by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]),
+        "nothing before the recording": by_rates([20, 25, 30], first[:3], [10, 20, 30], earliest=15),
+        "rates of zero": by_rates([5, 10, 15], [0, 0, 0], [10, 20, 30]),
+        "steps from where training began": by_steps([20, 25, 30], [10, 20, 30], 0),
+        "steps from the first point": by_steps([20, 25, 30], [10, 20, 30]),
+        "steps of a resumed run": by_steps([20, 25, 30], [5010, 5020, 5030], 0),
+        "steps that start anew": by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0),
+        "steps that go back": by_steps([5, 10, 15, 20], [10, 20, 15, 25], 0),
     }
-    wrong = {}
-    for name, (work, expected) in table.items():
-        assert work is not None, name
-        got = {"amount": work.amount, "rate": work.rate, "begin": float(work.times[0])}
-        if {key: got[key] for key in expected} != pytest.approx(expected):
-            wrong[name] = got
-    assert not wrong, wrong
+    said = {
+        name: work and f"{work.amount:.9g} at {work.rate and round(work.rate, 9)} from {float(work.times[0]):.9g}"
+        for name, work in table.items()
+    }
+    hold(EXPECTED / "work.json", said, update=update_golden)
 
 
 def test_a_part_of_the_time_holds_a_part_of_the_work_and_what_counts_none() -> None:

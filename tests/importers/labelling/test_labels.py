@@ -3,6 +3,7 @@
 import gzip
 import json
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,8 +12,9 @@ import pytest
 
 import gpureport
 from gpureport.errors import SettingsError
-from gpureport.testing import Run, analyze, findings_of, recording, unjudged, with_training
+from gpureport.testing import Recording, Run, analyze, findings_of, recording, unjudged, with_training
 from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
+from tests.readers.conftest import Hold
 from tests.support.logs import HEADER, log, read, write
 
 LABELS = {"name": "base", "step": 0, "params": {"lr": 0.10, "amp": True, "seed": None}, "tags": {"user": "ada"}}
@@ -28,17 +30,7 @@ OTHER_JSON: tuple[Any, ...] = (
     {"params": {"optimizer": {"lr": 1}}},
     {"tags": ["a"]},
 )
-SACCT = """\
-JobID|JobName|User|Account|Partition|NodeList|Start|End|State
-4411|resnet|ada|vision|gpu|gpu[01-02]|2026-10-03T09:00:00|2026-10-03T10:00:00|COMPLETED
-4411.batch|batch||vision||gpu01|2026-10-03T09:00:00|2026-10-03T10:00:00|COMPLETED
-4411.0|python||vision||gpu[01-02]|2026-10-03T09:00:05|2026-10-03T10:00:00|COMPLETED
-4412|say "hi"|bob|nlp|gpu|gpu03|2026-10-03T09:00:00|2026-10-03T11:00:00|CANCELLED by 1001
-4413_7|sweep|bob|nlp|gpu|gpu03|2026-10-03T11:30:00|Unknown|RUNNING
-4414|short|eve|nlp|gpu|gpu04|2026-10-03T09:00:00|2026-10-03T09:30:00|COMPLETED
-4415|long|joe|nlp|gpu|gpu04|2026-10-03T08:00:00|2026-10-03T12:00:00|COMPLETED
-4416|waits|joe|nlp|gpu|None assigned|Unknown|Unknown|PENDING
-"""
+SACCT = Path(__file__).with_name("jobs.txt").read_text(encoding="utf-8")
 HOUR = 3600
 
 
@@ -77,8 +69,8 @@ def labelled(  # noqa: PLR0913 - each argument is something a test varies
     text: str = SACCT,
     zone: str | None = None,
     **labels: Any,
-) -> dict[str, str]:
-    """Return the tags that a table gives a run, which starts some seconds after nine, of a log of a name."""
+) -> Recording:
+    """Return a run that a table labels, which starts some seconds after nine, of a log of a name."""
     (folder / "jobs.csv").write_text(text)
     begun = datetime(2026, 10, 3, 9) + timedelta(seconds=start)
     if zone is not None:
@@ -87,102 +79,69 @@ def labelled(  # noqa: PLR0913 - each argument is something a test varies
     rows = [f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d}, 0, L4, 90 %, 9 MiB, 9 W" for each in moments]
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).write_text("\n".join([HEADER, *rows, ""]))
-    return dict(read(folder / path, tz=zone, labels={**labels, "table": folder / "jobs.csv"}).run.tags)
+    return read(folder / path, tz=zone, labels={**labels, "table": folder / "jobs.csv"})
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_the_row_of_a_run(tmp_path: Path, hold: Hold) -> None:
+    cases: dict[str, dict[str, Any]] = {
         # the number of a job, in the name, the folder, a tag or a param
-        ({"path": "slurm-4411.csv"}, "4411"),
-        ({"path": "gpu_4413_7.csv", "start": 3 * HOUR}, "4413_7"),
-        ({"path": "4412/gpu.csv"}, "4412"),
-        ({"tags": {"job": "4414"}}, "4414"),
-        ({"params": {"SLURM_JOB_ID": "4415"}}, "4415"),
+        "in the name": {"path": "slurm-4411.csv"},
+        "of an array, in the name": {"path": "gpu_4413_7.csv", "start": 3 * HOUR},
+        "in the folder": {"path": "jobs/4412/gpu.csv"},
+        "in a tag": {"tags": {"job": "4414"}},
+        "in a param": {"params": {"SLURM_JOB_ID": "4415"}},
         # a number that is not the job's: of another time, of another machine, a part of a longer one
-        ({"path": "step-4411.csv", "start": 20 * HOUR}, None),
-        ({"path": "seed-4411.csv", "tags": {"host": "gpu03"}}, "4412"),
-        ({"path": "14411.csv"}, None),
+        "of another time": {"path": "step-4411.csv", "start": 20 * HOUR},
+        "of another machine": {"path": "seed-4411.csv", "tags": {"host": "gpu03"}},
+        "a part of a longer one": {"path": "14411.csv"},
+        "in no row": {"tags": {"job": "9999", "host": "gpu03"}},
         # machine and time
-        ({"tags": {"host": "GPU01.cluster.example"}}, "4411"),
-        ({"tags": {"host": "gpu03"}, "start": 3 * HOUR, "length": 9 * HOUR}, "4413_7"),
-        ({"tags": {"host": "gpu01"}, "start": 2 * HOUR}, None),
-        ({"path": "gpu02.csv"}, None),
-        # on a shared machine none
-        ({"tags": {"host": "gpu04"}, "start": 300, "length": 600}, None),
-        ({"path": "other.csv"}, None),
-    ],
-    ids=str,
-)
-def test_the_row_of_a_run(tmp_path: Path, given: dict[str, Any], expected: str | None) -> None:
-    assert labelled(tmp_path, **given).get("job") == expected
-
-
-def test_columns_are_tags(tmp_path: Path) -> None:
-    assert labelled(tmp_path, tags={"node": "gpu01"}) == {
-        "job": "4411",
-        "job_name": "resnet",
-        "user": "ada",
-        "account": "vision",
-        "partition": "gpu",
-        "node": "gpu01",
-        "job_state": "COMPLETED",
+        "machine and time": {"tags": {"host": "GPU01.cluster.example"}},
+        "the node in a tag": {"tags": {"node": "gpu01"}},
+        "a job that goes on": {"tags": {"host": "gpu03"}, "start": 3 * HOUR, "length": 9 * HOUR},
+        "a machine at another time": {"tags": {"host": "gpu01"}, "start": 2 * HOUR},
+        "a machine in a name": {"path": "gpu02.csv"},
+        "on a shared machine": {"tags": {"host": "gpu04"}, "start": 300, "length": 600},
+        "no number and no machine": {"path": "other.csv"},
     }
-    tags = labelled(tmp_path, "4412.csv")
-    assert (tags["job_name"], tags["job_state"]) == ('say "hi"', "CANCELLED")
+    for name, given in cases.items():
+        hold(name, partial(labelled, tmp_path, **given))
 
 
-def test_another_table(tmp_path: Path) -> None:
+def test_another_table(tmp_path: Path, hold: Hold) -> None:
     text = "run;Cost Center;owner;AllocTRES\nbase;cc7;ada;gres/gpu=4\nnight/gpu.csv;cc8;bob;\nnight;cc9;eve\n"
-    for path, tags in (
-        ("base.csv", {"cost_center": "cc7", "user": "ada", "alloc_tres": "gres/gpu=4"}),
-        ("night/gpu.csv", {"cost_center": "cc8", "user": "bob"}),
-    ):
-        assert labelled(tmp_path, path, text=text) == tags
-
-
-@pytest.mark.parametrize("named", ["1", "./runs/w8/1/", "{}/runs/w8/1", "w8/1/gpu.csv"])
-def test_a_folder_is_named_as_it_is_typed(tmp_path: Path, named: str) -> None:
-    text = f"run,user\n{named.format(tmp_path)},ada\nw8,eve\n.,eve\n"
-    assert labelled(tmp_path, "runs/w8/1/gpu.csv", text=text) == {"user": "ada"}
-
-
-def test_times_are_compared_in_one_base(tmp_path: Path) -> None:
-    cases: list[tuple[str | None, str, str, str | None]] = [
-        (None, "2026-10-03T09:00:00", "2026-10-03T10:00:00", "7"),
-        (None, "2026-10-03T09:00:00+0200", "2026-10-03T10:00:00+0200", None),
-        ("UTC", "2026-10-03T09:00:00", "2026-10-03T10:00:00", None),
-        ("UTC", "2026-10-03T11:00:00+0200", "2026-10-03T12:00:00+0200", "7"),
-        ("UTC", "1791018000", "1791021600", "7"),
-        ("Europe/Berlin", "2026-10-03T11:00:00", "2026-10-03T12:00:00", "7"),
-    ]
-    for zone, start, end, expected in cases:
-        text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
-        assert labelled(tmp_path, text=text, zone=zone, tags={"host": "gpu01"}).get("job") == expected, start
-
-
-def test_jobs_are_told_by_number_and_time(tmp_path: Path) -> None:
-    assert labelled(tmp_path, tags={"job": "9999", "host": "gpu03"}) == {"job": "9999", "host": "gpu03"}
+    for path in ("base.csv", "night/gpu.csv"):
+        hold(path, partial(labelled, tmp_path, path, text=text))
+    # a folder is named as it is typed
+    for named in ("1", "./runs/w8/1/", "{}/runs/w8/1", "w8/1/gpu.csv"):
+        text = f"run,user\n{named.format(tmp_path)},ada\nw8,eve\n.,eve\n"
+        hold(f"named {named}", partial(labelled, tmp_path, "runs/w8/1/gpu.csv", text=text))
     text = "job,user,node,start,end\n" + "".join(
         f'81,{user},"n[1-2]",2026-10-03 {start}:00:00,2026-10-03 {start + 1}:00:00\n'
         for user, start in (("ada", 9), ("bob", 12))
     )
-    assert labelled(tmp_path, text=text, tags={"host": "n1"})["user"] == "ada"
-    assert labelled(tmp_path, "job81.csv", 3.1 * HOUR, text=text)["user"] == "bob"
+    hold("a job twice, by its machine", partial(labelled, tmp_path, text=text, tags={"host": "n1"}))
+    hold("a job twice, by its number", partial(labelled, tmp_path, "job81.csv", 3.1 * HOUR, text=text))
+    for nodes, hosts in (
+        ("gpu[01-03,7],login", ("gpu01", "gpu03", "gpu7", "login", "gpu04", "gpu1")),
+        ("r[1-2]n[08-09]", ("r1n08", "r2n09", "r1n8", "r3n08")),
+    ):
+        text = f"JobID|NodeList|Start|End\n7|{nodes}|2026-10-03T09:00:00|2026-10-03T10:00:00\n"
+        for host in hosts:
+            hold(f"{host} of {nodes}", partial(labelled, tmp_path, text=text, tags={"host": host}))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "named", "others"),
-    [
-        ("gpu[01-03,7],login", ("gpu01", "gpu03", "gpu7", "login"), ("gpu04", "gpu1")),
-        ("r[1-2]n[08-09]", ("r1n08", "r2n09"), ("r1n8", "r3n08")),
-    ],
-    ids=["ranges", "two ranges"],
-)
-def test_node_lists(tmp_path: Path, nodes: str, named: tuple[str, ...], others: tuple[str, ...]) -> None:
-    text = f"JobID|NodeList|Start|End\n7|{nodes}|2026-10-03T09:00:00|2026-10-03T10:00:00\n"
-    for host in (*named, *others):
-        assert labelled(tmp_path, text=text, tags={"host": host}).get("job") == ("7" if host in named else None), host
+def test_times_are_compared_in_one_base(tmp_path: Path, hold: Hold) -> None:
+    for zone, start, end in (
+        (None, "2026-10-03T09:00:00", "2026-10-03T10:00:00"),
+        (None, "2026-10-03T09:00:00+0200", "2026-10-03T10:00:00+0200"),
+        ("UTC", "2026-10-03T09:00:00", "2026-10-03T10:00:00"),
+        ("UTC", "2026-10-03T11:00:00+0200", "2026-10-03T12:00:00+0200"),
+        ("UTC", "1791018000", "1791021600"),
+        ("Europe/Berlin", "2026-10-03T11:00:00", "2026-10-03T12:00:00"),
+    ):
+        text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
+        hold(f"{start} in {zone}", partial(labelled, tmp_path, text=text, zone=zone, tags={"host": "gpu01"}))
 
 
 def test_a_table_of_nothing_is_refused(tmp_path: Path) -> None:

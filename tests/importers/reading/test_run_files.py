@@ -1,9 +1,11 @@
 """What `run.json` and logs kept beside it say of a run, beside what a person says."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import pytest
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.testing import Recording, Run
-from tests.importers.accounts import column, seconds
 from tests.importers.trackers.mlflow.stores import START, Made, folder, run_id
+from tests.importers.trackers.tracked import column
+from tests.readers.conftest import Hold
+from tests.readers.pairs import seconds
 from tests.support.logs import HEADER, read, row, write_recording
 from tests.support.program import Program
 
@@ -39,28 +43,23 @@ def joined(folder: Path) -> Run:
     return read(folder, as_one_run=True).run
 
 
-@pytest.mark.parametrize("named", ["", "gpu.csv"])
-def test_params_tags_and_zone(tmp_path: Path, named: str) -> None:
-    run = read(record(tmp_path / "night-7") / named).run
-    assert run.name == "night-7"
-    assert dict(run.params) == SAID["params"]
-    assert dict(run.tags) == {"command": "python train.py --token ***", "exit_code": "0", "host": "node-7"}
-    assert run.timezone == "Europe/Berlin"
-    # 09:00 in Berlin
-    assert run.started % DAY == 8 * HOUR
-    assert run.quality.notes == ()
-
-
-def test_whose_job_it_was_and_what_a_person_says(tmp_path: Path) -> None:
+def test_what_run_json_and_a_person_say(tmp_path: Path, hold: Hold) -> None:
+    hold("a recording", partial(read, record(tmp_path / "night-7")))
+    hold("its log", partial(read, record(tmp_path / "night-7") / "gpu.csv"))
     folder = record(tmp_path / "rec", params={"SLURM_JOB_ID": "4411"}, tags={"user": "ada"})
-    tags = dict(read(folder).run.tags)
-    assert (tags["job"], tags["user"]) == ("4411", "ada")
+    hold("whose job it was", partial(read, folder))
     (folder / "labels.json").write_text('{"tags": {"user": "bob"}}')
-    assert dict(read(folder).run.tags) == tags | {"user": "bob"}
+    hold("a file of labels", partial(read, folder))
     labels = {"params": {"batch_size": "32"}, "tags": {"host": "mine"}}
-    run = read(record(tmp_path / "rec"), tz="Asia/Tokyo", labels=labels).run
-    assert dict(run.params) == {"batch_size": "32", "RANK": "0"}
-    assert (dict(run.tags)["host"], run.timezone) == ("mine", "Asia/Tokyo")
+    hold("what a person says", partial(read, record(tmp_path / "rec"), tz="Asia/Tokyo", labels=labels))
+    for text in (b"", b"{", b'{"schema": "gpureport.record/1"}', b"[]", b'{"schema": "other/1"}', b"\xe9"):
+        (record(tmp_path / "damaged") / "run.json").write_bytes(text)
+        hold(f"damaged {text!r}", partial(read, tmp_path / "damaged"))
+    for zone in ("UTC", "+00:00", "+02:00", "-05:00", "+05:30", "../etc", ""):
+        hold(f"zone {zone}", partial(read, record(tmp_path / "zone", timezone=zone)))
+    noted = {"notes": ["dmon.log is missing: no dmon."], "exit_code": 137}
+    hold("notes and an exit code", partial(read, record(tmp_path / "noted", **noted)))
+    hold("killed", partial(read, record(tmp_path / "killed", ended=None, exit_code=None)))
 
 
 def test_the_id_is_that_of_the_log_and_its_zone(tmp_path: Path) -> None:
@@ -72,85 +71,40 @@ def test_the_id_is_that_of_the_log_and_its_zone(tmp_path: Path) -> None:
     assert read(record(tmp_path / "rec", timezone="UTC")).run.id != first.id
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"{", b'{"schema": "gpureport.record/1"}', b"[]", b'{"schema": "other/1"}', b"\xe9"]
-)
-def test_a_damaged_file_is_a_note(tmp_path: Path, text: bytes) -> None:
-    folder = record(tmp_path / "rec")
-    (folder / "run.json").write_bytes(text)
-    run = read(folder).run
-    assert (run.params, len(run.quality.notes)) == ((), 1)
-    assert "run.json" in run.quality.notes[0]
+def test_several_folders_are_one_run(tmp_path: Path, hold: Hold) -> None:
+    def one() -> Recording:
+        return read(tmp_path / "runs", as_one_run=True)
 
-
-def test_zones(tmp_path: Path) -> None:
-    cases: list[tuple[str, str | None, str]] = [
-        ("UTC", "UTC", ""),
-        ("+00:00", "UTC", ""),
-        ("+02:00", "Etc/GMT-2", ""),
-        ("-05:00", "Etc/GMT+5", ""),
-        ("+05:30", None, "--tz"),
-        ("../etc", None, "--tz"),
-        ("", None, ""),
-    ]
-    for zone, expected, note in cases:
-        run = read(record(tmp_path / "rec", timezone=zone)).run
-        assert run.timezone == expected, zone
-        assert (note in "".join(run.quality.notes), bool(run.quality.notes)) == (True, bool(note)), zone
-        hour = {"Etc/GMT-2": 7, "Etc/GMT+5": 14}.get(run.timezone or "", 9)
-        assert run.started % DAY == hour * HOUR, zone
-
-
-def test_notes_and_the_end(tmp_path: Path) -> None:
-    noted = read(record(tmp_path / "rec", notes=["dmon.log is missing: no dmon."], exit_code=137)).run.quality
-    assert noted.notes[0] == "dmon.log is missing: no dmon."
-    assert (len(noted.notes), "137" in noted.notes[1], noted.unfinished) == (2, True, False)
-    killed = read(record(tmp_path / "rec", ended=None, exit_code=None)).run
-    assert (killed.quality.unfinished, len(killed.quality.notes)) == (True, 1)
-    assert "exit_code" not in dict(killed.tags)
-
-
-def test_several_folders_are_one_run(tmp_path: Path) -> None:
-    record(tmp_path / "a")
-    record(tmp_path / "b", gpu=1, host="node-8", params={"batch_size": "64", "RANK": "1"})
-    run = joined(tmp_path)
-    assert dict(run.params) == {"batch_size": "64", "RANK": "0, 1"}
-    assert (dict(run.tags)["host"], run.timezone) == ("node-7, node-8", "Europe/Berlin")
-    record(tmp_path / "b", gpu=1, timezone="UTC")
-    assert joined(tmp_path).timezone is None
-    assert any("Europe/Berlin, UTC" in note for note in joined(tmp_path).quality.notes)
-    record(tmp_path / "b", gpu=1)
-    record(tmp_path / "c", gpu=2, name="smi.csv")
-    (tmp_path / "c" / "run.json").unlink()
-    assert joined(tmp_path).timezone is None
-
-
-def test_nodes_are_called_as_their_machines_and_counted_once(tmp_path: Path) -> None:
-    for host, nodes in (("node-8.example", ["node-7", "node-8.example"]), ("node-7", ["a", "b"])):
-        record(tmp_path / "a")
-        record(tmp_path / "b", host=host, util=40)
-        assert [device.node for device in joined(tmp_path).devices] == nodes
+    record(tmp_path / "runs/a")
+    record(tmp_path / "runs/b", gpu=1, host="node-8", params={"batch_size": "64", "RANK": "1"})
+    hold("two nodes", one)
+    record(tmp_path / "runs/b", gpu=1, timezone="UTC")
+    hold("two zones", one)
+    record(tmp_path / "runs/b", gpu=1)
+    record(tmp_path / "runs/c", gpu=2, name="smi.csv")
+    (tmp_path / "runs/c/run.json").unlink()
+    hold("one without run.json", one)
+    shutil.rmtree(tmp_path / "runs")
+    record(tmp_path / "runs/a")
+    for host in ("node-8.example", "node-7"):
+        record(tmp_path / "runs/b", host=host, util=40)
+        hold(f"beside {host}", one)
+    shutil.rmtree(tmp_path / "runs")
     for name in ("one", "two"):
         (record(tmp_path / "runs" / name) / "host.csv").write_text(HOST)
-    run = joined(tmp_path / "runs")
-    assert [each.rows for each in run.quality.rejected] == [20, 20]
+    hold("a recording twice", one)
 
 
-def test_a_recording_of_the_machine(tmp_path: Path) -> None:
+def test_a_recording_of_the_machine(tmp_path: Path, hold: Hold) -> None:
     folder = record(tmp_path / "rec")
     (folder / "host.csv").write_text(HOST)
-    assert "cpu_utilization_ratio" in read(folder).rows_of("host").column_names
-    for left in (None, ""):
-        (folder / "gpu.csv").unlink(missing_ok=True)
-        if left is not None:
-            # nvidia-smi gave no row
-            (folder / "gpu.csv").write_text(left)
-        run = read(folder).run
-        assert ([device.id for device in run.devices], run.name) == (["host"], "rec")
-        assert (dict(run.params)["batch_size"], run.timezone) == ("64", "Europe/Berlin")
+    hold("with a GPU", partial(read, folder))
+    (folder / "gpu.csv").unlink()
+    hold("alone", partial(read, folder))
+    (folder / "gpu.csv").write_text("")
+    hold("nvidia-smi gave no row", partial(read, folder))
     (folder / "run.json").unlink()
-    with pytest.raises(SourceError):
-        gpureport.read(folder)
+    hold("without run.json", partial(read, folder))
 
 
 @pytest.mark.slow
@@ -223,7 +177,7 @@ def reading(path: Path, **options: object) -> Recording:
 def test_a_log_is_read_instead_whatever_its_zone(tmp_path: Path, hours: float) -> None:
     recording = reading(store(tmp_path, {"gpu.csv": log(hours)}))
     assert seconds(recording, start=BEGAN) == list(range(LASTS))
-    assert column(recording, "gpu_temperature_celsius") == [61.0] * LASTS
+    assert column(recording, "gpu:0", "gpu_temperature_celsius") == [61.0] * LASTS
     run = recording.run
     assert (run.gpus[0].model, run.timezone) == ("NVIDIA A100-SXM4-80GB", "UTC")
     # nothing is known of the machine before its first reading
@@ -258,7 +212,7 @@ def test_what_only_an_attached_log_knows_is_read(tmp_path: Path) -> None:
     moments = (datetime.fromtimestamp(START / 1e3 + second, UTC) for second in range(LASTS))
     rows = (f"{each:%Y/%m/%d %H:%M:%S}.{each.microsecond // 1000:03d},40,100\n" for each in moments)
     recording = reading(store(tmp_path, {"host.csv": "timestamp,cpu_percent,cpu_max_core_percent\n" + "".join(rows)}))
-    assert column(recording, "cpu_busiest_core_ratio", "host") == [1.0] * LASTS
+    assert column(recording, "host", "cpu_busiest_core_ratio") == [1.0] * LASTS
     recording = reading(store(tmp_path / "gpus", {"gpu.csv": log(gpus=2)}, names=(MACHINE,)))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:1", "host"]
     # Nobody can say which node's gpu:0 it speaks of.

@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from gpureport.errors import SourceError
 from gpureport.testing import HOST
-from tests.importers.accounts import kept
 from tests.importers.trackers.mlflow.stores import START as RUN_STARTED
 from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
+from tests.readers.pairs import kept
 from tests.support.logs import COMPRESSED, HEADER, PACKED, log, read, stamp, write
 from tests.support.program import Program
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 import gpureport
 from gpureport.testing import analyze
-from tests.importers.trackers.tracked import describe, hold, ids, recording, refused, rejected
+from tests.importers.trackers.tracked import describe, hold, ids, recording, refused
+from tests.readers.conftest import Hold
 from tests.support.program import Program
 
 SAMPLES = Path(__file__).parents[2] / "readers" / "pairs" / "accounting"
@@ -73,27 +75,20 @@ HEAD = "JobID|Elapsed|NTasks|AllocTRES|TRESUsageInAve\n"
 JOB = "1|01:00:00||gres/gpu=8|\n"
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        "",
-        "1.extern|01:00:00|1|gres/gpu=8|gres/gpuutil=800\n",
-        "1.0|01:00:00||gres/gpu=8|gres/gpuutil=99\n",
-        "1.batch|01:00:00|1|gres/gpu=4|gres/gpuutil=396\n",
+def test_use_that_is_not_known_is_no_figure_and_hostile_rows(tmp_path: Path) -> None:
+    def written(text: str) -> Path:
+        (tmp_path / "jobs.txt").write_bytes(text.encode(errors="surrogatepass"))
+        return tmp_path / "jobs.txt"
+
+    for steps in (
+        *("", "1.extern|01:00:00|1|gres/gpu=8|gres/gpuutil=800\n", "1.0|01:00:00||gres/gpu=8|gres/gpuutil=99\n"),
+        *("1.batch|01:00:00|1|gres/gpu=4|gres/gpuutil=396\n", "1.0|01:00:00|8|gres/gpu=8|gres/gpuutil=800\n"),
         "1.batch|01:00:00|1|gres/gpu=8|gres/gpumem=18446744073709551614,gres/gpuutil=18446744073709551614\n",
-        "1.0|01:00:00|8|gres/gpu=8|gres/gpuutil=800\n",
-    ],
-)
-def test_use_that_is_not_known_is_no_figure(tmp_path: Path, steps: str) -> None:
-    (tmp_path / "jobs.txt").write_text(HEAD + JOB + steps)
-    assert refused(tmp_path / "jobs.txt").code == "no_finished_run"
-
-
-@pytest.mark.parametrize("row", ["", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"])
-def test_hostile_rows(tmp_path: Path, row: str) -> None:
-    for head in (HEAD, "timestamp,project_name,run_id,duration,gpu_count,gpu_energy\n"):
-        (tmp_path / "jobs.txt").write_bytes(f"{head}{row}\n{row.replace('|', ',')}\n".encode(errors="surrogatepass"))
-        refused(tmp_path / "jobs.txt")
+    ):
+        assert refused(written(HEAD + JOB + steps)).code == "no_finished_run", steps
+    for row in ("", "|" * 40, "1|99-99:99:99|x|gres/gpu=999999999999|", "\0|\ud800"):
+        for head in (HEAD, "timestamp,project_name,run_id,duration,gpu_count,gpu_energy\n"):
+            refused(written(f"{head}{row}\n{row.replace('|', ',')}\n"))
 
 
 _START = datetime(2026, 3, 14, 9, tzinfo=UTC)
@@ -162,30 +157,24 @@ def test_runs_are_listed_selected_and_compared(gpureport: Program, tmp_path: Pat
     assert refused(f"trackio:{tmp_path}/absent.db").code == "cannot_read"
 
 
-@pytest.mark.parametrize(
-    ("change", "torn", "rows"),
-    [
-        ("update configs set config = '[1]'", 0, 30),
-        ("update configs set config = '{'", 0, 30),
-        ("update configs set config = x'ff'", 0, 30),
-        ("update configs set config = null", 0, 30),
-        ("update configs set config = 5", 0, 30),
-        ("update system_metrics set metrics = '{' where rowid = 2", 1, 29),
-        ("update system_metrics set metrics = '[1]' where rowid = 3", 1, 29),
-        ("update system_metrics set timestamp = 'soon' where rowid = 4", 1, 29),
-        ("update metrics set step = 'x' where rowid = 5", 1, 30),
-    ],
-)
-def test_what_is_broken_is_counted_or_left_out(tmp_path: Path, change: str, torn: int, rows: int) -> None:
-    source = database(tmp_path / "p.db", names=("base",))
-    with sqlite3.connect(source) as connection:
-        connection.execute(change)
-    connection.close()
-    before = source.read_bytes()
-    found = recording(source)
-    assert (rejected(found), len(found.rows_of("gpu:0"))) == ([("torn_line", torn)] * torn, rows)
-    assert "configs" not in change or (found.run.params, found.run.tags) == ((), ())
-    assert source.read_bytes() == before
+def test_what_is_broken_is_counted_or_left_out(tmp_path: Path, hold: Hold) -> None:
+    for place, change in enumerate(
+        (
+            *("update configs set config = '[1]'", "update configs set config = '{'"),
+            *("update configs set config = x'ff'", "update configs set config = null", "update configs set config = 5"),
+            "update system_metrics set metrics = '{' where rowid = 2",
+            "update system_metrics set metrics = '[1]' where rowid = 3",
+            "update system_metrics set timestamp = 'soon' where rowid = 4",
+            "update metrics set step = 'x' where rowid = 5",
+        )
+    ):
+        source = database(tmp_path / f"{place}.db", names=("base",))
+        with sqlite3.connect(source) as connection:
+            connection.execute(change)
+        connection.close()
+        before = source.read_bytes()
+        hold(change, partial(recording, source))
+        assert source.read_bytes() == before
 
 
 def test_a_database_is_no_target(gpureport: Program, tmp_path: Path) -> None:

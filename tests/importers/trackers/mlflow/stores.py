@@ -21,21 +21,6 @@ HARDWARE = {
     "gpu_0_power_usage_watts": 300.0,
     "gpu_0_power_usage_percentage": 75.0,
 }
-_TABLES = """
-create table alembic_version (version_num varchar(32) not null);
-create table experiments (experiment_id integer primary key, name varchar(256), artifact_location varchar(256),
-    lifecycle_stage varchar(32));
-create table runs (run_uuid varchar(32) primary key, name varchar(250), status varchar(9), start_time bigint,
-    end_time bigint, lifecycle_stage varchar(20), artifact_uri varchar(200), experiment_id integer);
-create table params (key varchar(250), value varchar(8000), run_uuid varchar(32), primary key (key, run_uuid));
-create table tags (key varchar(250), value varchar(8000), run_uuid varchar(32), primary key (key, run_uuid));
-create table metrics (key varchar(250), value float, timestamp bigint, run_uuid varchar(32), step bigint,
-    is_nan boolean, primary key (key, timestamp, step, run_uuid, value, is_nan));
-create table latest_metrics (key varchar(250), value float, timestamp bigint, step bigint, is_nan boolean,
-    run_uuid varchar(32), primary key (key, run_uuid));
-create index index_metrics_run_uuid on metrics (run_uuid);
-insert into alembic_version values ('acf3f17fdcc7');
-"""
 _LARGEST = 1.7976931348623157e308
 
 
@@ -69,7 +54,7 @@ def monitored(
 
 def database(path: Path, runs: Sequence[Made]) -> Path:
     connection = sqlite3.connect(path)
-    connection.executescript(_TABLES)
+    connection.executescript(Path(__file__).with_name("tables.sql").read_text(encoding="utf-8"))
     experiments = list(dict.fromkeys(run.experiment for run in runs))
     for number, name in enumerate(experiments, 1):
         connection.execute("insert into experiments values (?, ?, ?, 'active')", (number, name, f"/x/{number}"))

@@ -46,69 +46,58 @@ def again(first: list[int], later: int) -> Series:
     return {key: [*one[key], *other[key]] for key in one}
 
 
-CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
-    "plain": ({}, [{}, {"mlflow_raw_times": True}]),
-    "counts_that_begin_anew": (
-        {
-            "series": PLAIN
-            | {
-                "system/network_receive_megabytes": [
-                    (START + tick, count, place) for place, (tick, count) in enumerate(zip(TICKS, COUNTS, strict=True))
-                ]
-            }
-        },
-        [{}],
-    ),
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "counts_that_begin_anew": {
+        "series": PLAIN
+        | {
+            "system/network_receive_megabytes": [
+                (START + tick, count, place) for place, (tick, count) in enumerate(zip(TICKS, COUNTS, strict=True))
+            ]
+        }
+    },
     **{
-        f"a_share_of_{used}_that_tells_no_total": (
-            {
-                "series": monitored(
-                    TICKS,
-                    HARDWARE | {"gpu_0_memory_usage_megabytes": 1000.0 * used, "gpu_0_memory_usage_percentage": used},
-                )
-            },
-            [{}],
-        )
+        f"a_share_of_{used}_that_tells_no_total": {
+            "series": monitored(
+                TICKS, HARDWARE | {"gpu_0_memory_usage_megabytes": 1000.0 * used, "gpu_0_memory_usage_percentage": used}
+            )
+        }
         for used in (0.4, 0.0)
     },
-    "two_monitors": ({"series": again(TICKS, 3_000)}, [{}]),
-    "a_monitor_after_a_pause": ({"series": again(TICKS[:4], 100_000)}, [{}]),
-    "nodes": (
-        {"series": monitored(TICKS, node="10.0.0.1") | monitored(TICKS, HARDWARE | {"fan": 3.0}, node="rack/b")},
-        [{}],
-    ),
-    "a_pause": (
-        {"series": monitored([100_000, 110_000, 120_000, 180_000, 190_000], HALF), "end": START + 200_000},
-        [{}],
-    ),
-    "an_amd_gpu": ({"series": monitored(TICKS, AMD)}, [{}]),
-    "metrics_without_a_place": (
-        {"series": monitored(TICKS, HALF | {"gpu_0_temperature_celsius": 61.5, "fan": 3.0, "net/eth0": 1.0})},
-        [{}],
-    ),
-    "three_gpus": (
-        {"series": monitored(TICKS, {f"gpu_{gpu}_utilization_percentage": 50.0 * (gpu != 1) for gpu in range(3)})},
-        [{"gpus": (0, 2)}],
-    ),
-    "no_number": ({"series": PLAIN | {USED: [(PLAIN[USED][0][0], nan, 0), *PLAIN[USED][1:]]}}, [{}]),
-    "training": ({"series": PLAIN | {"train/loss": [(START + late, value, step) for late, value, step in LOSS]}}, [{}]),
-    "work": (
-        {"series": PLAIN | {"samples_per_second": SPEED, "batches": [(at, 2.0, step) for at, _, step in SPEED]}},
-        [{}, {"throughput": "batches"}, {"throughput": "tokens"}],
-    ),
-    "params_and_tags": ({"params": {"lr": "0.1", "amp": ""}, "tags": TAGS}, [{}]),
-    "still_running": ({"status": "RUNNING", "end": None}, [{"runs": ID}]),
-    "no_system_metrics": ({"series": {"loss": [(START, 1.0, 0)]}}, [{"runs": ID}]),
+    "two_monitors": {"series": again(TICKS, 3_000)},
+    "a_monitor_after_a_pause": {"series": again(TICKS[:4], 100_000)},
+    "nodes": {"series": monitored(TICKS, node="10.0.0.1") | monitored(TICKS, HARDWARE | {"fan": 3.0}, node="rack/b")},
+    "a_pause": {"series": monitored([100_000, 110_000, 120_000, 180_000, 190_000], HALF), "end": START + 200_000},
+    "an_amd_gpu": {"series": monitored(TICKS, AMD)},
+    "metrics_without_a_place": {
+        "series": monitored(TICKS, HALF | {"gpu_0_temperature_celsius": 61.5, "fan": 3.0, "net/eth0": 1.0})
+    },
+    "three_gpus": {
+        "series": monitored(TICKS, {f"gpu_{gpu}_utilization_percentage": 50.0 * (gpu != 1) for gpu in range(3)})
+    },
+    "no_number": {"series": PLAIN | {USED: [(PLAIN[USED][0][0], nan, 0), *PLAIN[USED][1:]]}},
+    "training": {"series": PLAIN | {"train/loss": [(START + late, value, step) for late, value, step in LOSS]}},
+    "work": {"series": PLAIN | {"samples_per_second": SPEED, "batches": [(at, 2.0, step) for at, _, step in SPEED]}},
+    "params_and_tags": {"params": {"lr": "0.1", "amp": ""}, "tags": TAGS},
+    "still_running": {"status": "RUNNING", "end": None},
+    "no_system_metrics": {"series": {"loss": [(START, 1.0, 0)]}},
 }
-"""What is special of a run, and the options it is read with, one reading after the other."""
+"""What is special of a run."""
+READINGS: dict[str, list[dict[str, Any]]] = {
+    "plain": [{}, {"mlflow_raw_times": True}],
+    "three_gpus": [{"gpus": (0, 2)}],
+    "work": [{}, {"throughput": "batches"}, {"throughput": "tokens"}],
+    "still_running": [{"runs": ID}],
+    "no_system_metrics": [{"runs": ID}],
+}
+"""The options a case is read with, one reading after the other, where it is not read once without."""
 
 
 @pytest.mark.parametrize("write", [database, folder], ids=["sqlite", "file store"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_written_run(name: str, write: Any, tmp_path: Path, *, update_golden: bool) -> None:
-    special, readings = CASES[name]
-    source = write(tmp_path / "mlflow.db", [Made(**{"id": ID, "series": PLAIN} | special)])
-    hold(f"mlflow/{name}", [describe(source, **options) for options in readings], update=update_golden)
+    source = write(tmp_path / "mlflow.db", [Made(**{"id": ID, "series": PLAIN} | CASES[name])])
+    hold(f"mlflow/{name}", [describe(source, **options) for options in READINGS.get(name, [{}])], update=update_golden)
 
 
 def seconds(found: Recording, device: str) -> list[float]:
