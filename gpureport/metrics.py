@@ -220,7 +220,7 @@ class Gpu:
 
 
 def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
-    names, excluded = entry.pop("names"), entry.pop("not", ())
+    names, excluded = entry.pop("names", [entry["model"].lower().split()]), entry.pop("not", ())
     major, minor = entry.pop("compute_capability")[0].split(".")
     return Gpu(
         model=entry.pop("model"),
