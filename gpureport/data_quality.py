@@ -13,8 +13,6 @@ from gpureport.redaction import redact_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedLine:
-    """A rejected line: its number, counted from 1, and its text, shortened and without secrets."""
-
     line: int
     text: str
 

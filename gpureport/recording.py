@@ -198,7 +198,6 @@ class SeriesRows:
         return sum(self.counts.values())
 
     def table(self) -> pa.Table:
-        """Return all rows, in the order of `Recording.series`."""
         return self.read([*self.counts], self.schema.names)
 
     def rows_of(self, device: str) -> DeviceRows:
@@ -207,7 +206,6 @@ class SeriesRows:
 
 
 def hold_rows(table: pa.Table) -> SeriesRows:
-    """Return the rows of a table that is sorted by device and then by time."""
     tables: dict[str, pa.Table] = {}
     if len(table):
         chunks: list[Any] = table.column("device").unify_dictionaries().chunks
@@ -241,7 +239,6 @@ def arrange_series(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def sort_by_time(table: pa.Table, device: str | None = None) -> pa.Table:
-    """Return the rows of one device in order of time, with a new device id if given."""
     times = columns.integers(table.column("timestamp"))
     if (times[1:] < times[:-1]).any():
         table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))

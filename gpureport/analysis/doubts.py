@@ -1,4 +1,4 @@
-"""How sure a finding can be; and entries for kinds that could not be judged, with what to record instead."""
+"""Confidence of findings; and entries for kinds that could not be judged, with what to record instead."""
 
 import math
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ from gpureport.findings import Amount, Confidence, NotJudged
 from gpureport.recording_advice import choose_recording
 
 SURE_READINGS = 5  # readings that give high confidence
-FEW_READINGS = 2  # with fewer readings anything may be an accident
-COARSE_SECONDS = 60.0  # with samples this far apart, edges and lengths are guesses
+FEW_READINGS = 2  # with fewer readings anything may be chance
+COARSE_SECONDS = 60.0  # seconds; with samples this far apart, edges and lengths are guesses
 NOT_RECORDED, TOO_FEW_SAMPLES = "not_recorded", "too_few_samples"
 MEMORY_RESERVED, NO_TIMES = "memory_reserved_at_once", "no_timestamps"
 CLOSER = "a log with samples 5 s apart or less"
@@ -58,7 +58,7 @@ def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
     length = phrases.duration(covered)
     if length == phrases.duration(needed):
-        # rounded, it would read the same as the length that is needed
+        # rounding would make it look equal to the required length
         length = f"{math.floor(10 * covered) / 10:.1f} s"
     return NotJudged(
         kind=kind,

@@ -1,4 +1,4 @@
-"""Numbers and names of GPUs as text for the sentences of findings."""
+"""Formats numbers and names of GPUs for the sentences of findings."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,6 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def add_article(name: str) -> str:
-    """Return a name with its article, to begin a sentence: `An A10`, `A T4`."""
     is_spelt = not name[1:2].islower()
     return f"{'An' if name[:1] in ('AEFHILMNORSX' if is_spelt else 'AEIO') else 'A'} {name}"
 

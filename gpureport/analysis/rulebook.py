@@ -1,4 +1,4 @@
-"""Kinds of findings and rules, as `kinds.toml` and `rules.toml` declare them, and the context that rules read."""
+"""Kinds of findings and rules as declared in `kinds.toml` and `rules.toml`, and the context that rules read."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The Python API: what `import gpureport` offers; a new function gets its name below and in `gpureport/__init__.py`."""
+"""The Python API. Add the name of a new function here and in `gpureport/__init__.py`."""
 
 from gpureport.api.functions import analyze, compare, read, report
 from gpureport.api.results import Analysis, Comparison

@@ -1,4 +1,4 @@
-"""What `analyze` and `compare` return: results with frames, figures, a short repr, and a view for notebooks."""
+"""The results of `analyze` and `compare`, with data frames, figures, a short repr, and a view for notebooks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -41,33 +41,33 @@ _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(MetricSummary) if field.name != "below"))
-_SHOWN = 8  # findings that a notebook shows; the rest are counted
+_SHOWN = 8  # maximum number of findings that a notebook shows; the rest are only counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
-_GAP = 5.0  # intervals between samples, beyond which a line is broken
+_GAP = 5.0  # distance between samples, in intervals, above which a line is broken
 _HEIGHT, _WIDTH = 1.8, 9.0  # inches
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Analysis(AnalysisResult):
-    """All that was found out about one run, with the run itself."""
+    """The analysis of one run, with the run itself."""
 
     recording: Recording = field(compare=False)
     rules: tuple[Rule, ...] = field(compare=False)
     kinds: frozenset[str]
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row a finding, the gravest first; `start` and `end` are empty where the whole run is meant."""
+        """Return one row per finding, the gravest first; `start` and `end` are empty if it concerns the whole run."""
         spans = [[*each.intervals] for each in self.findings]
         ends = [{"start": own[0].start, "end": own[-1].end} if own else {"start": None, "end": None} for own in spans]
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
         return frame.assign(**{name: local_times(frame[name], self.run.timezone) for name in ("start", "end")})
 
     def statistics_frame(self) -> "pd.DataFrame":
-        """Return one row for each device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
+        """Return one row per device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
 
-        `below_0.25` is the share of the time below 0.25.
+        `below_0.25` is the share of the time in which the metric was below 0.25.
         """
         named = [(each.device, metric) for each in self.statistics for metric in each.metrics]
         below = [{f"below_{limit:g}": part for limit, part in metric.below} for _, metric in named]
@@ -80,10 +80,10 @@ class Analysis(AnalysisResult):
         return _order_classes(frame.fillna(0.0).loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
+        """Draw each signal in a panel with matplotlib, and shade the time of findings.
 
-        `metrics` are columns of the series, else utilisation, power, clock and temperature; `devices` ids such as
-        `"gpu:0"`, else all GPUs.
+        By default, `metrics` are utilisation, power, clock and temperature, and `devices` are all GPUs. Otherwise they
+        are columns of the series, and ids such as `"gpu:0"`.
         """
         run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
         shown = sorted(set(devices) or {device.id for device in run.gpus})
@@ -109,7 +109,7 @@ class Analysis(AnalysisResult):
                     panel.axvspan(start, end, color=COLOURS[finding.severity.value], alpha=0.15, label=finding.kind)
         axes[0].set_title(run.name)
         axes[-1].set_xlabel("minutes since the first sample")
-        # once a kind
+        # one legend entry per kind
         drawn = {label: handle for handle, label in zip(*axes[0].get_legend_handles_labels(), strict=True)}
         axes[0].legend(drawn.values(), drawn.keys(), **_BESIDE)
         return axes
@@ -125,7 +125,7 @@ class Analysis(AnalysisResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(ComparisonResult):
-    """Steps in order and the differences between them, with the analyses they rest on.
+    """The steps in order and the differences between them, with the analyses behind them.
 
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
@@ -136,16 +136,16 @@ class Comparison(ComparisonResult):
     by: tuple[Factor, ...] = ()
 
     def deltas_frame(self) -> "pd.DataFrame":
-        """Return one row for each figure of two steps: before, after, the interval of the difference, the verdict.
+        """Return one row per figure of two steps: before, after, the interval of the difference, and the verdict.
 
-        With a target, the time to it is one of the figures.
+        If a target was given, the time to reach it is one of the figures.
         """
         return _make_frame(_DELTA, ((each, {}) for each in self.deltas))
 
     to_pandas = deltas_frame
 
     def gains_frame(self) -> "pd.DataFrame":
-        """Return one row for each figure of the table of gains: the later step as a multiple of the earlier one."""
+        """Return one row per figure in the table of gains: the later step as a multiple of the earlier one."""
         rows = []
         for row in build_gains(self):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
@@ -155,7 +155,7 @@ class Comparison(ComparisonResult):
         return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
+        """Return one row per training metric of two steps: the values at equal work, and the verdict."""
         rows = []
         for change in (change for pair in pair_steps(self) for change in pair.quality):
             before, after = change.values
@@ -164,7 +164,7 @@ class Comparison(ComparisonResult):
         return _make_frame(_QUALITY, rows)
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row a finding of any run, with its step and run."""
+        """Return one row per finding of any run, with its step and run."""
         joined = self._join(each.findings_frame() for each in self.analyses)
         return joined.reset_index(["step", "run"]).reset_index(drop=True)
 
@@ -187,8 +187,8 @@ class Comparison(ComparisonResult):
     ) -> "Axes":
         """Draw one figure with matplotlib.
 
-        `changes` are of the last step against the first, in per cent, with intervals; `gpu_time` is of each step by
-        class; `overlay` is of a column of the series, `metric`, of the first run of each step. Others are a ValueError.
+        `figure` is `changes` (the last step against the first, in per cent, with intervals), `gpu_time` (of each step
+        by class) or `overlay` (`metric`, a column of the series, in the first run of each step).
         """
         if figure not in _FIGURES:
             raise ValueError(f"no figure {figure!r}; there are changes, gpu_time and overlay")
@@ -306,7 +306,7 @@ def _show(results: Sequence[Analysis] | Comparison) -> str:
 
 
 def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
-    """Return a frame with the columns named, a row for each item: its fields, and what is known besides."""
+    """Return a frame with the named columns and one row per item, which has its fields and the further known values."""
     import pandas as pd
 
     rows = []
@@ -320,6 +320,6 @@ def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, An
 
 
 def _order_classes(frame: "pd.DataFrame") -> "pd.DataFrame":
-    # the order of every report
+    # the same order as in reports
     known = [name for name in GPU_TIME_CLASSES if name in frame]
     return frame[known + sorted(map(str, set(frame) - set(known)))]

@@ -79,7 +79,6 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        """The verdict in one short line of plain text, with the rules that led to it."""
         grave = (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE)
         named = [clause for outcome in grave for clause in describe_checks(self.checks, outcome)]
         more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -166,7 +165,6 @@ def render_json(verdict: Verdict) -> str:
 
 
 def render_text(checks: Sequence[Check]) -> str:
-    """Return the checks as text: a line per rule that is broken or not assessed, and one for all that passed."""
     lines = [] if checks else [f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."]
     lines += [f"{word}: {clause}." for outcome, word in OUTCOMES.items() for clause in describe_checks(checks, outcome)]
     passed: dict[str, list[str]] = {}
@@ -186,7 +184,6 @@ def render_text(checks: Sequence[Check]) -> str:
 
 
 def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
-    """Return the checks as Markdown: a heading, paragraphs, and a table with the gravest outcomes first."""
     lines = [f"## {_escape(heading)}", ""]
     for line in state:
         lines += [_escape(line), ""]

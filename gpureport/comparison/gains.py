@@ -50,7 +50,6 @@ def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None
 
 
 def list_possible_waits(analysis: Analysis) -> dict[str, float]:
-    """Return the GPU-seconds that may be unproven waits for input, by name."""
     unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
     low_use = fsum(
         dict(gpu.seconds).get("low_use", 0.0)
@@ -182,8 +181,6 @@ def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeChange:
-    """A figure of a step as a multiple of an earlier step's, with the 95% interval of the ratio."""
-
     metric: str
     ratio: float
     interval: tuple[float, float] | None
@@ -203,8 +200,6 @@ class GainSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGain:
-    """A row of the table of gains: a step against the one before and against the first, if any."""
-
     step: Step
     params_recorded: bool
     since_before: GainSince | None = None

@@ -312,7 +312,6 @@ class LinearModel:
         return float(residuals @ residuals)
 
     def is_estimable(self, factor: int) -> bool:
-        """Return whether the design separates a factor's effects from all others."""
         others = (*self.levels[:factor], *self.levels[factor + 1 :])
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 

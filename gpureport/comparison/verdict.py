@@ -48,8 +48,6 @@ class Verdict(StrEnum):
 
 
 class Judgement(NamedTuple):
-    """A verdict, and the reason why it is not a firmer one, if any."""
-
     verdict: Verdict
     reason: Reason | None = None
 

@@ -304,7 +304,6 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
-    """Yield the findings about one GPU or the whole job, in the order of the analysis."""
     is_too_short = gains.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:

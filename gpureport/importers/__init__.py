@@ -1,8 +1,8 @@
-"""Sources to recordings: `sources` says which files are logs, `runs` which are one run, `reading` reads one.
+"""Reads sources into recordings: `sources` finds logs, `runs` groups them into runs, and `reading` reads one run.
 
-Of a log, `source_text` gives lines, a form makes `Rows` of them (`columns`, `nvidia_smi/query.py`), and `extraction`
-gives each a GPU (`gpu_devices`) and a time (`clock`), and makes tables. `surveys` relates logs, `joining` makes several
-one run's. `protocol` is what an importer and a tracker are.
+`source_text` splits a log into lines, a form turns lines into `Rows` (`columns`, `nvidia_smi/query.py`), and
+`extraction` finds the GPU (`gpu_devices`) and the time (`clock`) of each row. `surveys` relates logs, and `joining`
+joins them into one run. `protocol` defines importers and trackers.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Importers by kind, in the order in which they are asked, each loaded from `module:name` when its turn comes."""
+    """Importers by kind, in the order in which they are tried; each is loaded from `module:name` when it is needed."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)
@@ -47,12 +47,12 @@ IMPORTERS: "Registry[Importer]" = Registry(
     mapped="tools.mapped:Mapped",
 )
 HOST_IMPORTERS: "Registry[Importer]" = Registry(host="host_forms:HOST")
-"""Importers of files that lie beside a log and are joined to it by time."""
+"""Importers of files that accompany a log and are joined to it by time."""
 TRACKERS: "Registry[Tracker]" = Registry(
     mlflow="mlflow.runs:MLFLOW",
     neptune="neptune.runs:NEPTUNE",
     trackio="trackio:TRACKIO",
     accounting="accounting:ACCOUNTING",
 )
-"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
+"""Readers of experiment trackers; they are tried before a source is read as a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

@@ -1,4 +1,4 @@
-"""What a file is that nothing reads, and what to do about it; and the telling lines of a long text."""
+"""Explains what an unreadable file is and what to do about it; and picks the most informative lines of a long text."""
 
 import re
 import string
@@ -22,9 +22,9 @@ _JSON = "write it as a CSV with a header and one column per metric: --source-kin
 _MAP = "--source-kind mapped prints a map to complete and give with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
-"""Cells of a line of numbers that may be a query without its header."""
+"""The least number of cells in a line of numbers that may be a query without its header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""The first columns of a query after what another program wrote before each line."""
+"""Matches the first columns of a query after a prefix that another program wrote."""
 _TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
@@ -54,11 +54,11 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "piped_table",
     ),
 }
-"""What a file is whose first line begins so."""
+"""Descriptions of files by the beginning of their first line."""
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:  # noqa: PLR0911 - a kind each
-    """Return what an unreadable file is, what to do, and a code; `is_other`: a log of the kind not wanted."""
+    """Return what an unreadable file is, what to do, and a code; `is_other` says that it is a log of the other kind."""
     if is_other and beside:
         hint = f"give it as a source; with --host, {_WANTED_BESIDE}"
         return "a log of GPUs, not of a host", hint, "gpu_log_as_host"
@@ -70,15 +70,15 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             return "a host log, which says nothing of GPUs", hint, "host_log_as_gpu"
         what = "a host log: no column says which GPU a row is of"
         return what, f"{hint}; for what it has of GPUs, {_MAP}", "host_log_as_gpu"
-    # the beginning of the first line with words that a terminal can print
+    # the beginning of the first line with printable words
     shown = redact_start(first, 60).replace("\t", " ")
     if not shown.isprintable() or "\ufffd" in shown:
         shown = ""
     if not shown and name.startswith("nvstats"):
-        what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
+        what = "it is a log of nvidia-smi daemon in a binary form, which is not supported"
         return what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt", "daemon_log"
     if before := _PREFIXED.match(text):
-        return f"another program wrote {before[1]!r} before what nvidia-smi wrote", _TAKE_AWAY, "prefixed_lines"
+        return f"another program wrote {before[1]!r} before the output of nvidia-smi", _TAKE_AWAY, "prefixed_lines"
     if beside:
         what = f"not a recognised host log (first line: {shown})" if shown else "not a text log"
         return what, _WANTED_BESIDE, "not_a_host_log"
@@ -102,12 +102,12 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
 
 
 _MOST_LINES, _OF_A_KIND = 300_000, 300
-"""Lines of a text that are searched at most, and of one kind."""
+"""The most lines of a text that are searched, and the most lines of one kind that are kept."""
 _WORDS = string.ascii_letters.encode() + string.digits.encode()
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of a text's first lines of each kind: some show what a log is."""
+    """Return the beginnings of the first lines of each kind in a text, some of which show what kind of log it is."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, _WORDS).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -1,4 +1,4 @@
-"""Trackio's store: a SQLite database per project, with each logged set as a row of JSON text."""
+"""Reads Trackio's store: one SQLite database per project, with one row of JSON text for each set of logged values."""
 
 import json
 import re
@@ -61,7 +61,7 @@ _RUNS = """
           from system_metrics)
     group by 1 order by 3 desc
 """
-"""Runs with a set of their hardware: rows of sums over GPUs say nothing of what a run recorded."""
+"""Selects runs with hardware values of their own; rows with sums over GPUs do not show what a run recorded."""
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
@@ -74,7 +74,7 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 class TrackioStore(LocalStore):
     def query(self, query: str, *values: str) -> list[Any]:
-        """Return rows; `RUN` is the column that names a run, which had no id before version 0.24."""
+        """Return rows; `RUN` stands for the column that identifies a run, which had no id before version 0.24."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
             names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
@@ -128,7 +128,7 @@ def _build_devices(
         if gpus is not None and gpu not in {None, *gpus}:
             fate = NOT_SELECTED
         elif gpu is None and key.startswith("gpu/"):
-            # sums and means over the GPUs say nothing new
+            # sums and means over the GPUs add nothing
             fate = "noise"
         else:
             what = match[2] if match else _CORE.sub("busiest/", key)

@@ -246,7 +246,6 @@ def _build_point_row(
 
 
 def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> Content:
-    """Return the drawing of all nights, or a small one of the newest nights."""
     points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
     known = [point.value for point in points if point.value is not None]
     first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))

@@ -1,6 +1,6 @@
-"""Where runs, reports and logs lie: a path of this machine, or an object or folder of a bucket.
+"""Places of runs, reports and logs: a path on this machine, or an object or folder in a bucket.
 
-`buckets` reaches what lies in a bucket, and writes files whole; `written_paths` says which paths a command may write.
+`buckets` reads and writes objects, and writes files atomically; `written_paths` checks which paths may be written.
 """
 
 from pathlib import Path
@@ -11,6 +11,6 @@ __all__ = ["Place", "RemotePath", "find_shipped_folder", "is_bucket_url", "map_p
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder that ships with the package: a wheel carries it inside, a checkout has it beside the package."""
+    """Return a folder that ships with the package: inside it in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name

@@ -73,7 +73,7 @@ def _run(words: Sequence[str]) -> str:
     except FileNotFoundError as error:
         raise SourceError(_NAME, "not found on this machine", _INSTALL, code="no_nvidia_smi") from error
     except subprocess.TimeoutExpired as error:
-        what = f"no answer to {' '.join(words[1:])[:40]} in {_SLOW:.0f} s"
+        what = f"did not respond to {' '.join(words[1:])[:40]} within {_SLOW:.0f} s"
         raise SourceError(_NAME, what, _CHECK, code="no_answer") from error
     except OSError as error:
         code = code_system_error(error, "cannot_run")

@@ -331,7 +331,7 @@ def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
     if lengths := sorted({run.about["bucket"] for run in packed} - {0}):
         why = "as asked" if is_asked else f"since all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
-        return f"The charts hold smallest, mean and largest value of every {each}, {why}. {source}"
+        return f"The charts hold the smallest, mean and largest value of every {each}, {why}. {source}"
     rounded = dict.fromkeys(metric.title for run in packed for metric in run.rounded)
     exact = f"rounded for the charts: {display.join_words(list(rounded))}" if rounded else "none of them rounded"
     values = display.integer(sum(run.values for run in packed))

@@ -79,8 +79,6 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The content of a settings file; empty without one."""
-
     file: str = FILE
     content: dict[str, Any] = field(default_factory=dict)
     text: str = ""
@@ -215,7 +213,7 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
             what = f"text {place} of {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write characters as they are, and * for any others", code="not_a_pattern")
+            raise section.wrong(key, what, "write plain characters, and * for any others", code="not_a_pattern")
     return texts
 
 

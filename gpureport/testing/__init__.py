@@ -76,12 +76,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def at(seconds: float) -> int:
-    """Return the time stamp of a moment in a recording, in microseconds."""
     return START + round(seconds * 1e6)
 
 
 def steps(*parts: tuple[float, int]) -> Floats:
-    """Return a series that holds each value for a number of samples."""
     return np.concatenate([np.full(count, value, dtype=np.float64) for value, count in parts])
 
 
@@ -190,7 +188,6 @@ def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **s
 
 
 def findings_of(analysis: Analysis, kind: str) -> list[Finding]:
-    """Return the findings of one kind, ordered by time and device."""
     return sorted((one for one in analysis.findings if one.kind == kind), key=lambda one: (one.intervals, one.devices))
 
 

@@ -1,4 +1,4 @@
-"""Where every second of every GPU went. Runs after all rules.
+"""Divides every second of every GPU into classes, after all rules have run.
 
 Each moment falls into the first class of `_list_claims` that applies. Waiting, low use and short pauses count only the
 share of a moment in which no kernel ran, because coarse samples hide short pauses. The rest is computing, less the cost

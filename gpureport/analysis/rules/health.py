@@ -171,7 +171,7 @@ def find_memory_errors(context: Context, limits: Limits) -> Found:
     for device, series in context.gpus().items():
         readings = max(series.count_values(name) for nouns in _COUNTED.values() for name in nouns)
         if readings < doubts.FEW_READINGS:
-            once = "the error counters were read only once: whether they rose is not known"
+            once = "the error counters were read only once, so it is not known whether they rose"
             code = "read_only_once"
             absent = doubts.not_recorded("ecc_error", device, *_COUNTERS)
             yield doubts.unjudged("ecc_error", device, once, _COUNTERS, code=code) if readings else absent

@@ -23,7 +23,7 @@ from gpureport.recording_advice import RECORD
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _TENSOR = "gpu_tensor_active_ratio"
 _ON_DEMAND = "a run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
-_COARSE = "samples are {} apart: a framework that fills memory on demand looks like one that takes it in one step"
+_COARSE = "samples are {} apart, so memory that is filled on demand looks like memory reserved in one step"
 _AMPERE = (8, 0)
 _PRECISION = """\
 the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or \

@@ -1,4 +1,4 @@
-"""Neptune as a tracker: a store's run, or several local recordings of one, as a recording."""
+"""Neptune as a tracker: turns a run in a store, or several local recordings of one run, into a recording."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ class Recordings(Store):
 
 
 def _holds(path: Path) -> bool:
-    # hidden folders count only if named
+    # hidden folders count only if the user names them
     files = (each for each in _list_files(path, hidden=False) if each.is_file())
     return any(recognise(each) for each in files for recognise in _FORMS)
 
@@ -114,7 +114,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     parts, params = defaultdict[str, list[Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
-        # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
+        # exports of Neptune 3 are in UTC, but data from the Neptune 2 client has local times
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
             stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
@@ -141,7 +141,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         "project": [each.run.project for each in processes],
         "node": [each.node for each in processes],
     }
-    # tags of Neptune are words
+    # Neptune's tags are single words
     tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
     tags |= {name: text for name, each in labels.items() if (text := ", ".join(dict.fromkeys(filter(None, each))))}
     lasts = [*(run.last or 0 for run in runs), *(int(each.times.max()) for each in metrics.values() if len(each.times))]
@@ -168,7 +168,7 @@ def _collect_params(run: Stored, processes: Sequence[Process]) -> dict[str, str]
     return {
         path: str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in sorted(run.scalars.items())
-        # the names of Neptune's integrations say the framework
+        # the names of Neptune's integrations show the framework
         if path.startswith("source_code/integrations/") or not (path.startswith(inside) or path in described)
     }
 
@@ -229,7 +229,7 @@ def _describe_rows(found: Hardware, asked: Selection) -> Iterator[str]:
 
 
 def _account(runs: Sequence[Stored], found: Hardware, asked: Selection) -> Quality:
-    # of a row's points, the first counts as kept, others as continued
+    # the first point of a row counts as kept, the others as continued
     kept = sum(len(each.times) for blocks in found.blocks.values() for each in blocks)
     points = found.count("points")
     others = [(each.run, path) for each in found.processes for path in each.others]

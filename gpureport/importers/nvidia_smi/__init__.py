@@ -1,7 +1,7 @@
-"""The query fields of nvidia-smi (drivers 535 to 610), the metric that each one fills, and header lines.
+"""The query fields of nvidia-smi (drivers 535 to 610), the metric that each fills, and header lines.
 
-`query` reads CSV of `--query-gpu`, `ticks` numbers the GPUs of such a CSV if no column names them, `documents` reads
-`-q` and drawn tables, `monitors` reads dmon, lists of processes, and logs of several forms.
+`query` reads CSV from `--query-gpu`, and `ticks` numbers the GPUs in such CSV if no column identifies them. `documents`
+reads `-q` and tables, and `monitors` reads dmon, lists of processes, and logs with several forms.
 """
 
 import re
@@ -58,16 +58,16 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""Fields that fill a metric if a log has two fields for it."""
+"""The fields that take precedence if a log has two fields for a metric."""
 _FIELD = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _MOST = 500
-"""nvidia-smi knows 241 fields."""
+"""The most fields in a header; nvidia-smi knows 241."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """A cheap test that every header passes and most other lines fail."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
 _ID = re.compile(rf"(?=.*[\d:*-]){_NAME.pattern}", re.ASCII)
-"""A model and an id as the driver writes them, perhaps with `*` for digits."""
+"""A model and an id in the driver's notation, perhaps with `*` in place of digits."""
 _ERROR = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
@@ -96,7 +96,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return a layout; without a time stamp, only what the driver writes names a GPU."""
+    """Return a layout; without a time stamp, only the driver's own notation identifies a GPU."""
     if all(each.target != TIME for each in columns):
         columns = [replace(each, read=_READ_NAMES.get(each.target, each.read), known={}) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
@@ -113,7 +113,7 @@ _READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return value and reason, one of them None; both if the cell is damaged."""
+    """Return the value and the reason for its absence; one of them is None, or both if the cell is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -148,9 +148,9 @@ _OF_GPU = {"gpu", "utilization", "sm"}
 
 @lru_cache(1024)
 def declare(line: str) -> Layout | None:
-    """Return the layout of a header, None for any other line.
+    """Return the layout that a header declares; None for any other line.
 
-    All its cells are names of fields. Headings that people wrote count if the table is clearly about GPUs.
+    All cells of a header are names of fields. Headings that people wrote count if the table is clearly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -165,7 +165,7 @@ def declare(line: str) -> Layout | None:
     columns = [each for cell in cells if (each := read_heading(cell, decimal)) is not None]
     named = [cell for cell in cells if find_query_field(cell) and _OF_GPU.intersection(headings.heading_words(cell))]
     ours = bool(named) or any(map(_is_of_gpu, own))
-    # any single word is a heading
+    # any single word could be a heading
     if len(cells) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         columns = own if targets - {TIME} or (targets and len(cells) == 1) else []
     if len(columns) < len(cells):
@@ -182,7 +182,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header has a metric, or a time and a column of GPU logs only."""
+    """Return whether a header has a metric, or a time and a column that occurs only in GPU logs."""
     metric = any(is_metric(each.target) for each in layout.columns)
     return metric or (layout.stamp is not None and any(map(_is_of_gpu, layout.columns)))
 
@@ -200,7 +200,6 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is one header and its rows, and nothing else."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
@@ -209,7 +208,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first row and half of all lines look like nvidia-smi's."""
+    """Return whether the first row and half of all lines look like rows from nvidia-smi."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

@@ -1,9 +1,9 @@
-"""Experiment trackers: what a tracker must offer, and which of its runs a person means.
+"""The interface of experiment trackers, and the selection of their runs.
 
-A tracker `acme` is an `ACME = Tracker(...)` in a module or folder `acme` of `importers`: `holds` recognises a store,
-`open` gives it as a `Store`, and `record` makes a `Tracked` of a run with `build_tracked` of
-`tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes `acme:STORE#RUN` a locator; it is
-also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are microseconds of UTC.
+A tracker `acme` is defined by `ACME = Tracker(...)` in a module or folder `acme` in `importers`: `holds` recognises a
+store, `open` returns it as a `Store`, and `record` turns a run into a `Tracked` with `build_tracked` from
+`tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` enables `acme:STORE#RUN`; add it to
+`TRACKER_KINDS` in `recording.py` too. `trackio.py` is the shortest example. Times are microseconds in UTC.
 """
 
 import re
@@ -26,18 +26,18 @@ from gpureport.recording import Run, Source, empty_training
 from gpureport.regular_files import path_exists
 
 _SHORTEST, _SHOWN = 6, 5
-"""Fewest letters of an id that name a run, and most runs of one name that are listed."""
+"""The fewest letters of an id that identify a run, and the most runs with one name that are listed."""
 
 _AT_ONCE = 5_000_000
-"""Starts within so many microseconds count as equal: no run ends so soon (pragmatic)."""
+"""Starts within this many microseconds count as equal, since no run ends so soon (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker are meant, and what is added to them; None and empty for any.
+    """Which runs of a tracker to read, and facts to add to them; None or empty means any.
 
-    Without `runs`, every finished run with hardware series is meant. `filter` is in the language of the tracker,
-    `group` is the common name of local recordings of one run, `map` a file that explains names of series.
+    Without `runs`, every finished run with hardware series is read. `filter` is in the tracker's language, `group` is
+    the common name of local recordings of one run, and `map` is a file that explains names of series.
     """
 
     runs: tuple[str, ...] = ()
@@ -56,10 +56,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run of a store that was not read yet; `status` is as the tracker words it.
+    """A run in a store that has not been read yet; `status` is in the tracker's words.
 
     `key` identifies it among the runs of all stores if its id does not. `hardware` says in words what was recorded,
-    `lacks` why nothing was, `fault` why the run cannot be read. `timezone` is None if the start is local time.
+    `lacks` why nothing was, and `fault` why the run cannot be read. `timezone` is None if the start is local time.
     """
 
     id: str
@@ -88,7 +88,7 @@ class RunInfo:
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Return `2 GPUs, host` for two names and None, which is the machine."""
+    """Return devices in words, such as `2 GPUs, host`; the machine is None."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
@@ -97,8 +97,8 @@ def describe_devices(devices: Set[object]) -> str:
 class Tracked:
     """One run of a tracker, still without an id; its account counts points as lines.
 
-    `state` changes whenever the tracker holds more of the run. `attachments` are files that may be hardware logs,
-    `sources` those that were used. `lasted` is its start and end if samples do not cover them.
+    `state` changes whenever the tracker has more data on the run. `attachments` are files that may be hardware logs,
+    and `sources` are those that were used. `lasted` is its start and end if samples do not cover them.
     """
 
     run: Run
@@ -112,7 +112,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """Holds runs; `grouped` are the recordings that a group joins into one run."""
+    """A store of runs; `grouped` are the recordings that a group joins into one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Store(ABC):
 
     @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs of an experiment, of all if None, that match a filter, newest first."""
+        """Return the runs of an experiment (None for all) that match a filter, newest first."""
 
     def run(self, run_id: str) -> RunInfo | None:
         return next((run for run in self.runs() if run.id == run_id), None)
@@ -130,8 +130,8 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` returns whether a file or folder is a store, `keeps_files` whether a folder has files of a run that are read
-    with it. `refuse_folder` raises for a folder with data of runs that is not a store.
+    `holds` returns whether a path is a store, and `keeps_files` whether a folder has files to read with a run.
+    `refuse_folder` raises an error for a folder that has data on runs but is not a store.
     """
 
     kind: str
@@ -186,13 +186,13 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def select_runs(
     store: Store, named: str | None, selection: Selection
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
-    """Return the runs that are meant, earliest first, and those left out with the reason.
+    """Return the selected runs, earliest first, and the runs that were left out with the reason.
 
-    Runs that were named keep that order; otherwise runs that cannot be read come last.
+    Runs selected by name keep the order of the names; otherwise runs that cannot be read come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(re.fullmatch("[0-9a-f]{32}", name) for name in wanted):
-        # whole ids need no list of all runs
+        # complete ids do not need a list of all runs
         direct = [store.run(name) for name in dict.fromkeys(wanted)]
         if None not in direct:
             return _take_newest([run for run in direct if run], selection.latest), []
@@ -213,7 +213,7 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
+    """Return runs in the order of their starts, then of names with numbers by size; runs without a start come last."""
     known = sorted((run for run in runs if run.started), key=_read_start)
     begun = [_read_start(run) for run in known]
     starts: Iterable[int] = accumulate(begun, lambda first, at: first if at - first <= _AT_ONCE else at)
@@ -252,9 +252,9 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return faulty runs, and those that ended with hardware series, not nested.
+    """Return the runs that cannot be read, and the finished runs with hardware series that are not nested.
 
-    If monitoring is on everywhere, a run and the runs nested in it record the same hardware.
+    A run and the runs nested in it may record the same hardware.
     """
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]

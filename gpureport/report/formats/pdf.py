@@ -117,11 +117,11 @@ def set_document(  # noqa: PLR0913 - what a document is made of
     except (typst.TypstError, RuntimeError) as error:
         # the logo is the only input that is not ours
         where = str(brand.logo or source / name)
-        what = f"cannot be set as PDF ({' '.join(str(error).split())})"
+        what = f"cannot be written as PDF ({' '.join(str(error).split())})"
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
         raise RenderError(where, what, hint, code="cannot_set_pdf") from error
     except OSError as error:
-        what, hint = f"no PDF can be set here ({error.strerror})", "make room there, or set TMPDIR"
+        what, hint = f"a PDF cannot be written here ({error.strerror})", "free some space there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), what, hint, code="cannot_write") from error
 
 

@@ -32,7 +32,6 @@ def format_times(ratio: float) -> str:
 
 
 def format_times_range(interval: Sequence[float]) -> str:
-    """Return the ends of a ratio: `1.61 to 2.11`."""
     return " to ".join(map(_format_ratio, interval))
 
 
@@ -42,7 +41,6 @@ def format_percent_change(ratio: float) -> str:
 
 
 def format_percent_range(interval: Sequence[float]) -> str:
-    """Return the ends of a change in per cent: −53 to −38%."""
     if interval[1] >= _TIMES:
         return f"{format_times_range(interval)} times"
     return f"{' to '.join(map(_signed_percent, interval))}%"
