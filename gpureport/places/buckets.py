@@ -69,8 +69,7 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 class RemotePath(PurePosixPath):
     """An object or folder in a bucket, with methods as in pathlib; a folder exists as long as it contains an object.
 
-    Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` if the bucket cannot be reached or denies
-    access.
+    Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` if the bucket is unreachable or denies access.
     """
 
     def __str__(self) -> str:

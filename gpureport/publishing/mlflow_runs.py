@@ -30,11 +30,7 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         return [_prepare_artifact(store, run, file, follow_uri=follow_uri) for file in files]
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:
-        what = (
-            "it does not name a run"
-            if not comparisons
-            else "several comparisons were given, but a run can have only one"
-        )
+        what = "it does not name a run" if not comparisons else "several comparisons for one run"
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
         raise SourceError(target, what, hint, code="unknown_run")
     found = _find_runs(store, read_run_figures(comparisons[0]), skip_missing=skip_missing)

@@ -12,18 +12,24 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
+    """A tick of an axis, and its text."""
+
     at: float
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassName:
+    """A class of GPU time: its key, as in `charts/palette.py`, and its name."""
+
     key: str
     label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSegment:
+    """The time of one class in a bar, as a value in the unit of the bars and as text."""
+
     key: str
     label: str
     value: float
@@ -211,6 +217,8 @@ class LogEventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricLimit:
+    """A limit of a metric, in its base unit and in words: `limit 88 °C`."""
+
     metric: str
     value: float
     text: str

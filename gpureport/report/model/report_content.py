@@ -16,6 +16,8 @@ SCHEMA = "gpureport.report/2"  # fields are added, never renamed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLine:
+    """One measured value in words, the limit it was compared with, and the source of that limit."""
+
     quantity: str
     observed: str
     limit: str = ""
