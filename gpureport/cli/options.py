@@ -56,7 +56,7 @@ def choice(choices: str, text: str, typed: str = "") -> Any:
 class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
-        "HOURS", "GPU-hours per month, to state its losses.", kind=click.FloatRange(min=0, min_open=True)
+        "HOURS", "GPU-hours of your site per month, to state its losses.", kind=click.FloatRange(min=0, min_open=True)
     )
     group_by: Texts | None = one("--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels)
     engine: str = choice("local dask", "Where runs are analysed (default: local).")
@@ -69,12 +69,12 @@ class Options:
     listing: bool = flag("Print the runs that a tracker holds, and store nothing.", "--list")
     targets: Texts = many(
         "--to TARGET",
-        "A folder, one of a bucket (s3://BUCKET/FOLDER), a run of MLflow (mlflow:STORE#RUN), or the store of compared "
-        "runs (mlflow:STORE); repeatable.",
+        "A folder, a folder in a bucket (s3://BUCKET/FOLDER), a run in MLflow (mlflow:STORE#RUN), or the store of "
+        "the compared runs (mlflow:STORE); repeatable.",
     )
     skip_missing: bool = flag("Leave out runs of the comparison that the store does not have.")
     follow_artifact_uri: bool = flag(
-        "Write to the folder that a store of MLflow names for artifacts, even if it lies outside the store."
+        "Write to the folder that an MLflow store names for artifacts, even if it is outside the store."
     )
     # what comes out
     outputs: "tuple[Place, ...]" = many(
@@ -91,7 +91,7 @@ class Options:
     title: str | None = one("TEXT", "Title (default: the names of the runs).")
     detail: int | None = one(
         "FULL|AUTO|SECONDS",
-        "full: everything in a PDF or text, every sample in a page; auto: what fits; N: means over N seconds.",
+        "full: everything in a PDF or text, every sample in a page; auto: as much as fits; N: means over N seconds.",
         read.detail,
     )
     opened: bool = flag("Open the page or PDF that was written.", "--open")
@@ -127,7 +127,7 @@ class Options:
     )
     where: Texts = many(
         "COMPARISON",
-        "Select stored runs for which this is true: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
+        "Select stored runs that match: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must match).",
     )
     since: Texts = many(
         "TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on this date or later."
@@ -161,9 +161,9 @@ class Options:
         "FILE", "Metrics that the training loop wrote: CSV or JSON (repeatable; one per source).", read.fetched
     )
     source_kind: str | None = one(
-        "", "Read files as this kind, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
+        "", "Read files as this kind, whatever their content.", kind=click.Choice(IMPORTERS.kinds)
     )
-    as_one_run: bool = flag("Read all logs as one run: rotated logs, or one for each GPU or node.")
+    as_one_run: bool = flag("Read all logs as one run, such as rotated logs, or one log per GPU or node.")
     strict: bool = flag("Fail if a line of a log is not understood.")
     tz: str | None = once("ZONE", "Time zone of the log's stamps, such as Europe/Berlin.")
     gpus: tuple[int, ...] | None = one("0,2,…", "Keep only these GPUs.", read.indices)
@@ -175,7 +175,9 @@ class Options:
         "N", "Number of GPUs in a log without a column that distinguishes them.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
-        "FILE", "TOML file that says what the columns of an unknown table, or your own series in a tracker, mean.", Path
+        "FILE",
+        "TOML file with the meaning of the columns of an unknown table, or of your own series in a tracker.",
+        Path,
     )
     mlflow_raw_times: bool = flag("Use the times MLflow logged for its system metrics, without correction.")
     # what runs are called
@@ -199,9 +201,9 @@ class Options:
     # which part
     start: str | None = once(
         "--from TIME",
-        "Leave out what is earlier than this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
+        "Leave out samples before this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
     )
-    end: str | None = once("--to TIME", "Leave out this time and later.")
+    end: str | None = once("--to TIME", "Leave out samples from this time on.")
     job: int | None = one("N|EACH", "Read only job N of a log, or each job as a run of its own.", read.job)
     # which runs of a tracker
     run: Texts = many("RUN", "Run of a tracker, by id or name (repeatable).")

@@ -19,7 +19,8 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # number of gaps from which batches represent them well enough
-_LONG = 16_384  # from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
+# from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
+_LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 

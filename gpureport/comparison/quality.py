@@ -21,7 +21,8 @@ from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99  # stricter than for speed, because there are several metrics and the warning is prominent
-_SHARE_NOISE = 0.04  # plausible change of a share of 50% when a run is repeated (pragmatic); less towards 0 and 1
+# plausible change of a share of 50% when a run is repeated (pragmatic); less towards 0 and 1
+_SHARE_NOISE = 0.04
 _RELATIVE_NOISE = 0.1  # the same for any other metric, relative to its value (pragmatic)
 _ERRORS = 2.5  # standard errors of the final values by which single runs must also differ (pragmatic)
 _PERCENT = 100.0

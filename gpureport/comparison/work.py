@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series in which the step column counts work, and in which Megatron counts its samples."""
-_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # logged beside a step number; pauses between lines are not in them
+# logged beside a step number; pauses between lines are not in them
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",

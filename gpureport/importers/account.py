@@ -100,8 +100,9 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """Counts each line of a log once: rows are counted when they are yielded, all other lines by the form.
 
-    `absent` counts cells without a value by column and reason, and `rejected` has the count and the first line for each
-    reason. A `snapshot` shows GPUs at one moment. `mixed_note` is the note to add if GPUs cannot be distinguished.
+    `absent` counts cells without a value by column and reason, and `rejected` has the count and
+    the first line for each reason. A `snapshot` shows GPUs at one moment. `mixed_note` is the
+    note to add if GPUs cannot be distinguished.
     """
 
     rows: int = 0

@@ -153,8 +153,9 @@ Cells = Any
 class Rows:
     """Rows of a log with rising numbers of `lines`; several rows in one line have consecutive numbers.
 
-    `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target: numbers in base units (NaN if
-    missing), or `Texts`. `reasons` says why cells have no value, by the name of the column in the log.
+    `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target:
+    numbers in base units (NaN if missing), or `Texts`. `reasons` says why cells have no
+    value, by the name of the column in the log.
     """
 
     lines: IntArray

@@ -1,7 +1,8 @@
 """Reads protobuf messages without their schema, and the scalars in TensorBoard's event files, which consist of them.
 
-A record consists of the length of its message, a checksum of the length, the message, and its checksum. The message has
-a wall time, a step and values, each a number or a tensor with one number. Images, histograms and texts are skipped.
+A record consists of the length of its message, a checksum of the length, the message, and its
+checksum. The message has a wall time, a step and values, each a number or a tensor with one
+number. Images, histograms and texts are skipped.
 """
 
 import struct

@@ -1,9 +1,10 @@
 """Reads the metrics of a training loop into one long table with time, step, name and value.
 
-A row states a date, seconds since 1970 or since the start of the run, or only a step; steps without times count the
-run's work. A printed line must state its step: bars of tqdm and Keras, dictionaries of Hugging Face, `Epoch(train)
-[1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`.
-`iteration_time` is in seconds per iteration, and `data_wait_ratio` is the share of data loading in it.
+A row states a date, seconds since 1970 or since the start of the run, or only a step; steps without
+times count the run's work. A printed line must state its step: bars of tqdm and Keras, dictionaries of
+Hugging Face, `Epoch(train) [1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |`
+(Megatron), `iter 10:` (nanoGPT), `step=100`. `iteration_time` is in seconds per iteration, and
+`data_wait_ratio` is the share of data loading in it.
 """
 
 import ast

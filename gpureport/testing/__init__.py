@@ -97,9 +97,10 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
 ) -> Recording:
     """Return a recording of one or more GPUs, and of a host if `cpu` or `host` is given.
 
-    `series` takes the names in `_NAMES` (in per cent, GiB, W, J, degrees Celsius, MHz, GB/s or numbers) and clock event
-    reasons and their counters: a number, one series for all GPUs, or one series per GPU. NaN means null. Samples are
-    `every` seconds apart, or at these `times`. `memory_total` and `reserved` are in bytes.
+    `series` takes the names in `_NAMES` (in per cent, GiB, W, J, degrees Celsius, MHz, GB/s or
+    numbers) and clock event reasons and their counters: a number, one series for all GPUs, or one
+    series per GPU. NaN means null. Samples are `every` seconds apart, or at these `times`.
+    `memory_total` and `reserved` are in bytes.
     """
     tables = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in series.values())
     arrays = _scale(dict(zip(series, np.broadcast_arrays(*tables), strict=True)))
@@ -228,9 +229,10 @@ def check(
 ) -> tuple[Check, ...]:
     """Return the check of each rule on each run, in the order of the rules. Raises SettingsError for an invalid rule.
 
-    Rules are texts as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its content. Runs with one step
-    label are repetitions. Changes are measured against the `baseline`, and not assessed without one. A `target` is a
-    value that a training metric should reach, such as `"val_accuracy=0.78"`.
+    Rules are texts as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its
+    content. Runs with one step label are repetitions. Changes are measured against the
+    `baseline`, and not assessed without one. A `target` is a value that a training metric
+    should reach, such as `"val_accuracy=0.78"`.
     """
     stated = Settings(content=dict(rules)) if isinstance(rules, Mapping) else Settings()
     stated = read_settings(rules) if isinstance(rules, Path) else check_sections(stated)

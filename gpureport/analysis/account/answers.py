@@ -28,8 +28,9 @@ _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings in the same order, each with its root or its consequences.
 
-    A kind names its possible roots, the preferred first. Findings that share a kind and a cause act as one root. If a
-    root itself has a root, its consequences move to that one. A root is as severe as its worst consequence.
+    A kind names its possible roots, the preferred first. Findings that share a kind and a
+    cause act as one root. If a root itself has a root, its consequences move to that one. A
+    root is as severe as its worst consequence.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):

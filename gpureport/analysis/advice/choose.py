@@ -38,8 +38,9 @@ _FEWEST, _MOST = 2, 8  # number of workers to suggest if the main process loads 
 class RunFacts:
     """Facts that the conditions of advice need, from the run or from one finding.
 
-    Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians, `host_memory` is the
-    p95, and `gpu_memory` is the peak of the fullest GPU. With `whole_host`, a tracker logged every GPU of a host.
+    Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
+    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. With
+    `whole_host`, a tracker logged every GPU of a host.
     """
 
     gpus: int

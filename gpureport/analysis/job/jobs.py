@@ -79,9 +79,10 @@ Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceS
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from the first to the last sustained activity of one GPU; None if it never worked.
 
-    Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active. The end is found the
-    same way, backwards. Later bursts count if they come half as often as within the job. If the job works in bursts,
-    three or more earlier bursts count as well. With coarse samples, high power also counts as activity.
+    Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
+    The end is found the same way, backwards. Later bursts count if they come half as often as
+    within the job. If the job works in bursts, three or more earlier bursts count as well. With
+    coarse samples, high power also counts as activity.
     """
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:

@@ -1,7 +1,8 @@
 """The meaning of Neptune's hardware series, and the rows about GPUs and machines that they give.
 
-The client does not report zeros, so an idle GPU is a missing point. All values of a tick have the same time, and memory
-is never 0. If a tick has a GPU's memory but no utilisation, that was 0. Any other missing value is unknown.
+The client does not report zeros, so an idle GPU is a missing point. All values of a tick
+have the same time, and memory is never 0. If a tick has a GPU's memory but no utilisation,
+that was 0. Any other missing value is unknown.
 """
 
 import re

@@ -1,8 +1,9 @@
 """Reads runs that Neptune left on disk: exports, `.neptune` folders (client up to 1.x), databases of neptune-scale.
 
-A row in an exported Parquet file has project, run, path, type, and a value in the column of its type; before November
-2025 a file held many runs. For runs of Neptune 2, the exporter labels local times of its machine as UTC, except for the
-creation time. The client's logs have one operation per JSON line; its own reader would truncate them.
+A row in an exported Parquet file has project, run, path, type, and a value in the column of its
+type; before November 2025 a file held many runs. For runs of Neptune 2, the exporter labels local
+times of its machine as UTC, except for the creation time. The client's logs have one operation per
+JSON line; its own reader would truncate them.
 """
 
 import os

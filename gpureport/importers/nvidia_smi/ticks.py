@@ -1,7 +1,8 @@
 """Numbers the GPUs in a query log without a column that identifies them: each position in a tick is one GPU.
 
-At every tick nvidia-smi writes one row per GPU, always in the same order, and then waits. The stamps show where ticks
-begin. If they do not, a slowly changing column such as memory in use shows it, because its values repeat every tick.
+At every tick nvidia-smi writes one row per GPU, always in the same order, and then waits. The
+stamps show where ticks begin. If they do not, a slowly changing column such as memory in use
+shows it, because its values repeat every tick.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,10 @@
 """The interface of experiment trackers, and the selection of their runs.
 
-A tracker `acme` is defined by `ACME = Tracker(...)` in a module or folder `acme` in `importers`: `holds` recognises a
-store, `open` returns it as a `Store`, and `record` turns a run into a `Tracked` with `build_tracked` from
-`tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` enables `acme:STORE#RUN`; add it to
-`TRACKER_KINDS` in `recording.py` too. `trackio.py` is the shortest example. Times are microseconds in UTC.
+A tracker `acme` is defined by `ACME = Tracker(...)` in a module or folder `acme` in `importers`:
+`holds` recognises a store, `open` returns it as a `Store`, and `record` turns a run into a
+`Tracked` with `build_tracked` from `tracker_series`. `acme="acme:ACME"` in `TRACKERS` in
+`importers/__init__.py` enables `acme:STORE#RUN`; add it to `TRACKER_KINDS` in `recording.py` too.
+`trackio.py` is the shortest example. Times are microseconds in UTC.
 """
 
 import re
@@ -58,8 +59,9 @@ class Selection:
 class RunInfo:
     """A run in a store that has not been read yet; `status` is in the tracker's words.
 
-    `key` identifies it among the runs of all stores if its id does not. `hardware` says in words what was recorded,
-    `lacks` why nothing was, and `fault` why the run cannot be read. `timezone` is None if the start is local time.
+    `key` identifies it among the runs of all stores if its id does not. `hardware` says in
+    words what was recorded, `lacks` why nothing was, and `fault` why the run cannot be read.
+    `timezone` is None if the start is local time.
     """
 
     id: str

@@ -32,12 +32,14 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-SCALE = 0.68  # scale of the figures of the page on paper, which gives their text the size of the text around them
+# scale of the figures of the page on paper, which gives their text the size of the text around them
+SCALE = 0.68
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # replaces characters that no font has, because PDF/A forbids missing glyphs
+# replaces characters that no font has, because PDF/A forbids missing glyphs
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 

@@ -14,7 +14,8 @@ from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import NUMBERS, Scale
 from gpureport.report.wording.words import WORDS, say
 
-ONCE_SETTLED = " once settled"  # suffix of the title of a figure without start-up and settling time
+# suffix of the title of a figure without start-up and settling time
+ONCE_SETTLED = " once settled"
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
 _TIMES = 10.0  # from here on as times

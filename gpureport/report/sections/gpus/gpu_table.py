@@ -13,7 +13,8 @@ from gpureport.report.runs.over_time import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
-_ROBUST = 3 * 1.4826  # three robust standard deviations, as a multiple of the median absolute deviation
+# three robust standard deviations, as a multiple of the median absolute deviation
+_ROBUST = 3 * 1.4826
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
     "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "

@@ -28,7 +28,8 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
 
-_LEAD, _DOUBTS = 3, 2  # maximum number of sentences in the lead, and of doubts in it; other doubts are notes
+# maximum number of sentences in the lead, and of doubts in it; other doubts are notes
+_LEAD, _DOUBTS = 3, 2
 _RULES = 2  # maximum number of named broken rules
 _LOST = 0.1  # lost share of the GPU time from which a run is not healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
