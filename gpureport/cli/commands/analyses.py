@@ -66,7 +66,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     step = found[0].run.step
     if step is not None and all(one.run.step == step for one in found):
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
-        msg = f"all {len(found)} runs belong to one {label} ({step}), so there is nothing to compare"
+        msg = f"all {len(found)} runs are of one {label} ({step}), so there is nothing to compare"
         raise UsageError(msg, code="one_step")
     analysed, by = analyze_runs(found, options, fewest_runs=2), list_factors(options)
     comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)

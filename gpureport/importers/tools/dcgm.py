@@ -132,7 +132,7 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
         most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
         if found > most or (raw and 0 < found < 1 and name in _WHOLE):
             cause = "it was relabelled, or DCGM is older than 4.7"
-            what = f"{name} is not in the unit that its name states ({cell}): {cause}"
+            what = f"{name} is not in the unit of its name ({cell}): {cause}"
             hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
         tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
