@@ -21,8 +21,8 @@ from gpureport.redaction import redact_column, redact_extra_columns, redact_pair
 if TYPE_CHECKING:
     import pandas as pd
 
-HOST = "host"  # device id of the GPUs' machine
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are tracker runs
+HOST = "host"  # device id of the machine with the GPUs
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs in trackers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Run:
 
     @property
     def is_mean(self) -> bool:
-        """Whether the run comes from a table of means over whole runs, without a series."""
+        """Whether the run comes from a table with means over whole runs, without a series."""
         return any(source.kind == "accounting" for source in self.sources)
 
     @property
@@ -215,7 +215,7 @@ def hold_rows(table: pa.Table) -> SeriesRows:
         tables = {names[codes[start]]: table.slice(start, stop - start) for start, stop in pairwise(starts)}
 
     def read(devices: Sequence[str], wanted: Sequence[str]) -> pa.Table:
-        # callers ask for one device or for all
+        # callers request one device or all
         rows = table if [*devices] == [*tables] else tables.get(devices[0], table.slice(0, 0))
         return rows.select([*wanted])
 

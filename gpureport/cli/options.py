@@ -35,7 +35,7 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """`typed` is the name of the value, preceded by the flags if they differ from the field name."""
+    """Return an option; `typed` is the name of the value, after the flags if they differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
@@ -76,7 +76,7 @@ class Options:
     follow_artifact_uri: bool = flag(
         "Write to the folder that an MLflow store names for artifacts, even if it is outside the store."
     )
-    # what comes out
+    # outputs
     outputs: "tuple[Place, ...]" = many(
         "-o --output FILE", "File to write; its extension names the format (repeatable).", parse_place
     )
@@ -96,7 +96,7 @@ class Options:
     )
     opened: bool = flag("Open the page or PDF that was written.", "--open")
     anonymise: bool = flag("Replace names of hosts, users and paths, and ids of GPUs, in the output.")
-    # what runs are held to
+    # rules for runs
     baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] of the settings).")
     policy: Path | None = one("FILE", "File with the rules (default: [[policy]] of the settings).", Path)
     form: str = choice("text json", "Text for people, or JSON.", "--format")
@@ -155,7 +155,7 @@ class Options:
         read.target,
     )
     config: Path | None = one("FILE", "Settings (default: gpureport.toml in this folder).", Path)
-    # what belongs to a run
+    # files that belong to a run
     host: tuple[Path, ...] = many("FILE", "CPU log to join by time (repeatable).", read.fetched)
     training: tuple[Path, ...] = many(
         "FILE", "Metrics that the training loop wrote: CSV or JSON (repeatable; one per source).", read.fetched
@@ -180,7 +180,7 @@ class Options:
         Path,
     )
     mlflow_raw_times: bool = flag("Use the times MLflow logged for its system metrics, without correction.")
-    # what runs are called
+    # names and labels of runs
     param: Pairs = many("KEY=VALUE", "Parameter of the run (repeatable).", read.pair)
     tag: Pairs = many("KEY=VALUE", "Label of the run (repeatable).", read.pair)
     work: tuple[tuple[float, str], ...] = many(
@@ -198,7 +198,7 @@ class Options:
     gpu_model: str | None = one(
         "NAME", "Model of GPUs that the log does not name, such as 'A100 80GB'.", read.gpu_model
     )
-    # which part
+    # which part of a run
     start: str | None = once(
         "--from TIME",
         "Leave out samples before this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",

@@ -214,7 +214,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
             kept.append((source, replace(own, host=tuple(map(Path, extra)), training=trained_by)))
             if joined := [locator for locator in extra if locator in files]:
                 print_note(f"gpureport: read as one run: {', '.join([source, *joined])}")
-    # several logs of one run whose work was stated
+    # several logs of one run with stated work
     return kept if len(kept) > 1 else [(source, replace(own, is_common=named.is_common)) for source, own in kept]
 
 

@@ -1,4 +1,4 @@
-"""What each step gained, whether a finding had advised it, and what the last step still loses."""
+"""Measures the gain of each step, whether a finding had advised it, and the remaining losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -80,7 +80,7 @@ def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | Non
     """Return a metric at the last work common to all runs, if any; `works` holds the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
-        # in order of work, with the last logged value of each amount
+        # in the order of work, with the last logged value of each amount
         rows = np.flatnonzero(np.isfinite(each) & np.isfinite(curve.values))[::-1]
         amounts, last = np.unique(each[rows], return_index=True)
         points.append((amounts, curve.values[rows[last]]))

@@ -30,7 +30,7 @@ _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of slowness that are not the GPU's fault: boards differ by a few per cent, and the others are settings."""
 _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
-"""Symptoms that call for removing a card if most of its runs show them."""
+"""Symptoms for which a card should be removed if most of its runs show them."""
 
 
 def name_run(row: Row) -> Facts:

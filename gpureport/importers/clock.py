@@ -408,7 +408,7 @@ def _on_one_clock(
         if doubted and cause != _RESTARTED:
             continue
         if cause == _SUMMER_TIME and zone is not None:
-            # after the doubled hour, the first half applies again
+            # a later doubled hour begins with its first half again
             end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
             times[cut:end] = to_utc(stamps[cut:end], zone, second=True)
         elif cause == CLOCK_SET_BACK:

@@ -137,7 +137,7 @@ def _describe_most_important(night: LatestNight) -> str:
         return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
-        # if the night also shows an older change of the job, the sentence says which one it means
+        # if the night also shows an older change of the job, the sentence says which one is meant
         is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_one_of_several else "."
         return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"

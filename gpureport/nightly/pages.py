@@ -260,7 +260,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
         share = (min(max(value, bottom), top) - bottom) / (top - bottom)
         return f"{height - _MARGIN - share * (height - 2 * _MARGIN):.1f}".removesuffix(".0")
 
-    # consecutive nights that all have a value
+    # runs of consecutive nights with a value
     parts = [list(own) for held, own in groupby(points, key=lambda point: point.value is not None) if held]
     stretches = [[(x(point.date), y(point.value or 0.0)) for point in own] for own in parts]
     changes, lacking = trend.changes, [point for point in points if point.value is None]

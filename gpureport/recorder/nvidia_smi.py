@@ -107,7 +107,7 @@ class LineFile:
             if written == len(text):
                 self.lines += text.count(b"\n")
                 return
-            # a second attempt with the rest raises the reason
+            # a second attempt with the rest raises the error
             os.write(self.file, text[written:])
             reason = "the file takes no more"
         except OSError as error:
@@ -183,7 +183,7 @@ class LoggedProgram:
                 self._start()
                 self.restarts += 1
             except OSError:
-                # the driver is being replaced, or no process can be created
+                # the driver is being replaced, or processes cannot be created
                 self._wait_before_next_start()
 
     def describe_silence(self) -> str:

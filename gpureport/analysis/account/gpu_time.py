@@ -27,7 +27,7 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: a gap whose cause is not known, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
-_BELOW_PEERS = "imbalance"  # the kind that names a GPU below its peers
+_BELOW_PEERS = "imbalance"  # the kind of finding on a GPU that does less than its peers
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
 

@@ -29,7 +29,7 @@ _FEW_SAMPLES = 8
 _PREFETCHED = 4  # batches that each worker loads ahead, twice PyTorch's default
 _DERIVED = 1.05  # ratio of values that rounding explains, if each was computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Values of settings that no param names: None means unknown. Settings that are not listed are off."""
+"""Values of settings that no param names: None means unknown. Other settings are off by default."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
 _FEWEST, _MOST = 2, 8  # number of workers to suggest if the main process loads data, and at most if cores are unknown
 

@@ -191,7 +191,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     if all(highest > 0 and not np.isnan(clock).all() for clock, highest in map(read_clocks, series)):
         ruled_out.append("a low clock: it was at 75% of the highest or above, or power no higher than idle")
     if not np.isnan(signs["traffic"] + share):
-        ruled_out.append("work bound by memory, where DCGM counted its activity")
+        ruled_out.append("work limited by memory, if DCGM counted its activity")
     is_grave = is_hung and seconds >= limits.problem * max((context.window or context.whole).seconds, 1e-6)
     why = KINDS["hollow_util"].say(
         "dead" if is_hung and middle.peers else "open" if unseen else cause,

@@ -151,7 +151,7 @@ def _write_run_lead(
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
-        # otherwise the headline says all of this
+        # otherwise the headline states all of this
         yield lost
     if told is not None and told.finding.confidence is Confidence.LOW:
         # confidence may be low for other reasons, such as an unknown power limit
@@ -251,7 +251,7 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses may say it already
+    # the sentence on losses may state it already
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
