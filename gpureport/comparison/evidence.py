@@ -44,7 +44,7 @@ _SURE_WITHOUT_FIGURES = {
     ReasonKind.NO_PRICE,
     ReasonKind.TARGET_NOT_REACHED,
 }
-"""Reasons that hold even where a figure is missing."""
+"""Reasons that apply even if a figure is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    # pauses count as work, but if they take more time than good utilisation leaves, all of them may have been lost
+    # pauses count as work, but if they take more time than good utilisation allows, all of them may be lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
@@ -62,7 +62,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return the lost share of the jobs' GPU time; None if most is unseen or more may have been lost."""
+    """Return the lost share of the jobs' GPU time; None if most of it is unseen, or more may have been lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:

@@ -32,7 +32,7 @@ _AT_ONCE = 16  # number of concurrent requests; pyarrow keeps 25 connections ope
 _STALE = 86_400  # seconds after which the writer of an unfinished file or folder must be dead
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _LOGIN = {
-    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
+    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and their permissions there",
     "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
 }
