@@ -95,8 +95,8 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
             continue
         met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
-            what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
-            raise UnsafeFileError(root, what, "give the subfolder that holds the runs", "nested_too_deeply")
+            what = f"it has folders nested more than {DEEPEST_FOLDER} deep"
+            raise UnsafeFileError(root, what, "give the subfolder with the runs", "nested_too_deeply")
         yield here, folders, names
 
 

@@ -65,8 +65,8 @@ class Options:
     label: str = one("NAME", "Another name for the night, such as a commit or a build.", default="")
     night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).", read.night)
     all_reports: bool = flag("Write all missing reports, not only those of the last 7 nights.")
-    force: bool = flag("Read a log again even if the store holds it.")
-    listing: bool = flag("Print the runs that a tracker holds, and store nothing.", "--list")
+    force: bool = flag("Read a log again even if it is in the store already.")
+    listing: bool = flag("Print the runs in a tracker, and store nothing.", "--list")
     targets: Texts = many(
         "--to TARGET",
         "A folder, a folder in a bucket (s3://BUCKET/FOLDER), a run in MLflow (mlflow:STORE#RUN), or the store of "

@@ -367,7 +367,7 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
 
     run, found = recording.run, find_jobs(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave out --job", code="no_job")
+        raise SettingsError("--job", f"{run.name} has no job, since no GPU worked", "leave out --job", code="no_job")
     wanted = [(each.interval, each.number) for each in found if job in {0, each.number}]
     if not wanted:
         hint = f"it holds {count(len(found), 'job')}: {job_list(run, found)}"

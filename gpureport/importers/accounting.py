@@ -28,7 +28,7 @@ from gpureport.parsing import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import Device
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
-_NOTE = "The table holds one mean of the whole run, which stands at its start and its end."
+_NOTE = "The table holds one mean of the whole run, shown at its start and its end."
 _LONGEST = 1e9
 _RUNNING = {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"}
 Cells = Mapping[str, str]

@@ -227,7 +227,7 @@ class Extraction:
             return f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"
         if set(rejected) == {reasons.NOT_SELECTED}:
             known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids)
-            return "it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"
+            return "it has none of the selected GPUs", f"--gpus can name {known}", "gpus_not_held"
         if set(rejected) == {reasons.GPU_NOT_NAMED}:
             return "no row names its GPU", _NAME_GPUS, "no_gpu_named"
         counts = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())

@@ -177,7 +177,7 @@ class Gpus:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
                     f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
-                    "of several drivers, or GPUs of several machines; a uuid in the log would tell."
+                    "of several drivers, or GPUs of several machines; a uuid in the log would show which."
                 )
 
 

@@ -147,7 +147,7 @@ def _join_mains(logs: Sequence[surveys.Log], known: dict[str, Device], tables: s
         return outcome
     note = (
         "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-        f"{list_first(machines, 3)}. A uuid among their columns would tell."
+        f"{list_first(machines, 3)}. A uuid among their columns would show it."
     )
     return replace(outcome, quality=replace(outcome.quality, notes=(*outcome.quality.notes, note)))
 

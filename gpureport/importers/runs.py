@@ -241,7 +241,7 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
         several = surveys.any_overlap([runs[place].span for place in found])
         return "may belong to any of several runs" if several else found
     if len(comparable) < len(known):
-        return "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
+        return "only its times or only those of the GPU logs name a zone; give the other one with --tz"
     return "shares no time with a GPU log"
 
 

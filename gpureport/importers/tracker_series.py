@@ -161,7 +161,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:
         if not metrics and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
-            raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
+            raise SourceError(locator, "it has none of the selected GPUs", "leave out --gpus", code="gpus_not_held")
         if not metrics:
             hint = "name another one; --list shows the runs"
             raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")

@@ -161,7 +161,7 @@ class TrainingLog:
         told = kept[places.astype(np.int64)]
         taken, codes = places[told].astype(np.int64), codes[told].astype(np.int64)
         if not len(taken):
-            raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
+            raise SourceError(str(file.path), "it contains no training metric", WANTED, code="no_training_metrics")
         times = whens[taken].astype(np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():

@@ -213,7 +213,7 @@ def _judge_group(
 ) -> tuple[CheckOutcome, str, Why]:
     unknown = CheckOutcome.CANNOT_JUDGE
     if night.date != date:
-        return unknown, "", Why("later_night", f"the history holds a later night, {night.date}")
+        return unknown, "", Why("later_night", f"the history has a later night, {night.date}")
     new = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
     said = [describe_event(event) for event in new if not event.is_undone]
     if standing:

@@ -233,7 +233,7 @@ def build_figure_page(
 
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
     judged = any(not trend.nights_needed for trend in trends)
-    return "No change in the nights recorded." if judged else "Not enough data: too few nights hold a value."
+    return "No change in the nights recorded." if judged else "Not enough data: too few nights have a value."
 
 
 def _build_point_row(

@@ -222,7 +222,7 @@ def _find_flaw(text: str, fewest: int) -> str:
     if len(text) > LONGEST_SECRET_PATTERN:
         return f"longer than {LONGEST_SECRET_PATTERN} characters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "it holds a space, a quote, or a character of regular expressions"
+        return "it contains a space, a quote, or a character of regular expressions"
     if len(text.replace(STAR, "")) < fewest:
         return f"too short, it needs {fewest} characters besides *"
     return ""

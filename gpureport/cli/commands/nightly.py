@@ -113,7 +113,7 @@ def _capture_night(
         except UnknownRunError as error:
             # readers of the site typed no command
             what = "there is neither a recording at this path nor a stored run with this name"
-            raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
+            raise StoreError(name, what, "see the output of gpureport record", code=error.code) from error
 
     def add_missing(source: str, step: str, reason: str, code: str, run: str = "") -> None:
         lacking.append(records.capture_missing(source, step, reason))

@@ -104,7 +104,7 @@ def open_store(store: str) -> Store:
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
     if path.is_dir() and not stores.holds_runs(path):
         hint = next((f"give {each}" for each in sorted(path.iterdir()) if stores.holds_runs(each)), _GIVE)
-        raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
+        raise SourceError(str(path), "the folder contains no MLflow runs", hint, code="no_runs")
     return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 

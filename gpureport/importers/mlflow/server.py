@@ -154,7 +154,7 @@ class Server(Store):
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise self._not_mlflow(f"an answer lacks what it must hold: {error!r}") from error
+            raise self._not_mlflow(f"a response lacks required content: {error!r}") from error
 
     def _list(self, part: str, path: str, asked: dict[str, Any], *, post: bool = True) -> Iterator[Any]:
         for _ in range(MOST_PAGES):

@@ -51,7 +51,7 @@ class Recordings(Store):
             runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
         if not runs:
             project = "" if asked.project is None else f" of project {asked.project}"
-            raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
+            raise SourceError(store, f"it contains no Neptune run{project}", _WANTED, code="no_runs")
         shared = Counter(run.id for run in runs)
         self.held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
         if asked.group is not None:
@@ -94,7 +94,7 @@ def _holds(path: Path) -> bool:
 
 def _refuse_folder(folder: Path) -> None:
     if (folder / ".neptune").is_dir():
-        what = "the folder holds runs of Neptune's client and no log"
+        what = "the folder contains runs of Neptune's client, but no log"
         raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
 
@@ -132,7 +132,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     found = read_hardware(processes, options.gpus)
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
         hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
-        raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
+        raise SourceError(locator, "it has none of the selected GPUs", hint, code="gpus_not_held")
     series = _build_devices(found, asked.gpu_memory_total)
     if not series:
         raise SourceError(locator, "its hardware series hold no value", "leave out the run", code="no_values")

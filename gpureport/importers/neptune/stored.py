@@ -134,7 +134,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
-            twice = f"it holds runs that are in {', '.join(folders[:-1])} as well"
+            twice = f"it contains runs that are in {', '.join(folders[:-1])} as well"
             run.fault = SourceError(folders[-1], twice, "give one of the folders", code="run_in_two_folders")
     return [*(run for _, run in sorted(found.items())), *broken]
 

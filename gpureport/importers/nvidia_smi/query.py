@@ -99,7 +99,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> Opening
     dates = [date for line in before + after for date in _SLASHED.findall(line)]
     notes: tuple[str, ...] = ()
     if dates and all(map(_MONTHS.match, dates)):
-        notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not tell.",)
+        notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not show the order.",)
     if names is None and header is None and is_headerless(before):
         rows = [cells for line in before if len(cells := line.split(",")) > 1]
         width = Counter(map(len, rows)).most_common(1)[0][0]

@@ -261,7 +261,7 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:
-        raise SourceError(where, "it holds no run", "name another store or experiment", code="no_finished_run")
+        raise SourceError(where, "it contains no run", "name another store or experiment", code="no_finished_run")
     if not found:
         lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
         what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"

@@ -69,7 +69,7 @@ def read_column_map(path: Path) -> Mapping:
         raise time.wrong("format", f"no format {pattern!r} of a time", hint, code="unknown_time_format")
     found = [read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
     if len({(each.metric, each.gpu) for each in found}) < max(len(found), 1):
-        what = "two columns hold one metric of one device" if found else "it maps no column"
+        what = "two columns have the same metric of one device" if found else "it maps no column"
         raise SettingsError(file.file, what, _EXAMPLE, code="metric_in_two_columns" if found else "nothing_mapped")
     delimiter = "\t" if file.content.get("delimiter") == "\t" else whole.text("delimiter")
     return Mapping(

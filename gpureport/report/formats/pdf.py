@@ -189,7 +189,7 @@ def _explain_missing(missing: list[int]) -> str:
     codes = ", ".join(f"U+{code:04X}" for code in missing[:20])
     more = f" and {len(missing) - 20} more" if missing[20:] else ""
     return (
-        f"{_REPLACEMENT} stands for a character that the fonts of this PDF do not hold ({codes}{more}). "
+        f"{_REPLACEMENT} replaces a character that the fonts of this PDF lack ({codes}{more}). "
         "A font named as font in [report] of gpureport.toml shows it; the HTML report does without."
     )
 

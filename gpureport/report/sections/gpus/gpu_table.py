@@ -116,7 +116,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
     same = "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
     if run.samples == 1:
-        same = "Of one sample of each GPU none can be said to stand apart."
+        same = "One sample per GPU is too few to find an outlier."
     elif len(rows) < _PEERS:
         same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
     return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
