@@ -16,7 +16,7 @@ _MOST_STEPS = 3
 _STEPS_OF_A_CAUSE = 1
 _HEAD = f"""# Checks
 
-What gpureport looks for, and what to do about it. A check that lacks data is reported as not assessed. `gpureport
+What gpureport looks for, and what to do about it. A check that lacks data is not assessed. `gpureport
 explain KIND --detail full` prints all conditions, limits with reasons, and steps with risks and sources.
 Each picture links to its sample log. The GPU of the finding is blue, others are grey, and its time is shaded.
 
