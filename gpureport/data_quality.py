@@ -13,8 +13,6 @@ from gpureport.redaction import redact_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedLine:
-    """A rejected line: its number, counted from 1, and its text, shortened and without secrets."""
-
     line: int
     text: str
 
@@ -58,8 +56,9 @@ CLOCK_SET_BACK = "clock set back"  # cause of a step within one continuing log, 
 class ClockStep:
     """A backward step in a device's time stamps, its cause, and the shift that corrects later stamps.
 
-    The cause is `daylight saving` at the end of summer time, `clock set back` if one log continues, or `log restarted`
-    if another recording begins, whose stamps are not shifted. `at` is the time of the first row after the step.
+    The cause is `daylight saving` at the end of summer time, `clock set back` if one log
+    continues, or `log restarted` if another recording begins, whose stamps are not shifted.
+    `at` is the time of the first row after the step.
     """
 
     device: str
@@ -87,10 +86,11 @@ class LogEvent:
 class Quality:
     """The account of every line that was read: lines = rows kept + rejected + headers + noise + events + continued.
 
-    A line with several rows counts once per row; a `continued` line adds to a row that was counted before. `duplicates`
-    repeat the device and stamp of the previous row. `synthetic_time` means that times were counted from `--interval`,
-    and `imputed_points` are values that the recorder is known to drop. `coverage_ratio` is the share of all GPUs' time
-    that is not in a gap. An `unfinished` recording is still being written, or its recorder was killed.
+    A line with several rows counts once per row; a `continued` line adds to a row that was counted before.
+    `duplicates` repeat the device and stamp of the previous row. `synthetic_time` means that times were
+    counted from `--interval`, and `imputed_points` are values that the recorder is known to drop.
+    `coverage_ratio` is the share of all GPUs' time that is not in a gap. An `unfinished` recording is still
+    being written, or its recorder was killed.
     """
 
     lines: int = 0

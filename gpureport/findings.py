@@ -99,9 +99,10 @@ class AdvisedStep:
 class Finding:
     """One way in which GPU time was lost, or a fact about the run that matters.
 
-    Without devices it concerns the whole job, without intervals the whole run. `lost_gpu_seconds` is the most that was
-    lost, or None if unknown. `root` is the fingerprint of the finding that caused it, whose lost time includes its own
-    on the same devices; `consequences` follow from it. `samples` is the number of samples behind it.
+    Without devices it concerns the whole job, without intervals the whole run. `lost_gpu_seconds`
+    is the most that was lost, or None if unknown. `root` is the fingerprint of the finding that
+    caused it, whose lost time includes its own on the same devices; `consequences` follow from it.
+    `samples` is the number of samples behind it.
     """
 
     kind: str

@@ -178,7 +178,7 @@ METRICS: tuple[Metric, ...] = (
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 _TABLE = Path(__file__).with_name("gpus.toml")
 _GA100 = (8, 0)
-"""The one Ampere chip whose power readings are not averages; those of older chips are not either."""
+"""The only Ampere chip without averaged power readings; older chips have none either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

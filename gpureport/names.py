@@ -1,8 +1,8 @@
-"""Recognises names that others chose: tags for a run's owner and place, and training metrics.
+"""Recognises foreign names: tags for a run's owner and place, and training metrics.
 
 Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
-Metrics have whatever names a script chose, and count only if the name says what they are: split at everything but
-letters and digits, `Loss`, `train/loss` and `val_loss` are losses, but `lossless` is not.
+A script may give a metric any name, and only names with a known word count: `Loss`, `train/loss` and `val_loss` are
+losses, but `lossless` is not, since names are split at everything but letters and digits.
 """
 
 import re
@@ -17,7 +17,7 @@ class LabelTag(NamedTuple):
     """A tag, and where it is found: table columns, environment variables, and labels of Prometheus series.
 
     `columns` has the headings of `sacct` and other usual ones, in snake_case; `other_names` are tags and params with
-    the same meaning. The first that is set counts. Prometheus adds `exported_` to dcgm-exporter's own label if its
+    the same meaning. The first one that is set counts. Prometheus adds `exported_` to dcgm-exporter's own label if its
     scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
     """
 

@@ -25,7 +25,7 @@ _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
 
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A period from one sample to another that was sampled so slowly that it would otherwise be full of gaps."""
+    """A period between two samples with a rate so slow that every distance would otherwise be a gap."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
         return None
-    # the lower median, as in importers: the mean of two values may not occur in the log
+    # the lower median, as in importers, since the mean of two values may not occur in the log
     interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:

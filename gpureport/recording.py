@@ -21,8 +21,8 @@ from gpureport.redaction import redact_column, redact_extra_columns, redact_pair
 if TYPE_CHECKING:
     import pandas as pd
 
-HOST = "host"  # device id of the GPUs' machine
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are tracker runs
+HOST = "host"  # device id of the machine with the GPUs
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs in trackers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Run:
 
     @property
     def is_mean(self) -> bool:
-        """Whether the run comes from a table of means over whole runs, without a series."""
+        """Whether the run comes from a table with means over whole runs, without a series."""
         return any(source.kind == "accounting" for source in self.sources)
 
     @property
@@ -198,7 +198,6 @@ class SeriesRows:
         return sum(self.counts.values())
 
     def table(self) -> pa.Table:
-        """Return all rows, in the order of `Recording.series`."""
         return self.read([*self.counts], self.schema.names)
 
     def rows_of(self, device: str) -> DeviceRows:
@@ -207,7 +206,6 @@ class SeriesRows:
 
 
 def hold_rows(table: pa.Table) -> SeriesRows:
-    """Return the rows of a table that is sorted by device and then by time."""
     tables: dict[str, pa.Table] = {}
     if len(table):
         chunks: list[Any] = table.column("device").unify_dictionaries().chunks
@@ -217,7 +215,7 @@ def hold_rows(table: pa.Table) -> SeriesRows:
         tables = {names[codes[start]]: table.slice(start, stop - start) for start, stop in pairwise(starts)}
 
     def read(devices: Sequence[str], wanted: Sequence[str]) -> pa.Table:
-        # callers ask for one device or for all
+        # callers request one device or all
         rows = table if [*devices] == [*tables] else tables.get(devices[0], table.slice(0, 0))
         return rows.select([*wanted])
 
@@ -241,7 +239,6 @@ def arrange_series(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def sort_by_time(table: pa.Table, device: str | None = None) -> pa.Table:
-    """Return the rows of one device in order of time, with a new device id if given."""
     times = columns.integers(table.column("timestamp"))
     if (times[1:] < times[:-1]).any():
         table = table.take(columns.to_arrow(np.argsort(times, kind="stable"), pa.int64()))

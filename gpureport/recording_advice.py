@@ -1,4 +1,4 @@
-"""What to record, as every finding, check, page and error message advises.
+"""What to record, in the words of every finding, check, page and error message.
 
 One `nvidia-smi --query-gpu` command records all that an nvidia-smi log can show; `gpureport record` runs it with the
 fields that the driver knows.
@@ -30,7 +30,7 @@ COUNTER_FIELDS = (
 )
 """Fields with the time for which the driver lowered a clock, from R580 on."""
 RECORD = "gpureport record -- COMMAND"  # records a job, its GPUs and its machine
-RECORDS_ONE = f"{RECORD} records one"  # for a user who gave something that is not a log
+RECORDS_ONE = f"{RECORD} records one"  # advice for a user whose file is not a log
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """Logs GPUs without gpureport."""

@@ -47,7 +47,7 @@ def code_system_error(error: OSError, otherwise: str) -> str:
     return error.code if isinstance(error, UnsafeFileError) else _CODES.get(error.errno or 0, otherwise)
 
 
-# unlike the methods of `Path`, these return False for a name that is too long
+# unlike methods of `Path`, these return False for a name that is too long
 path_exists, is_folder = os.path.exists, os.path.isdir
 
 
@@ -73,7 +73,7 @@ def lies_within(path: Path, root: Path) -> bool:
 
 def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_SETTINGS_BYTES) -> bytes:
     check_regular_file(path, root=root, most=most)
-    # does not block, even if the file has become a named pipe since the check
+    # this does not block, even if the file has become a named pipe since the check
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -95,8 +95,8 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
             continue
         met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
-            what = f"it holds folders nested more than {DEEPEST_FOLDER} deep"
-            raise UnsafeFileError(root, what, "give the subfolder that holds the runs", "nested_too_deeply")
+            what = f"it has folders nested more than {DEEPEST_FOLDER} deep"
+            raise UnsafeFileError(root, what, "give the subfolder with the runs", "nested_too_deeply")
         yield here, folders, names
 
 

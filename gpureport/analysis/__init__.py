@@ -1,7 +1,7 @@
-"""Judging: what a recording shows of how its GPUs were used.
+"""Finds out from a recording how its GPUs were used.
 
-`analyze` makes series per device (`series`), finds jobs (`job`), and runs `rules`. `account` says where GPU time went,
-what follows from what and what was not judged, `advice` what to do. TOML files hold limits and words.
+`analyze` builds the series of each device (`series`), finds jobs (`job`), and runs the `rules`. `account` divides GPU
+time and links findings; `advice` says what to do. Limits and words are in TOML files.
 """
 
 from gpureport.analysis.analyze import analyze, build_context, trace_gpu_time

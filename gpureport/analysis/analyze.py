@@ -1,4 +1,4 @@
-"""From a recording to an analysis: runs every rule once, in order, then divides the GPU time."""
+"""Turns a recording into an analysis: runs every rule once, in order, and then divides the GPU time."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How sure a finding can be; and entries for kinds that could not be judged, with what to record instead."""
+"""Confidence of findings; and entries for kinds that could not be judged, with what to record instead."""
 
 import math
 import re
@@ -71,7 +71,7 @@ def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
     length = phrases.duration(covered)
     if length == phrases.duration(needed):
-        # rounded, it would read the same as the length that is needed
+        # rounding would make it look equal to the required length
         length = f"{math.floor(10 * covered) / 10:.1f} s"
     return NotJudged(
         kind=kind,

@@ -1,4 +1,4 @@
-"""What an analysis consists of: jobs, statistics, GPU time, costs, findings."""
+"""The results of an analysis: jobs, statistics, GPU time, costs, findings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one device: time-weighted mean and quantiles over `seconds`, without log gaps.
+    """One metric of one device: its time-weighted mean and quantiles over `seconds`, without log gaps.
 
     `below` has pairs of a limit and the share of time below it; only utilisation has limits. `changes`,
     `repeated_ratio` and `refresh_seconds` are always None.
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """By how much a counter of the driver rose, `in_gaps` across log gaps; with its resets and impossible rises."""
+    """The rise of a counter of the driver, and its part `in_gaps` of the log; with resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -66,7 +66,7 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
-    """What one device did while jobs held it.
+    """Statistics of one device over the time in which jobs held it.
 
     `idle_seconds` is the time at 5% utilisation and less, `observed_seconds` the time that samples cover.
     `energy_joules` is the integral of power over `energy_seconds`, of which `energy_bridged_seconds` are interpolated.
@@ -97,13 +97,11 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. Throttled is what lowered clocks cost: a fifth of the time at 80% of the reference clock."""
+"""Classes of GPU time. Throttled is the cost of lowered clocks: a fifth of the time at 80% of the reference clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePart:
-    """The seconds of one cause within the class of GPU time `name`."""
-
     name: str
     cause: str
     seconds: float
@@ -139,7 +137,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Share of the observed job time from which short pauses are reported: they may be waits."""
+"""Share of the observed job time from which short pauses are reported, since they may be waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -220,7 +218,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses longer than samples cover but too short for log gaps; those of the worst GPU."""
+    """Pauses longer than samples cover but too short for log gaps, of the GPU with the most."""
 
     count: int
     longest_seconds: float
@@ -239,12 +237,12 @@ class Analysis:
         run: the run.
         findings: by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
-        statistics: one entry for each device, of GPUs over the time of the jobs.
+        statistics: one entry for each device; for GPUs over the time of the jobs.
         gpu_time: one entry for each GPU.
-        cost: what the run cost; None where nothing is known of prices or carbon.
-        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        cost: the cost of the run; None if neither prices nor carbon are known.
+        jobs: the jobs in the log, in the order of time; empty if no GPU worked.
         phases: start-up, steady and tail, in order.
-        stages: one entry for each stage, in the order they began; empty where a run has none.
+        stages: one entry for each stage, in the order in which they began.
     """
 
     run: Run

@@ -1,4 +1,4 @@
-"""Kinds of findings and rules, as `kinds.toml` and `rules.toml` declare them, and the context that rules read."""
+"""Kinds of findings and rules as declared in `kinds.toml` and `rules.toml`, and the context that rules read."""
 
 import re
 import tomllib
@@ -43,9 +43,10 @@ class RootCause:
 class KindDescription:
     """One kind of finding, by its name in JSON and on the command line.
 
-    `says` has sentences and `steps` has advice, both by cause or case. `follows` lists possible roots. Both lists begin
-    with the best. `gpu_time_part` is its name within its class of GPU time, `stretch` a noun for one of its intervals.
-    `report` is what reports say; the head of `kinds.toml` explains its keys.
+    `says` has sentences and `steps` has advice, both by cause or case. `follows` lists
+    possible roots. Both lists begin with the best. `gpu_time_part` is its name within its
+    class of GPU time, `stretch` a noun for one of its intervals. `report` is what reports
+    say; the head of `kinds.toml` explains its keys.
     """
 
     name: str

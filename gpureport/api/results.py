@@ -1,4 +1,4 @@
-"""What `analyze` and `compare` return: results with frames, figures, a short repr, and a view for notebooks."""
+"""The results of `analyze` and `compare`, with data frames, figures, a short repr, and a view for notebooks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -61,9 +61,9 @@ class Analysis(results.Analysis):
         return frame.assign(**{name: local_times(frame[name], self.run.timezone) for name in ("start", "end")})
 
     def statistics_frame(self) -> "pd.DataFrame":
-        """Return one row for each device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
+        """Return one row per device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
 
-        `below_0.25` is the share of the time below 0.25.
+        `below_0.25` is the share of the time in which the metric was below 0.25.
         """
         named = [(each.device, metric) for each in self.statistics for metric in each.metrics]
         below = [{f"below_{limit:g}": part for limit, part in metric.below} for _, metric in named]
@@ -76,10 +76,10 @@ class Analysis(results.Analysis):
         return _order_classes(frame.fillna(0.0).loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw signals with matplotlib, a panel each, in which the time of findings is shaded.
+        """Draw each signal in a panel with matplotlib, and shade the time of findings.
 
-        `metrics` are columns of the series, else utilisation, power, clock and temperature; `devices` ids such as
-        `"gpu:0"`, else all GPUs.
+        By default, `metrics` are utilisation, power, clock and temperature, and `devices` are all GPUs. Otherwise they
+        are columns of the series, and ids such as `"gpu:0"`.
         """
         run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
         shown = sorted(set(devices) or {device.id for device in run.gpus})
@@ -103,7 +103,7 @@ class Analysis(results.Analysis):
                     panel.axvspan(start, end, color=COLOURS[finding.severity.value], alpha=0.15, label=finding.kind)
         axes[0].set_title(run.name)
         axes[-1].set_xlabel("minutes since the first sample")
-        # once a kind
+        # one legend entry per kind
         drawn = {label: handle for handle, label in zip(*axes[0].get_legend_handles_labels(), strict=True)}
         axes[0].legend(drawn.values(), drawn.keys(), **_BESIDE)
         return axes
@@ -130,16 +130,16 @@ class Comparison(chain.Comparison):
     by: tuple[Factor, ...] = ()
 
     def deltas_frame(self) -> "pd.DataFrame":
-        """Return one row for each figure of two steps: before, after, the interval of the difference, the verdict.
+        """Return one row per figure of two steps: before, after, the interval of the difference, and the verdict.
 
-        With a target, the time to it is one of the figures.
+        If a target was given, the time to reach it is one of the figures.
         """
         return _make_frame(_DELTA, ((each, {}) for each in self.deltas))
 
     to_pandas = deltas_frame
 
     def gains_frame(self) -> "pd.DataFrame":
-        """Return one row for each figure of the table of gains: the later step as a multiple of the earlier one."""
+        """Return one row per figure in the table of gains: the later step as a multiple of the earlier one."""
         rows = []
         for row in build_gains(self):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
@@ -149,7 +149,7 @@ class Comparison(chain.Comparison):
         return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row for each training metric of a step: values at equal work on both sides, and the verdict."""
+        """Return one row per training metric of two steps: the values at equal work, and the verdict."""
         rows = []
         for change in (change for pair in chain.pair_steps(self) for change in pair.quality):
             before, after = change.values
@@ -179,8 +179,8 @@ class Comparison(chain.Comparison):
     def plot(self, figure: Figure = "changes", *, metric: str = _SIGNALS[0], axes: "Axes | None" = None) -> "Axes":
         """Draw one figure with matplotlib.
 
-        `changes` are of the last step against the first, in per cent, with intervals; `gpu_time` is of each step by
-        class; `overlay` is of a column of the series, `metric`, of the first run of each step. Others are a ValueError.
+        `figure` is `changes` (the last step against the first, in per cent, with intervals), `gpu_time` (of each step
+        by class) or `overlay` (`metric`, a column of the series, in the first run of each step).
         """
         if figure not in get_args(Figure):
             raise ValueError(f"no figure {figure!r}; there are changes, gpu_time and overlay")
@@ -273,7 +273,7 @@ def _show(found: Sequence[Analysis] | Comparison) -> str:
 
 
 def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
-    """Return a frame with the columns named, a row for each item: its fields, and what is known besides."""
+    """Return a frame with the named columns and one row per item, which has its fields and the further known values."""
     import pandas as pd
 
     rows = []

@@ -175,9 +175,10 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
     """Return why the size of a change is not known well enough, and what would settle it.
 
-    The interval must shrink until it no longer reaches the limit, or, for a change that keeps the limit, until it is
-    below the limit's size: to the share `aim` of its half-width, first with more baseline runs. If a change may break
-    the limit by very little, the advice is to state another size.
+    The interval must shrink until it no longer reaches the limit, or, for a change that
+    keeps the limit, until it is below the limit's size: to the share `aim` of its
+    half-width, first with more baseline runs. If a change may break the limit by very
+    little, the advice is to state another size.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)

@@ -310,7 +310,6 @@ def read_training(recording: Recording, analysis: Analysis, throughput: str | No
 
 
 def observe_training(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a training metric, the time to the target, or the rate of training alone."""
     if limit.statistic:
         return _observe_training_metric(limit, run)
     if limit.name != TRAINING_RATE:

@@ -35,7 +35,7 @@ _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 """A number whose comma may separate thousands or decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
-# nvidia-smi writes MB for MiB, but people do not
+# nvidia-smi writes MB for MiB, but users do not
 _UNITS = {name: unit for name, unit in UNITS.items() if name != "MB"} | {
     **dict.fromkeys(("points", "point"), Unit(POINTS, 1, 100)),
     **dict.fromkeys(("findings", "finding"), Unit(FINDINGS, 1)),
@@ -293,7 +293,7 @@ def _suggest_name(name: str, *, is_change: bool) -> str:
         return f"did you mean {found[0]!r}?"
     if is_change:
         return f"changes are known of {', '.join(BY_METRIC)}"
-    # a person may call a kind by a word of its title: `overheating`
+    # users may call a kind by a word from its title, such as `overheating`
     titles = {kind.name: re.findall(r"\w{4,}", kind.title.lower()) for kind in KINDS.values()}
     if kinds := [kind for kind, words in titles.items() if any(word in name.lower() for word in words)][:_SUGGESTED]:
         return f"did you mean {' or '.join(map(repr, kinds))}? (gpureport explain lists all checks)"

@@ -25,7 +25,8 @@ from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terms import OUTCOME_WORDS
 
-_DATE = re.compile(r"\d{4}([-_.]?)\d\d\1\d\d(?:[-_.T]\d+)*(?=[\W_]|$)|(?:^|[-_.])\d+$", re.ASCII)  # or last number
+# or last number
+_DATE = re.compile(r"\d{4}([-_.]?)\d\d\1\d\d(?:[-_.T]\d+)*(?=[\W_]|$)|(?:^|[-_.])\d+$", re.ASCII)
 _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED, _NAMED = 3, 2
@@ -77,7 +78,6 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        """The verdict in one short line of plain text, with the rules that led to it."""
         grave = (CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE)
         named = [clause for outcome in grave for clause in describe_checks(self.checks, outcome)]
         more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -164,7 +164,6 @@ def render_json(verdict: Verdict) -> str:
 
 
 def render_text(checks: Sequence[Check]) -> str:
-    """Return the checks as text: a line per rule that is broken or not assessed, and one for all that passed."""
     lines = [] if checks else [f"{OUTCOMES[CheckOutcome.CANNOT_JUDGE]}: no rule is set."]
     lines += [f"{word}: {clause}." for outcome, word in OUTCOMES.items() for clause in describe_checks(checks, outcome)]
     passed: dict[str, list[str]] = {}
@@ -184,7 +183,6 @@ def render_text(checks: Sequence[Check]) -> str:
 
 
 def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
-    """Return the checks as Markdown: a heading, paragraphs, and a table with the gravest outcomes first."""
     lines = [f"## {_escape(heading)}", ""]
     for line in state:
         lines += [_escape(line), ""]

@@ -69,7 +69,7 @@ class Command(click.Command):
             help=entry.help,
             callback=lambda **values: _run_body(name, values),
         )
-        # options in the command of a job are not ours
+        # options in the command of a job do not belong to gpureport
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -259,7 +259,7 @@ def _prepare() -> None:
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-    # matrices are small, and parsing needs the cores
+    # matrices are small, so the cores are left to parsing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # huge pages cost 3% of the time of an ingest, and 30 MB of memory
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")

@@ -45,7 +45,7 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """`typed` is the name of the value, preceded by the flags if they differ from the field name."""
+    """Return an option; `typed` is the name of the value, after the flags if they differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
@@ -66,7 +66,7 @@ def choice(choices: str, text: str, typed: str = "") -> Any:
 class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
-        "HOURS", "GPU-hours per month, to state its losses.", kind=click.FloatRange(min=0, min_open=True)
+        "HOURS", "GPU-hours of your site per month, to state its losses.", kind=click.FloatRange(min=0, min_open=True)
     )
     group_by: Texts | None = one("--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels)
     engine: str = choice("local dask", "Where runs are analysed (default: local).")
@@ -75,18 +75,18 @@ class Options:
     label: str = one("NAME", "Another name for the night, such as a commit or a build.", default="")
     night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).", read.night)
     all_reports: bool = flag("Write all missing reports, not only those of the last 7 nights.")
-    force: bool = flag("Read a log again even if the store holds it.")
-    listing: bool = flag("Print the runs that a tracker holds, and store nothing.", "--list")
+    force: bool = flag("Read a log again even if it is in the store already.")
+    listing: bool = flag("Print the runs in a tracker, and store nothing.", "--list")
     targets: Texts = many(
         "--to TARGET",
-        "A folder, one of a bucket (s3://BUCKET/FOLDER), a run of MLflow (mlflow:STORE#RUN), or the store of compared "
-        "runs (mlflow:STORE); repeatable.",
+        "A folder, a folder in a bucket (s3://BUCKET/FOLDER), a run in MLflow (mlflow:STORE#RUN), or the store of "
+        "the compared runs (mlflow:STORE); repeatable.",
     )
     skip_missing: bool = flag("Leave out runs of the comparison that the store does not have.")
     follow_artifact_uri: bool = flag(
-        "Write to the folder that a store of MLflow names for artifacts, even if it lies outside the store."
+        "Write to the folder that an MLflow store names for artifacts, even if it is outside the store."
     )
-    # what comes out
+    # outputs
     outputs: "tuple[Place, ...]" = many(
         "-o --output FILE", "File to write; its extension names the format (repeatable).", parse_place
     )
@@ -101,12 +101,12 @@ class Options:
     title: str | None = one("TEXT", "Title (default: the names of the runs).")
     detail: int | None = one(
         "FULL|AUTO|SECONDS",
-        "full: everything in a PDF or text, every sample in a page; auto: what fits; N: means over N seconds.",
+        "full: everything in a PDF or text, every sample in a page; auto: as much as fits; N: means over N seconds.",
         read.detail,
     )
     opened: bool = flag("Open the page or PDF that was written.", "--open")
     anonymise: bool = flag("Replace names of hosts, users and paths, and ids of GPUs, in the output.")
-    # what runs are held to
+    # rules for runs
     baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] of the settings).")
     policy: Path | None = one("FILE", "File with the rules (default: [[policy]] of the settings).", Path)
     form: str = choice("text json", "Text for people, or JSON.", "--format")
@@ -137,7 +137,7 @@ class Options:
     )
     where: Texts = many(
         "COMPARISON",
-        "Select stored runs for which this is true: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must hold).",
+        "Select stored runs that match: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must match).",
     )
     since: Texts = many(
         "TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on this date or later."
@@ -165,15 +165,15 @@ class Options:
         read.target,
     )
     config: Path | None = one("FILE", "Settings (default: gpureport.toml in this folder).", Path)
-    # what belongs to a run
+    # files that belong to a run
     host: tuple[Path, ...] = many("FILE", "CPU log to join by time (repeatable).", read.fetched)
     training: tuple[Path, ...] = many(
         "FILE", "Metrics that the training loop wrote: CSV or JSON (repeatable; one per source).", read.fetched
     )
     source_kind: str | None = one(
-        "", "Read files as this kind, whatever they look like.", kind=click.Choice(IMPORTERS.kinds)
+        "", "Read files as this kind, whatever their content.", kind=click.Choice(IMPORTERS.kinds)
     )
-    as_one_run: bool = flag("Read all logs as one run: rotated logs, or one for each GPU or node.")
+    as_one_run: bool = flag("Read all logs as one run, such as rotated logs, or one log per GPU or node.")
     strict: bool = flag("Fail if a line of a log is not understood.")
     tz: str | None = once("ZONE", "Time zone of the log's stamps, such as Europe/Berlin.")
     gpus: tuple[int, ...] | None = one("0,2,…", "Keep only these GPUs.", read.indices)
@@ -185,10 +185,12 @@ class Options:
         "N", "Number of GPUs in a log without a column that distinguishes them.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
-        "FILE", "TOML file that says what the columns of an unknown table, or your own series in a tracker, mean.", Path
+        "FILE",
+        "TOML file with the meaning of the columns of an unknown table, or of your own series in a tracker.",
+        Path,
     )
     mlflow_raw_times: bool = flag("Use the times MLflow logged for its system metrics, without correction.")
-    # what runs are called
+    # names and labels of runs
     param: Pairs = many("KEY=VALUE", "Parameter of the run (repeatable).", read.pair)
     tag: Pairs = many("KEY=VALUE", "Label of the run (repeatable).", read.pair)
     work: tuple[tuple[float, str], ...] = many(
@@ -206,12 +208,12 @@ class Options:
     gpu_model: str | None = one(
         "NAME", "Model of GPUs that the log does not name, such as 'A100 80GB'.", read.gpu_model
     )
-    # which part
+    # which part of a run
     start: str | None = once(
         "--from TIME",
-        "Leave out what is earlier than this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
+        "Leave out samples before this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
     )
-    end: str | None = once("--to TIME", "Leave out this time and later.")
+    end: str | None = once("--to TIME", "Leave out samples from this time on.")
     job: int | None = one("N|EACH", "Read only job N of a log, or each job as a run of its own.", read.job)
     # which runs of a tracker
     run: Texts = many("RUN", "Run of a tracker, by id or name (repeatable).")

@@ -212,7 +212,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
             kept.append((source, replace(own, host=tuple(map(Path, extra)), training=trained_by)))
             if joined := [locator for locator in extra if locator in files]:
                 print_note(f"gpureport: read as one run: {', '.join([source, *joined])}")
-    # several logs of one run whose work was stated
+    # several logs of one run with stated work
     return kept if len(kept) > 1 else [(source, replace(own, is_common=named.is_common)) for source, own in kept]
 
 
@@ -366,7 +366,7 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
 
     run, found = recording.run, find_jobs(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave out --job", code="no_job")
+        raise SettingsError("--job", f"{run.name} has no job, since no GPU worked", "leave out --job", code="no_job")
     wanted = [(each.interval, each.number) for each in found if job in {0, each.number}]
     if not wanted:
         hint = f"it holds {count(len(found), 'job')}: {job_list(run, found)}"

@@ -95,7 +95,7 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...], *, hides_fo
             return [replace(one, run=replace(one.run, step=numbers[one.run.step or ""])) for one in labelled]
         # say what determines the order, if the names do not show it
         if len(folders) > 1 and order:
-            print_note(f"gpureport: steps stand by {order}: {', '.join(folders)}")
+            print_note(f"gpureport: steps are ordered by {order}: {', '.join(folders)}")
     return labelled
 
 

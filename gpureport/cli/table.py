@@ -55,18 +55,18 @@ is one step; `--by folder` makes one step of other logs in a folder."""
 COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
-        """The folder holds the logs of nvidia-smi, of the machine and of the job's processes. The exit code is that of
+        """The folder contains the logs of nvidia-smi, the machine and the job's processes. The exit code is that of
         COMMAND, or 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is
-        3. Passwords and tokens in COMMAND are not written down.""",
+        3. Passwords and tokens in COMMAND are not recorded.""",
         "record -o runs/base -- python train.py --epochs 3",
         "folder record_interval host_only",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),),
         brief="Record GPUs and machine while a job runs.",
     ),
     "report": Entry(
-        "Write the report of one run, or of several as steps in the order given.",
-        f"""A SOURCE {_STEPS} The report shows whether the rules of the settings ([[policy]]) hold. The exit code is 1
-        if a rule of --fail-on is broken.""",
+        "Write the report of one run, or of several runs as steps in the given order.",
+        f"""A SOURCE {_STEPS} The report shows whether the run passes the rules in the settings ([[policy]]). The
+        exit code is 1 if a rule of --fail-on is broken.""",
         "report gpu.csv -o report.html --open",
         "outputs! opened title detail anonymise fail_on by step gpu_hour_price host / steps @PICK @ALL",
         (_name_several(),),
@@ -81,16 +81,16 @@ COMMANDS = {
     ),
     "compare": Entry(
         "Compare runs, each step with the one before it.",
-        f"""Each of BASE and NEXT {_STEPS} A single run against another shows at most that the two differ: repeat each
-        step three times to know more. A log in a folder that cannot be read is named and left out.""",
+        f"""Each of BASE and NEXT {_STEPS} Two single runs show at most that they differ, so repeat each step three
+        times. An unreadable log in a folder is named and left out.""",
         "compare runs/base runs/workers",
         "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
         (_name_several(metavar="[BASE NEXT...]"),),
         brief="Compare runs, step by step.",
     ),
     "check": Entry(
-        "Check runs against rules. The exit code is 0 if every rule holds.",
-        """It is 1 if a rule is broken, 4 if a rule cannot be assessed (a source is missing, too short, or lacks the
+        "Check runs against rules. The exit code is 0 if every rule passes.",
+        """It is 1 if a rule is broken, 4 if one cannot be assessed (a source is missing, too short, or lacks the
         metric), and 5 if gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml, from the file
         of --policy, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a run of the store) is checked
         alone; a rule on a change takes runs of one --step together, as repetitions.""",
@@ -101,10 +101,10 @@ COMMANDS = {
     ),
     "nightly": Entry(
         "Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.",
-        """A SOURCE that is missing or cannot be read counts as a night without data. Without any SOURCE the pages are
-        written again from the history. Each step (--step) on each GPU model has curves of its own. The rules of
-        [[policy]], --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are
-        measured against --baseline.""",
+        """A SOURCE that is missing or unreadable counts as a night without data. Without a SOURCE the pages are written
+        again from the history. Each step (--step) on each GPU model has separate curves. The rules in [[policy]],
+        --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured
+        against --baseline.""",
         "nightly runs/tonight --site site",
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / anonymise "
         "all_reports policy junit step store @ALL",
@@ -113,10 +113,9 @@ COMMANDS = {
     ),
     "fleet": Entry(
         "Say who wastes GPU time over many runs, what would save most, and which GPU is sick.",
-        """Without a SOURCE it takes the runs of the store: all of them, or those that --tag, --where and --since
-        select. Logs and folders of logs are read into the store first. Only what is new is analysed: by as
-        many processes as there are cores, or on a Dask cluster. A run that cannot be analysed is named and
-        left out.""",
+        """Without a SOURCE it uses the runs in the store: all of them, or those that --tag, --where and --since
+        select. Logs and folders of logs are read into the store first. Only new runs are analysed, with one
+        process per core or on a Dask cluster. A run that cannot be analysed is named and left out.""",
         "fleet --since 30d -o fleet.html",
         "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month "
         "anonymise engine scheduler @READ",
@@ -125,8 +124,8 @@ COMMANDS = {
     ),
     "ingest": Entry(
         "Read logs into the store and say what was kept, what was rejected, and why.",
-        """A SOURCE is a log, compressed or not, or a folder of logs. A run that the store holds is not read again. It
-        keeps its labels unless options give others.""",
+        """A SOURCE is a log, compressed or not, or a folder of logs. A run that is in the store already is not read
+        again, and keeps its labels unless options change them.""",
         "ingest gpu.csv --name base",
         "force listing store host training as_one_run tz name step param / anonymise @READ",
         (_name_several(required=True),),
@@ -157,7 +156,7 @@ COMMANDS = {
         arguments=(_name_several("run", required=True),),
     ),
     "runs show": Entry(
-        "Print what is known about a run, as JSON.",
+        "Print all facts about a run as JSON.",
         arguments=(_name("run"),),
     ),
     "runs step": Entry(
@@ -179,46 +178,45 @@ COMMANDS = {
     ),
     "baseline set": Entry(
         "Copy runs as the baseline NAME. Several runs are repetitions of one step.",
-        """A SOURCE is a run of the store, or a log or folder of logs, which is ingested first.""",
+        """A SOURCE is a run in the store, or a log or folder of logs, which is ingested first.""",
         "",
         "store host training as_one_run tz gpus name step param tag / anonymise @READ",
         (_name("baseline_name", metavar="NAME"), _name_several(required=True)),
     ),
     "publish": Entry(
-        "Put reports and figures where people look.",
-        """The path of a database or an mlruns folder needs no mlflow: before it.
+        "Publish reports and figures to a folder, a bucket or MLflow.",
+        """Before the path of a database or an mlruns folder, mlflow: may be left out.
 
-        A run of MLflow gets each FILE as an artifact and, over http, a tag that names it.
+        A run in MLflow gets each FILE as an artifact and, over http, a tag that names it.
 
         A store of MLflow takes the JSON of `gpureport compare`. Each run of the comparison gets its figures as metrics,
-        and its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing the
-        same again changes nothing.""",
+        and its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing
+        again does not change anything.""",
         "publish report.html --to mlflow:mlruns#RUN",
         "targets! skip_missing follow_artifact_uri",
         (_name_several("files", required=True, metavar="FILE..."),),
     ),
     "explain": Entry(
         "Explain a check, a class of GPU time, a metric, a figure, or what to record.",
-        """For a check it prints the condition, what it needs and the steps to take; with --detail full also its limits,
-        their sources and all advice. For a class of GPU time, such as short_pauses, it prints what the class holds. For
-        a metric, or a field of nvidia-smi, it prints what it means and what records it; for a figure of a run, such as
-        idle_ratio, what it means and a rule on it. `recording` prints the commands whose logs let every check be made.
-        Without a name it lists all that can be explained.""",
+        """For a check it prints the condition, the required metrics and the steps to take; with --detail full also all
+        limits with their sources and all advice. For a class of GPU time, such as short_pauses, a metric, a field of
+        nvidia-smi, or a figure of a run, such as idle_ratio, it prints the meaning. `recording` prints commands whose
+        logs are enough for every check. Without a name it lists everything that can be explained.""",
         "explain idle_gap",
         "explained_detail config",
         (_name("name", required=False, metavar="[CHECK|CLASS|METRIC|FIGURE|recording]"),),
         brief="Explain a check, a metric, or what to record.",
     ),
     "demo": Entry(
-        "Compare the five steps of a sample: a training job that waits for data, and what four changes did to it.",
-        """Its logs were recorded on one NVIDIA H100, three runs per step. It prints the folder of other samples.""",
+        "Compare the five steps of a sample: a training job that waits for data, and four changes to it.",
+        """The logs were recorded on an NVIDIA H100, three runs per step. The folder of other samples is printed.""",
         "demo -o report.html --open",
         "outputs opened text_detail",
         brief="Analyse the sample logs: a first look.",
     ),
     "completion": Entry(
         "Print the script that completes commands, options and files on Tab.",
-        """Without SHELL it prints the line that installs it.
+        """Without SHELL it prints the line that installs the script.
 
         Example: eval "$(gpureport completion bash)"
         """,

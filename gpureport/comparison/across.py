@@ -1,4 +1,4 @@
-"""What several steps show together: how work scales with GPUs, which batch fits, and which GPUs would be enough."""
+"""Finds out from several steps how work scales with GPUs, which batch fits, and which GPUs would be enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class BatchDoubt(StrEnum):
 
 
 class PeakDoubt(StrEnum):
-    """Why a peak does not show how much memory a job needs, or exceeds it."""
+    """Why a peak does not show how much memory a job needs, or exceeds the need."""
 
     NOT_RECORDED = "not_recorded"
     UNUSED = "unused"
@@ -47,7 +47,7 @@ BATCH_DOUBTS = {
     BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in the memory that a sample takes.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-_NAMED = 3  # how many GPU models are named, the smallest first
+_NAMED = 3  # number of GPU models that are named, the smallest first
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
     "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
@@ -155,7 +155,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
-    # a batch is spread over all GPUs: with more of them each takes less
+    # a batch is spread over all GPUs, so each takes less if there are more
     if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
     sizes, peaks = zip(*sorted(found.items()), strict=True)

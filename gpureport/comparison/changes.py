@@ -1,4 +1,4 @@
-"""What changed between two steps, in set-up and findings as far as recorded, and what a step still loses."""
+"""Finds the recorded changes of set-up and findings between two steps, and the remaining losses of a step."""
 
 import re
 from collections import Counter, defaultdict
@@ -84,7 +84,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices in two steps, as the later step that has it describes it."""
+    """One kind of finding on the same devices in two steps, described by the last step that has it."""
 
     base: str
     step: str
@@ -95,7 +95,7 @@ class FindingChange:
     fingerprint: str
     before: StepFindings | None
     after: StepFindings | None
-    unknown: UnknownCause | None  # why the step without it could not show it
+    unknown: UnknownCause | None  # why the step without the finding could not show it
     judged: tuple[int, int] | None  # how many runs of that step could be judged, and how many it has
     root: str | None
     steps: tuple[AdvisedStep, ...]
@@ -274,7 +274,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """What a step loses in each class, the largest first, as means over its runs; unseen time is not counted."""
+    """The losses of a step in each class, the largest first, as means over its runs; unseen time does not count."""
 
     step: str
     runs: int

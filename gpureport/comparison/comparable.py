@@ -73,7 +73,6 @@ def _find_interval(step: Step) -> Value:
 
 
 def _list_powers(step: Step) -> list[list[tuple[str, tuple[str, ...]]]]:
-    """Return, for each run, the fields that hold its power, each with the averaging windows that are known."""
     found = []
     for analysis in step.analyses:
         recorded = {each.metric for device in analysis.statistics for each in device.metrics}

@@ -19,7 +19,8 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # number of gaps from which batches represent them well enough
-_LONG = 16_384  # from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
+# from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
+_LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
 
@@ -42,7 +43,7 @@ class MeanEstimate:
     degrees: int  # 0 if there are too few samples
     drop: float = 0.0  # how much lower the mean is within gaps than between them
     gaps: tuple[float, ...] = ()  # the lengths of gaps as shares of the time, if they are modelled separately
-    seen: int = 0  # how many gaps there are in any case
+    seen: int = 0  # number of gaps, however they are modelled
 
     def interval(self, level: float) -> Ends:
         """Return the confidence interval of the mean; MOVER combines the batches with the gaps."""
@@ -169,7 +170,7 @@ class DifferenceEstimate:
 
     change: float
     basis: Basis
-    ends: Callable[[float], Ends] = field(repr=False)  # at a level, from scatter alone
+    ends: Callable[[float], Ends] = field(repr=False)  # half-width at a level, from scatter alone
     degrees: float
     floor: float = 0.0  # least half-width, for changes too slow for short runs or an error that all runs share
     ratio_of: float | None = None  # the value before, if the scale is logarithmic

@@ -44,7 +44,7 @@ _SURE_WITHOUT_FIGURES = {
     ReasonKind.NO_PRICE,
     ReasonKind.TARGET_NOT_REACHED,
 }
-"""Reasons that hold even where a figure is missing."""
+"""Reasons that apply even if a figure is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Evidence:
     lone: bool = False  # one figure per run, without its scatter
     unseen: float | None = None  # settled seconds of the shorter run without any gap
     left_out: tuple[ShortRun, ...] = ()
-    brief: Reason | None = None  # why one figure per run means little
+    brief: Reason | None = None  # why a single figure per run is unreliable
 
     @property
     def difference(self) -> float | None:
@@ -172,7 +172,7 @@ def _find_short_run(
 ) -> Reason | None:
     for run, seconds, width in zip(pair, recorded, widths, strict=True):
         if seconds < LONG_SECONDS - width / 2:
-            # bins reach past the first and the last sample
+            # bins extend beyond the first and the last sample
             amount = min(seconds, run.lasted)
             return Reason(kind=ReasonKind.SHORT_RUN, run=run.info.name, amount=amount, least=LONG_SECONDS)
         if (bins := round(seconds / width)) < _FEWEST_BINS:
@@ -253,7 +253,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     logged = [each for run in pair if (each := run.logged_work)]
     widths, held, logs = [each.width for each in logged], [each.seconds for each in logged], []
     for each in logged:
-        # a slow beginning is part of the rate but not of its scatter
+        # a slow beginning affects the rate, but not its scatter
         speed, value = estimate.batch_means(each.rates[estimate.count_unsettled(each.rates) :]), each.work.rate
         error = speed.error / speed.mean if speed.mean > 0 else inf
         logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))

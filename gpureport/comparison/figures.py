@@ -37,11 +37,13 @@ Simulated with 1000 pairs of equal loads for each process in tests/statistics/pr
 450 s, at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. Up to 64, 63, 47, 30 and 32%
 exceed their own scatter and two points.
 """
-SHORTEST_SECONDS = 60.0  # time below which shares of a run mean nothing, and single runs show only large changes
+# time below which shares of a run are meaningless, and single runs show only large changes
+SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared: one second missed at each end is already a tenth of it."""
 FINEST_RATIO = 0.003  # finest step of figures per unit of work: work and time are read at single points in time
-_FEWEST_SAMPLES = 6  # samples below which a run under a minute never counts; trackers take about that many (pragmatic)
+# samples below which a run under a minute never counts; trackers take about that many (pragmatic)
+_FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
 """Share of a step's longest run from which a shorter one counts (in 100,000 simulated comparisons of three runs with
 three, counting the shorter run detects more differences from a third on)."""
@@ -63,7 +65,7 @@ Read = Callable[[Sequence[SampledRun]], float | None]
 @dataclass(frozen=True, slots=True)
 class Figure:
     metric: str
-    unit: str  # a base unit: 1, s, W, By, Hz, J; 1/s of work, or the currency of prices
+    unit: str  # a base unit (1, s, W, By, Hz, J), 1/s for work, or the currency of prices
     role: FigureRole
     better: int  # 1 if more is better, -1 if less is, 0 if neither is
     read: Read = lambda _: None

@@ -1,4 +1,4 @@
-"""What each step gained, whether a finding had advised it, and what the last step still loses."""
+"""Measures the gain of each step, whether a finding had advised it, and the remaining losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,13 +44,12 @@ def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    # pauses count as work, but if they take more time than good utilisation leaves, all of them may have been lost
+    # pauses count as work, but if they take more time than good utilisation allows, all of them may be lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
 
 def list_possible_waits(analysis: Analysis) -> dict[str, float]:
-    """Return the GPU-seconds that may be unproven waits for input, by name."""
     unexplained = [each.devices for each in analysis.findings if each.kind == "low_util_cause_unknown"]
     low_use = fsum(
         dict(gpu.seconds).get("low_use", 0.0)
@@ -63,7 +62,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return the lost share of the jobs' GPU time; None if most is unseen or more may have been lost."""
+    """Return the lost share of the jobs' GPU time; None if most of it is unseen, or more may have been lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
@@ -182,8 +181,6 @@ def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeChange:
-    """A figure of a step as a multiple of an earlier step's, with the 95% interval of the ratio."""
-
     metric: str
     ratio: float
     interval: tuple[float, float] | None
@@ -203,8 +200,6 @@ class GainSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGain:
-    """A row of the table of gains: a step against the one before and against the first, if any."""
-
     step: Step
     params_recorded: bool
     since_before: GainSince | None = None

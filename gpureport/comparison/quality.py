@@ -1,4 +1,4 @@
-"""How well two steps trained, metric by metric and at equal work, and when each first reached the target."""
+"""Compares how well two steps trained, by metric and at equal work, and when each first reached the target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,8 @@ from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99  # stricter than for speed, because there are several metrics and the warning is prominent
-_SHARE_NOISE = 0.04  # plausible change of a share of 50% when a run is repeated (pragmatic); less towards 0 and 1
+# plausible change of a share of 50% when a run is repeated (pragmatic); less towards 0 and 1
+_SHARE_NOISE = 0.04
 _RELATIVE_NOISE = 0.1  # the same for any other metric, relative to its value (pragmatic)
 _ERRORS = 2.5  # standard errors of the final values by which single runs must also differ (pragmatic)
 _PERCENT = 100.0
@@ -60,7 +61,7 @@ class QualityChange:
     interval: tuple[float, float] | None = None
     verdict: Verdict = Verdict.NOT_ENOUGH_DATA
     margin: float = 0.0
-    failed: tuple[float, ...] = ()  # later values clearly worse than every earlier one: a wide interval hides them
+    failed: tuple[float, ...] = ()  # later values clearly worse than every earlier one, which a wide interval hides
     full_scale: float | None
     leading: bool
 
@@ -309,7 +310,7 @@ def measure_run_time_to_target(run: SampledRun, goals: TrainingGoals) -> RunTime
         / 1e6
         for gpu in run.info.gpus
     )
-    # before the first value there is none, so the next one gives the spacing
+    # the first value has no predecessor, so the next one shows the spacing
     apart = np.diff(curve.times[max(int(rows[0]) - 1, 0) :][:2])
     return RunTimeToTarget(
         run=name,

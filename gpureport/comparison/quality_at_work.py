@@ -18,9 +18,11 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-_ALIKE = 1.02  # largest ratio of amounts of work that count as equal, so that ends of runs are compared (pragmatic)
+# largest ratio of amounts of work that count as equal, so that ends of runs are compared (pragmatic)
+_ALIKE = 1.02
 _NEAR = 0.85  # share of the common work after which the last values must lie to be averaged (pragmatic)
-_EPOCH_RATIO = 5.0  # another metric's steps exceed this multiple of a metric's steps if those are epochs (pragmatic)
+# another metric's steps exceed this multiple of a metric's steps if those are epochs (pragmatic)
+_EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # largest ratio of measured step sizes that count as equal (pragmatic)
 _LAST, _FEWEST = 0.1, 3
 """The share of values, from the end, that the final value averages (pragmatic), and their least number, since one alone
@@ -78,7 +80,7 @@ def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | Non
     """Return a metric at the last work common to all runs, if any; `works` holds the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
-        # in order of work, with the last logged value of each amount
+        # in the order of work, with the last logged value of each amount
         rows = np.flatnonzero(np.isfinite(each) & np.isfinite(curve.values))[::-1]
         amounts, last = np.unique(each[rows], return_index=True)
         points.append((amounts, curve.values[rows[last]]))

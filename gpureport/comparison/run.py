@@ -134,8 +134,9 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 class SampledRun:
     """A run of a step; unknown values are None.
 
-    Its series is built once, on first use. `start_celsius` is the mean over the first samples of its GPUs. Amounts and
-    means named `steady` leave out start-up and warm-up, those named `recorded` do not; a mean of no values is NaN.
+    Its series is built once, on first use. `start_celsius` is the mean over the first samples of
+    its GPUs. Amounts and means named `steady` leave out start-up and warm-up, those named
+    `recorded` do not; a mean of no values is NaN.
     """
 
     analysis: Analysis

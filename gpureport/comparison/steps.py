@@ -43,8 +43,6 @@ def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Runs that share a step label; several are repetitions."""
-
     label: str
     runs: tuple[SampledRun, ...]
     values: dict[str, float | None] = field(default_factory=dict)  # over all runs, or those that count as whole jobs

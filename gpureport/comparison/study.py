@@ -25,7 +25,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # most settings left out one by one to find which changed together with another
+_MOST_TRIED = 12  # maximum number of settings left out one by one to find those that changed together
 Levels = tuple[tuple[int, ...], ...]  # for each factor, the level of each observation, counted from 0
 
 
@@ -160,7 +160,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         for other, each, bar in zip(others, evidence, barred, strict=True)
     }
     ends = [end / next_value for end in evidence[0].contrast.interval()] if evidence[0].contrast else [inf, inf]
-    # the weakest verdict; any verdict not listed counts as no clear change
+    # the weakest verdict; any other verdict counts as no clear change
     order = (Verdict.BETTER, Verdict.UNCONFIRMED, Verdict.NOT_ENOUGH_DATA, Verdict.NO_CLEAR_CHANGE)
     weakest = max(order.index(each) if each in order else len(order) - 1 for each in verdicts.values())
     labels = {step.label for _, step in known}
@@ -312,7 +312,6 @@ class LinearModel:
         return float(residuals @ residuals)
 
     def is_estimable(self, factor: int) -> bool:
-        """Return whether the design separates a factor's effects from all others."""
         others = (*self.levels[:factor], *self.levels[factor + 1 :])
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 

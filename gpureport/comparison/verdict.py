@@ -1,4 +1,4 @@
-"""The verdict that the evidence on a figure supports, and how much more data would help."""
+"""Decides which verdict the evidence on a figure supports, and how much more data would help."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # random gaps stay unseen for three times their mean spacing in one case of twenty
+_UNSEEN = 3.0  # one case in twenty has no random gap for three times their mean distance
 _MOST_RUNS, _MOST_NEEDED = 20, 1000  # runs beyond which nobody repeats a job, or no number is given (pragmatic)
 
 
@@ -48,8 +48,6 @@ class Verdict(StrEnum):
 
 
 class Judgement(NamedTuple):
-    """A verdict, and the reason why it is not a firmer one, if any."""
-
     verdict: Verdict
     reason: Reason | None = None
 
@@ -170,7 +168,7 @@ def _estimate_needed_data(found: Evidence) -> Needed | None:
         seconds = max(LONG_SECONDS, seconds) if seconds and found.reason else seconds
         return Needed(half_width=half_width, seconds=seconds, runs=None)
     if contrast.half_width <= half_width:
-        # the runs there are already suffice
+        # the existing runs are enough
         return None
     squares = [(value - fmean(side)) ** 2 for side in found.figures for value in side]
     spread = sqrt(fsum(squares) / (len(squares) - 2))

@@ -1,4 +1,4 @@
-"""What a run's training metrics show: its speed, its curves, and the samples per step."""
+"""Reads a run's training metrics: its speed, its curves, and the samples per step."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series in which the step column counts work, and in which Megatron counts its samples."""
-_BESIDE_A_COUNTER = {"iteration_time", "it/s"}  # logged beside a step number; pauses between lines are not in them
+# step times, logged with a step number; they leave out pauses between lines
+_BESIDE_A_COUNTER = {"iteration_time", "it/s"}
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
     "tokens": r"tokens?|toks?",

@@ -30,7 +30,7 @@ _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of slowness that are not the GPU's fault: boards differ by a few per cent, and the others are settings."""
 _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
-"""Symptoms that call for removing a card if most of its runs show them."""
+"""Symptoms for which a card should be removed if most of its runs show them."""
 
 
 def name_run(row: Row) -> Facts:
@@ -57,7 +57,7 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 def _find_slowness(row: Row) -> float | None:
     """Return 1 for a GPU that was slower than equal ones in its run without an explanation; None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
-    # recorded heat and hardware limits are separate symptoms, and make this finding mere information
+    # recorded heat and hardware limits are separate symptoms, and reduce this finding to information
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)
     return None if "slow_gpu" in row["not_judged"] else float(is_own)
 

@@ -29,7 +29,8 @@ from gpureport.report.wording.terms import DEFINITIONS
 
 FORMATS = (".html", ".json", ".md", ".pdf", ".txt")
 _WITH_FULL = {".txt", ".pdf"}
-_ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0  # points on paper; the height of bars in tables
+# points on paper; the height of bars in tables
+_ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
 """Numbers of bars, and of tables besides the worst runs, on the screen."""

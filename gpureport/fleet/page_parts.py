@@ -73,7 +73,6 @@ def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amoun
 
 
 def _split_losses(entries: Sequence[Facts], amounts: words.Amounts) -> tuple[tuple[TimeSegment, ...], ...]:
-    """Return one bar per row: the largest class, and all other losses together."""
     bars = []
     for each in entries:
         parts, largest = [], each["largest_loss"]

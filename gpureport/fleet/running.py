@@ -38,7 +38,7 @@ TRIES = 3
 """Worker deaths after which a task is abandoned: one beside other tasks, then two alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
 """Tasks handed to each local process, so that one waits, and to a cluster, enough for hundreds of workers."""
-_PATIENCE = "10s"  # how long a scheduler may take to answer
+_PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
 """Takes the number of finished runs, the number of all runs, and the name of the last one."""
 

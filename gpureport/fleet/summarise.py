@@ -275,7 +275,7 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
     run, unjudged = recording.run, _find_unjudged(analysis, gpu.id)
     statistics = next((one for one in analysis.statistics if one.device == gpu.id), None)
     used, heat = (statistics.metric(name) if statistics else None for name in (_UTILISATION, _TEMPERATURE))
-    # nothing is known about a GPU without samples, or whose rows may belong to another GPU
+    # nothing is known about a GPU that has no samples, or whose rows may belong to another GPU
     seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
     return {
         "node": gpu.node or names.find_label(run.params_and_tags, "node"),
@@ -304,7 +304,6 @@ def _read_energy(statistics: DeviceStatistics) -> float | None:
 
 
 def _summarise_findings(analysis: Analysis, gpu: Device, times: _Times) -> Iterator[Row]:
-    """Yield the findings about one GPU or the whole job, in the order of the analysis."""
     is_too_short = gains.is_recording_too_short(analysis)
     groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:

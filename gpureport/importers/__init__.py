@@ -1,8 +1,8 @@
-"""Sources to recordings: `sources` says which files are logs, `runs` which are one run, `reading` reads one.
+"""Reads sources into recordings: `sources` finds logs, `runs` groups them into runs, and `reading` reads one run.
 
-Of a log, `source_text` gives lines, a form makes `Rows` of them (`columns`, `nvidia_smi/query.py`), and `extraction`
-gives each a GPU (`gpu_devices`) and a time (`clock`), and makes tables. `surveys` relates logs, `joining` makes several
-one run's. `protocol` is what an importer and a tracker are.
+`source_text` splits a log into lines, a form turns lines into `Rows` (`columns`, `nvidia_smi/query.py`), and
+`extraction` finds the GPU (`gpu_devices`) and the time (`clock`) of each row. `surveys` relates logs, and `joining`
+joins them into one run. `protocol` defines importers and trackers.
 """
 
 from collections.abc import Iterator
@@ -50,5 +50,5 @@ TRACKERS = Registry(
     trackio="file_trackers:TRACKIO",
     accounting="file_trackers:ACCOUNTING",
 )
-"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
+"""Readers of experiment trackers; they are tried before a source is read as a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

@@ -1,4 +1,4 @@
-"""What became of every line of a log, notes, and the codes of reasons and notes."""
+"""Counts what became of every line of a log, and has the codes of reasons and notes."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from gpureport.redaction import redact_start
 
 WRONG_CELLS = "wrong number of cells"
 MALFORMED = "malformed"
-"""The name of the column follows."""
+"""Reasons that are followed by the name of the column."""
 TORN = "torn line"
 NUL_BYTES = "NUL bytes"
 CUT_LAST_LINE = "cut last line"
@@ -37,20 +37,20 @@ NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
-"""Of text between tables or sections, and of damaged lines."""
+"""Reasons for text between tables or sections, and for damaged lines."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""Points of runs in which every process recorded all GPUs."""
+"""The reason for points that several processes recorded, because each records all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 FORKED = "a forked process had the monitor start again"
-"""Points of workers that Neptune's client was forked into."""
+"""The reason for points from forked workers of Neptune's client."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
-"""Reasons that are not a fault of the source."""
+"""Reasons that are not the fault of the source."""
 _EXAMPLES, _LONGEST = 5, 200
-"""Most examples of each reason, and characters of each."""
+"""The maximum number of examples per reason, and of characters in each."""
 _MOST_EVENTS = 200
 _MESSAGES = {
     "Unable to determine the device handle.*(?:is lost|Unknown Error)|(?:Problem with GPU|.*NVRM: Xid \\().*GPU is lost"
@@ -60,22 +60,22 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""Beginnings of messages between rows (strings of nvidia-smi 535 and 550)."""
+"""How messages between rows begin (strings in nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Rulers and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
+"""Separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
-"""Only rows contain these: memory, and cells between bars."""
+"""Texts that only rows contain: memory, and cells between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
-"""What replaces a value if a GPU no longer answers."""
+"""Texts in place of a value if a GPU no longer responds."""
 ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
-"""What replaces a value that the driver could not read."""
+"""Texts in place of a value that the driver could not read."""
 
 
 def find_message_kind(text: str) -> str:
@@ -98,7 +98,7 @@ def format_columns_option(row: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """Counts each line of a log once: rows when they are yielded, all others by the form.
+    """Counts each line of a log once: rows are counted when they are yielded, all other lines by the form.
 
     `absent` counts cells without a value by column and reason; `rejected` has by reason the count, the first line and
     examples. A `snapshot` shows GPUs at one moment. `mixed_note` is the note if GPUs cannot be distinguished.
@@ -151,7 +151,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is not a row; it is rejected if there is a reason."""
+        """Count a line that is not a row, as rejected if there is a `reason`."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
@@ -161,11 +161,11 @@ class Account:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
-        """Count a line between blocks; with figures it is a damaged row."""
+        """Count a line between blocks; if it has figures, it is a damaged row."""
         self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Give driver messages between these rows the time of the row before."""
+        """Assign to each driver message between rows the time of the row before it."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:
@@ -209,7 +209,7 @@ def damage(line: str) -> str:
 def whole_lines(
     lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of sound and empty lines, without their `ends`."""
+    """Yield the number and text of intact and empty lines, without the characters in `ends`."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():
@@ -305,7 +305,7 @@ NOTE_CODES: dict[str, str] = {
     "no_work_metric": "counts work in this run",
     "one_mean": "holds one mean of the whole run",
 }
-"""Words of a note, in lower case, by code; the first code that matches counts."""
+"""Words in a note, in lower case, that identify its code; the first code that matches counts."""
 
 
 def find_note_code(note: str) -> str:
@@ -314,6 +314,6 @@ def find_note_code(note: str) -> str:
 
 
 def find_reject_code(reason: str) -> str:
-    """Return a reason in snake_case, without the name of the column."""
+    """Return the code of a reason: the reason in snake_case, without the name of the column."""
     known = MALFORMED if reason.startswith(f"{MALFORMED} ") else reason
     return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

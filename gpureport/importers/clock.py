@@ -1,4 +1,4 @@
-"""The clock of a log: stamps and zones, each device's interval and gaps, and rows whose stamps run backwards."""
+"""Times in a log: stamps and zones, the interval and gaps of each device, and rows whose stamps run backwards."""
 
 import math
 import re
@@ -28,9 +28,9 @@ from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
-"""Zones change their offset at quarter hours only."""
+"""The offset of a zone changes only at quarter hours."""
 _SEVERAL = 3
-"""So many stamps in a skipped hour show that the zone is wrong; fewer are damaged."""
+"""The number of stamps in a skipped hour that shows the zone to be wrong; fewer are damaged stamps."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -49,7 +49,7 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Return local stamps as UTC, in microseconds; of an hour that comes twice the first, or the `second`."""
+    """Return local stamps as UTC in microseconds; of an hour that comes twice, the first or the `second` is meant."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
@@ -57,12 +57,12 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArra
         what = f"{zone.key} has no {shown}: clocks were set forward there, and the log has rows of that hour"
         hint = "name the zone that the clock of the machine was set to, perhaps UTC"
         raise SettingsError("--tz", what, hint, code="skipped_hours")
-    # the hour skipped in spring lies between the two offsets; only the doubled hour takes the second
+    # an hour skipped in spring gets the offset in between; only a doubled hour uses the second one
     return stamps - (np.minimum(first, later) if second else first)
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return for each ambiguous local stamp by how much the clock is set back that night, else 0."""
+    """Return by how much the clock is set back that night for each ambiguous local stamp, and 0 for others."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
@@ -74,13 +74,13 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
 
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, which are valid, and the zone they state: `UTC`, or None for local."""
+    """Return times in microseconds, which of them are valid, and the zone they state: `UTC`, or None for local time."""
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     slashes = bytes(texts.buffers()[2] or b"").count(b"/")
     if slashes in {0, 2 * len(texts)} and (pc.min(pc.binary_length(texts)).as_py() or 0) >= _SECONDS:
         with suppress(pa.ArrowInvalid):
-            # the stamp of nvidia-smi is ISO but for its slashes; Arrow reads a column of them at once
+            # nvidia-smi's stamps are ISO with slashes, and Arrow reads a whole column at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
             return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
     moments = [parse_time(str(text)) for text in texts.to_pylist()]
@@ -101,32 +101,32 @@ _DAY_FIRST = re.compile(
     r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)(?P<zone>)",
     re.ASCII,
 )
-"""What spreadsheets write: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+"""Stamps from spreadsheets: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
 _WORDS = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +)?(?P<day>\d{1,2})"
     r"(?: (?P<name>[A-Z][a-z]{2}) (?P<year>\d{4}))? (?P<clock>\d{1,2}:\d\d:\d\d(?: [AP]M)?)"
     r"(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
     re.ASCII,
 )
-"""What C's asctime writes, and `date` in the C locale and in English ones."""
+"""Stamps from C's `asctime`, and from `date` in the C locale and in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""From which size a count is of nano-, micro-, milliseconds or seconds, and microseconds of each."""
+"""The smallest count of nanoseconds, microseconds, milliseconds and seconds, each with its size in microseconds."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
-"""A minute may have a leap second."""
+"""The most seconds in a minute, including a leap second."""
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
-    """Return a time in microseconds and whether it is UTC: ISO, nvidia-smi, asctime, spreadsheet, or count."""
+    """Return a time (ISO, count, nvidia-smi's, asctime's or a spreadsheet's) in microseconds, and whether it is UTC."""
     text = text.strip()
     if text[:8].isdecimal():
         if re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
             factor = next((factor for least, factor in _EPOCHS if float(text) >= least), math.inf)
             counted = float(text) * factor
             return (round(counted), True) if counted < LAST_MICROSECOND else None
-        # as dmon writes it
+        # the form that dmon writes
         text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
     match = _ISO.fullmatch(text) or _DAY_FIRST.fullmatch(text)
     if match is None:
@@ -158,7 +158,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time_of_day(text: str) -> int | None:
-    """Return microseconds since midnight of `16:28:31` or `04:28:31 PM`; None for another text."""
+    """Return a time such as `16:28:31` or `04:28:31 PM` in microseconds since midnight; None for other texts."""
     if (match := _TIME.fullmatch(text)) is None:
         return None
     hour = int(match[1])
@@ -168,21 +168,21 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Return microseconds since the first midnight of times of day, which continue earlier moments."""
+    """Return times of day as microseconds since the first midnight, continued from the times `before`."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
-    # rows of one second may stand on either side of midnight
+    # rows of one second may be on either side of midnight
     moments += DAY * np.cumsum((steps < -DAY // 2).astype(np.int64) - (steps > DAY // 2))
     return moments
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""Microseconds, and stamps from which on it is known how often a log was written (pragmatic)."""
+"""A second in microseconds, and the number of stamps that show how often a log was written (pragmatic)."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows written several times per second, with stamps of whole seconds, evenly over it."""
+    """Spread rows with stamps in whole seconds evenly over the second, if there are several per second."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -194,14 +194,14 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
         if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004 - several
             continue
         places = np.arange(len(own)) - np.repeat(bounds, sizes)
-        # the first second may have begun before, and the last may go on
+        # the first second may have begun earlier, and the last may continue
         places[: sizes[0]] += max(usual - int(sizes[0]), 0)
         shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
     return shared
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Return which rows have a damaged date: a day or more off their device's neighbouring rows."""
+    """Return which rows have a damaged date: a day or more away from the neighbouring rows of their device."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -214,14 +214,14 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 
 
 _DISTINCT = 50_000
-_AT_ONCE = 8_192  # rows of a device that are measured together
+_AT_ONCE = 8_192  # rows of one device that are measured together
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
-"""Rows within 60 ms (genuine ticks take 1 to 6, 50 under load), then 90 ms without, 2 to 16 at a time: several GPUs."""
+"""Several GPUs write 2 to 16 rows within 60 ms (genuine ticks take 1 to 6 ms, 50 under load), then none for 90 ms."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """The clock of one device, measured as it ticks; `duplicates` are rows with the time of the row before."""
+    """The times of one device, measured as rows arrive; `duplicates` counts rows with the time of the row before."""
 
     device: str
     steps: list[ClockStep] = field(default_factory=list)
@@ -234,7 +234,6 @@ class Clock:
     _pairs: float | None = None
 
     def accept(self, times: IntArray) -> IntArray:
-        """Return the times of the next rows, never decreasing."""
         if not len(times):
             return times
         times = np.maximum.accumulate(np.maximum(times, times[0] if self.last is None else self.last))
@@ -263,7 +262,7 @@ class Clock:
 
     @property
     def interval(self) -> float | None:
-        """Median positive difference between stamps, in seconds; None without any."""
+        """The median positive difference between stamps, in seconds; None if there is none."""
         self.measure()
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
@@ -283,13 +282,12 @@ class Clock:
 
 
 def _middle(ticks: Sequence[tuple[int, int]]) -> int:
-    """Return the median of rising differences, each with its count; the lower of two middle ones."""
+    """Return the lower median of differences, given in rising order with their counts."""
     upto = list(accumulate(count for _, count in ticks))
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
 
 def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
-    """Return an account with what the clocks of all devices measured."""
     gaps = tuple(gap for clock in clocks for gap in clock.gaps())
     steps = (*quality.clock_steps, *(step for clock in clocks for step in clock.steps))
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
@@ -301,16 +299,16 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
-"""Neither a time server nor the end of summer time sets a clock back further, and none does more often."""
+"""The furthest and the most often that a time server or the end of summer time sets a clock back."""
 _PUNCTUAL, _MANY = 3, 20
-"""Intervals from its first stamp at which a log begins again, and rows above that show it (pragmatic)."""
+"""A log begins again within so many intervals of its first stamp, after at least so many rows (pragmatic)."""
 _LATE = 3
-"""Rows that come late together at most (pragmatic); more are of a clock that was set back."""
+"""The most rows that arrive late together (pragmatic); more mean that the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
 
 
 class Order(NamedTuple):
-    """Rows by rising `lines`: times, copies of earlier ones, clocks of devices; `shuffled` by writers."""
+    """The order of rows, given by rising `lines`: times, copies of earlier rows, and if writers `shuffled` them."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -321,7 +319,7 @@ class Order(NamedTuple):
 
 
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
-    """Return where rows, of lines, stamps, devices and hashes, belong; see docs/explanation/rows-out-of-order.md."""
+    """Return where `rows` (lines, stamps, devices, hashes) belong; see docs/explanation/rows-out-of-order.md."""
     lines, stamps, devices, hashes = rows
     times = np.zeros(len(lines), dtype=np.int64)
     copies = np.zeros(len(lines), dtype=np.bool_)
@@ -346,7 +344,7 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
-    """Return which rows of a device repeat rows above a step back, as most of their stretch do."""
+    """Return which rows of a device, in a stretch of mostly copies, repeat rows from before a step back."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -359,9 +357,9 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
     among = stretch[again]
     _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ hashes[again], return_index=True)
     rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
-    # if a stretch goes on behind the copy, only values met before count, where they vary
+    # if a stretch continues after the copy, only repeated values count, and only if values vary
     varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
-    # a copy of which the last cell was cut off is one nevertheless
+    # a copy whose last cell was cut off still counts
     copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
     begins = stamps[np.diff(stretch, prepend=-1) > 0]
     return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
@@ -370,12 +368,12 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Return a device's times, and how often they fall but for the clock, whose steps are kept."""
+    """Return a device's times, and how often they fall for reasons other than the clock, whose steps are kept."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0
     if 2 * (rises < 0).sum() > len(stamps):
-        # the newest row stands first
+        # the newest row comes first
         return times, 0
     found: list[tuple[int, int, str]] = []
     usual = np.median(apart) if len(apart) else 0
@@ -383,7 +381,7 @@ def _on_one_clock(
         fall = -int(rises[cut - 1])
         until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
         if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
-            # a row that comes late, or early, is one among rows in order
+            # a single late or early row is among rows that are in order
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
         causes = {
@@ -395,14 +393,14 @@ def _on_one_clock(
         }
         found.append((cut, fall, next((cause for cause, fits in causes.items() if fits), CLOCK_SET_BACK)))
     others = [cause for *_, cause in found if cause != _RESTARTED]
-    # a second writer's rows often repeat what was at the same times
+    # the rows of a second writer often repeat values at the same times
     doubted = len(others) if _WRITERS in others or len(others) > _MOST_STEPS else 0
     for cut, fall, cause in found:
         shift = 0
         if doubted and cause != _RESTARTED:
             continue
         if cause == _SUMMER_TIME and zone is not None:
-            # after the doubled hour, the next one begins with its first half again
+            # a later doubled hour begins with its first half again
             end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
             times[cut:end] = to_utc(stamps[cut:end], zone, second=True)
         elif cause == CLOCK_SET_BACK:

@@ -1,4 +1,4 @@
-"""Columns of a log, how their cells become values, and `Rows`: what every form yields."""
+"""Columns of a log, the conversion of cells to values, and `Rows`, which every form yields."""
 
 import math
 import re
@@ -33,13 +33,13 @@ from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
-"""Names that are not metrics; LOST has the message of a GPU that no longer answers."""
+"""Names that are not metrics; the column LOST has the message of a GPU that no longer responds."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
 """Why a cell that may have lost its end has no value."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
-"""Unit of nvidia-smi for each base unit, used if neither heading nor cell states one."""
+"""nvidia-smi's unit for each base unit, used if neither heading nor cell states one."""
 
 
 def absence(text: str) -> str | None:
@@ -50,7 +50,7 @@ def absence(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of a log: what it fills, `target`, and how its cells are read.
+    """One column of a log: the metric or name that it fills (`target`), and how its cells are read.
 
     `source` is its name, or the field that a `heading` was `translated` to. `unit` is that of bare numbers, `stated`
     the one in the heading.
@@ -71,7 +71,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return a column, an extra one without a `target`; `unit` is that of the heading."""
+    """Return a column; without a `target` it is an extra one. `unit` is the one in the heading."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
@@ -103,7 +103,7 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
     if decimal == ",":
         grouped = _GROUPED.match(text)
-        # dots before a comma or another dot separate thousands
+        # a dot before a comma or another dot separates thousands
         if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
             text = grouped[0].replace(".", "") + text[grouped.end() :]
         text = text.replace(",", ".")
@@ -122,7 +122,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """Text as one code per row, -1 for no value, and the text of each code."""
+    """Texts, stored as one code per row (-1 for no value) and the text of each code."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -145,10 +145,11 @@ Values = FloatArray | Texts
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log with rising numbers of `lines`; several rows of a line count on.
+    """Rows of a log with rising numbers of `lines`; several rows in one line have consecutive numbers.
 
-    `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target: numbers in base units, NaN
-    for none, or `Texts`. `reasons` has why cells have no value, by the column's name in the log.
+    `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target:
+    numbers in base units (NaN if missing), or `Texts`. `reasons` says why cells have no
+    value, by the name of the column in the log.
     """
 
     lines: IntArray
@@ -216,7 +217,7 @@ def _decode_column(column: Column, cells: Any) -> tuple[Values, Texts | None, Bo
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers, NaN for `[reasons]`; None if cells have several units."""
+    """Return numbers, NaN for cells with a reason; None if cells have different units."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     suffix = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "").lstrip("+-.0123456789")
@@ -237,14 +238,14 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 _TOGETHER = 20_000
 Record = dict[str, Any]
 Stamp = tuple[int, bool] | None
-"""A time in microseconds and whether it is UTC, as `parse_time` returns it."""
+"""A time in microseconds and whether it is UTC, as returned by `parse_time`."""
 
 
 def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
-    """Return a form that yields `Rows`, from a function that yields one record per row.
+    """Return a form that yields `Rows`, made from a function that yields one record per row.
 
-    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: names of ATTRIBUTES as text,
-    metrics in base units; None, or no entry, for no value. `"host": True` marks a row of the machine.
+    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: ATTRIBUTES as text, metrics
+    in base units. A missing value is None or left out. `"host": True` marks a row about the machine.
     """
 
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
@@ -271,7 +272,7 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     if not isinstance(values, Texts):
         kind = METRIC_TYPES[name]
         if pa.types.is_integer(kind):
-            # a sum that a counter cannot hold is not a reading
+            # a sum that overflows a counter is not a reading
             values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
         return {name: nan_to_null(values, kind)}
     if name != MASK:
@@ -290,8 +291,6 @@ _CODED = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a row; `header` is the line that declares them."""
-
     columns: tuple[Column, ...]
     delimiter: str = ","
     header: str = field(default="", compare=False)
@@ -342,7 +341,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows without a fault, and place and first fault of each other row."""
+    """Return the rows without a fault, and the position and first fault of each other row."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

@@ -1,4 +1,4 @@
-"""One log being read: its form's rows get a device and their place in time, and become tables."""
+"""Reads one log: assigns a device and a time to each row of its form, and builds tables."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""A form's rows, from lines, the number of the first, and the account that counts the others."""
+"""Yields the rows of a form, given lines, the number of the first one, and the account that counts other lines."""
 _NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 _INTERVAL = "say with --interval how many seconds apart it was recorded"
 _ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
@@ -35,11 +35,11 @@ _MOST_AT_ONCE = 128
 """Rows of one moment at most: GPUs and their parts."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""What a GPU that answers has a value of; errors in all, where there are so many, mean a lost one."""
+"""Metrics of which a responding GPU has a value; errors in all of them, if there are so many, mean that it is lost."""
 
 
 class Extraction:
-    """One log being read by a form, called `name` where there are several; `explain` says why no row is left."""
+    """Reads one log with a form, which has a `name` if there are several; `explain` says why no row is usable."""
 
     def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
         self,
@@ -58,22 +58,22 @@ class Extraction:
         self._clocks: dict[str, clock.Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: clock.Order | None = None
-        # rows in an hour that the zone has twice, and rows that cannot be placed in time
+        # number of rows in an hour that the zone has twice, and of rows without a time
         self._doubled = self._untimed = 0
-        # rows of each device so far, where their times are counted
+        # number of rows of each device so far, if times are counted from an interval
         self._counted: Counter[int] = Counter()
         self._stamped: bool | None = None
         self._stated: tuple[str | None, bool] | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each; raise a `SourceError` when no row can be used."""
+        """Yield tables of one device each. Raises SourceError if no row is usable."""
         try:
             for rows, stamps, devices in self._parts():
                 times = self._place(rows, stamps, devices)
                 self._happened(rows, times, devices)
                 yield from self._tables(rows, times, devices)
         except (ArithmeticError, LookupError, ValueError) as error:
-            # whatever a hostile text does to the reader of its form
+            # any error that a hostile text may cause in a form
             what = f"it is damaged in a way that nothing reads ({type(error).__name__}: {error})"
             raise SourceError(str(self._file.path), what, RECORDS_ONE, code="no_usable_row") from error
         if self._account.rows == 0 and (single := self._read_one_moment()):
@@ -83,7 +83,6 @@ class Extraction:
             raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _read_one_moment(self) -> list["pa.Table"]:
-        """Return the rows of a snapshot without a time, such as a pasted table."""
         if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
             return []
         once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
@@ -96,7 +95,7 @@ class Extraction:
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
         if self._options.interval:
-            # whether most early rows have a time, so that no others count
+            # if most early rows have a time, rows without one are left out
             counted = Counter[bool]()
             for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
                 counted[rows.times is not None] += len(rows)
@@ -116,7 +115,7 @@ class Extraction:
         if self._stamped is None and (times is not None or self._options.interval):
             self._stamped = times is not None
         if self._stamped != (times is not None) or stated != self._stated:
-            # they cannot be placed in time as those before them are
+            # unlike the rows before, they have no time
             account.drop(reasons.NO_TIME, rows.lines)
             self._untimed += len(rows)
             return rows, stamps, np.full(len(rows), gpu_devices.NOT_NAMED, dtype=np.int64)
@@ -125,7 +124,7 @@ class Extraction:
             account.drop(reason, rows.lines[(codes == left_out) & ~host])
         codes = np.where(host, 0, codes + (codes >= 0))
         if times is None:
-            # the n-th row of a device is n intervals after the first
+            # the n-th row of a device is n intervals after its first row
             for device in present(codes):
                 own = np.flatnonzero(codes == device)
                 counted = (self._counted[device] + np.arange(len(own))) * (self._options.interval or 0.0) * 1e6
@@ -137,7 +136,7 @@ class Extraction:
         account.drop(reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = gpu_devices.NOT_NAMED
         if times is None or rows.zone:
-            # counted times are no local ones, and UTC is not local either
+            # neither counted times nor UTC are local
             self._zone = None
         return rows, stamps, codes
 
@@ -164,7 +163,7 @@ class Extraction:
         return times
 
     def _survey(self) -> clock.Order:
-        """Read the file again for the order of all rows in time; this takes 22 bytes per row."""
+        """Read the file once more to find the order of all rows in time; this takes 22 bytes per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found: list[list[npt.NDArray[Any]]] = [[], [], [], []]
@@ -190,7 +189,7 @@ class Extraction:
                 if not told and (text not in ERROR_WORDS or len(figures) < _FEW):
                     continue
                 where = np.flatnonzero(kept & (texts.codes == code))
-                # one error is no lost GPU where another figure is there
+                # an error does not mean a lost GPU if another metric has a value
                 where = where if told else where[np.all([np.isnan(values[where]) for values in figures], axis=0)]
                 for device in present(devices[where]):
                     row = where[np.argmax(devices[where] == device)]
@@ -198,7 +197,7 @@ class Extraction:
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         places = present(devices)
-        # a stable sort of small integers counts them instead of comparing
+        # a stable sort of small integers counts instead of comparing
         order: Any = np.argsort(devices.astype(np.int16), kind="stable")
         bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
         order = slice(None) if bounds == [0, len(times)] else order
@@ -212,7 +211,7 @@ class Extraction:
         for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
             own = whole.slice(start, end - start)
             if (end - start) * len(places) * 2 < len(times):
-                # it would keep the memory of all rows until written
+                # a slice would keep all rows in memory until it is written
                 own = own.take(to_arrow(np.arange(end - start), pa.int64()))
             yield own.add_column(0, "device", category(self._gpus.ids[place], end - start))
 
@@ -284,16 +283,16 @@ class Extraction:
 
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
-    """Return one hash per row over all its values; the order of columns does not matter."""
+    """Return a hash over all values of each row, independent of the order of columns."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
         if isinstance(values, Texts):
             known = np.array([*(crc32(str(text).encode()) for text in values.texts), 0], dtype=np.uint64)
             bits, valid = known[values.codes], values.codes >= 0
         else:
-            # 0.0 and -0.0 are one value
+            # 0.0 and -0.0 are equal
             bits, valid = (values + 0.0).view(np.uint64), ~np.isnan(values)
-        # each column is mixed by itself, so that column order does not matter
+        # each column is mixed separately, so that the order of columns does not matter
         salt = np.uint64(crc32(name.encode()) | 1)
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))

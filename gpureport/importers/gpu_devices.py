@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from gpureport.importers.nvidia_smi.query import QueryLines
 
 SURE = ("uuid", "bus_id", "serial")
-"""What names one GPU only, the surest first."""
+"""Columns that identify a GPU, the most reliable first."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
-"""In the place of a row's GPU: why the row is left out."""
+"""Codes in place of a row's GPU that say why the row is left out."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
     "gpu_memory_total_bytes": max,
@@ -37,7 +37,7 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 Identity = tuple[str | None, ...]
-"""What a row says of its GPU in each column of NAMES."""
+"""The identity of a GPU as stated by a row, in each column of NAMES."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class Gpu:
 
     @property
     def by_index(self) -> bool:
-        """Whether nothing names it but its index and model."""
+        """Whether only its index and model identify it."""
         return not self.names.keys() & set(SURE)
 
     def device(self, *, averaged: bool, mixed: bool) -> Device:
@@ -76,10 +76,10 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs of a log, of which those with the indices `keep` are kept; all for None.
+    """The GPUs of a log; only those with an index in `keep` are kept, or all if it is None.
 
-    Where the cell of the surest column is empty, the next one names a row's GPU. A row that no column names is of the
-    log's only GPU, else of none.
+    If the cell of the most reliable column is empty, the next column identifies a row's GPU. A row that no column
+    identifies belongs to the only GPU of the log, or otherwise to none.
     """
 
     keep: tuple[int, ...] | None = None
@@ -111,7 +111,7 @@ class Gpus:
         codes = np.where(damaged, _DAMAGED, NOT_NAMED)
         for key, texts in keys.items():
             if key == "model" and self.named:
-                # a model names nothing where another column names GPUs
+                # a model does not identify a GPU if another column does
                 continue
             own = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
             own = own[np.argsort(texts.codes[own], kind="stable")]
@@ -156,7 +156,7 @@ class Gpus:
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
-        """Return the GPU that earlier rows named in another way."""
+        """Return the GPU that earlier rows identified by other columns."""
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
@@ -183,17 +183,17 @@ class Gpus:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
                     f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
-                    "of several drivers, or GPUs of several machines; a uuid in the log would tell."
+                    "of several drivers, or GPUs of several machines; a uuid in the log would show which."
                 )
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
-    """Return whether rows of one tick share a name but not an index."""
+    """Return whether rows of one tick have the same name but different indices."""
     key, index = held[name], held["index"]
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]
     if len(present(keys * len(index.texts) + indices)) == len(present(keys)):
-        # each name has one index
+        # each name has a single index
         return False
     order = np.argsort(keys, kind="stable")
     same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < clock.TICK
@@ -201,18 +201,18 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 
 
 _MOST = 1024
-"""Identities of a block beyond which no column names GPUs."""
+"""The most identities in a block; with more, the columns do not identify GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""Rows of a damaged identity at most, and how often as many its GPU must have (pragmatic)."""
+"""The most rows with a damaged identity, and the least multiple of them that its real GPU must have (pragmatic)."""
 _AT_EDGE = 2
-"""Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
+"""Number of rows at the beginning or the end that mean another GPU rather than damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows name a GPU uniquely and stand where another GPU's row is missing; `seen` counts identities.
+    """Return which rows have a unique identity where the row of another GPU is missing; `seen` counts identities.
 
-    A GPU that comes late or is lost early has rows beside those of the others.
+    A GPU that appears late or is lost early has rows in addition to those of the others.
     """
     suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
@@ -235,9 +235,9 @@ def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, s
             continue
         odd = np.flatnonzero(keys == key)
         if any(text and text[:2] == "GP" and not _UUID.fullmatch(text) for text in identity):
-            # where the log has whole ones, it is torn
+            # a partial identity is torn if the log also has complete ones
             suspect[places[odd]] = any(text and _UUID.fullmatch(text) for each in others.values() for text in each)
-        # a cell without a value contradicts nothing
+        # a cell without a value does not contradict an identity
         elif all(
             any(None not in pair and pair[0] != pair[1] for pair in zip(identity, each, strict=False))
             for each in others.values()
@@ -248,7 +248,7 @@ def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, s
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
-    """Return which odd rows keep the beat of a GPU that owns some and has no row there."""
+    """Return which odd rows fit into the rhythm of a GPU whose own row is missing there."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])

@@ -1,4 +1,4 @@
-"""What headings that people write mean: one table for every source, by words in one spelling, in any order.
+"""The meaning of headings that people write: one table for all sources, by normalised words in any order.
 
 `GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` are both `gpu memory used mb`.
 """
@@ -22,7 +22,7 @@ UNIT_WORDS = _by_word(
     "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
     "%: percent; 1: ratio; C: c celsius",
 )
-"""Words that state a unit; MB are the MiB that drivers and psutil count."""
+"""Words that state a unit; MB means MiB, as counted by drivers and psutil."""
 _SPELLINGS = _by_word(
     "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
     "index: idx; device id: deviceid; name: model; process: proc pid python train",
@@ -35,7 +35,7 @@ _SPELLINGS = _by_word(
 ) | {"deg": ""}
 _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-"""Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
+"""Matches where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
 _LONGEST = 100
 
 
@@ -46,23 +46,23 @@ def heading_words(heading: str) -> tuple[str, ...]:
 
 
 INDEX, MODEL, CORE = "index", "model", "core"
-"""What a column may hold besides metrics: number and model of a GPU, load of one core."""
+"""Columns other than metrics: the number and model of a GPU, and the load of one core."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
-"""Loads that a heading may state in per cent of a core."""
+"""Loads that a heading may state in per cent of one core."""
 _LOAD = "percent usage utilization used total average"
 
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""Metric, words that a heading must and may contain, base unit, whether it needs a unit."""
+"""A metric, the words that its heading must and may contain, its base unit, and whether a unit is required."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
     found = []
     for target, needed, *more in rows:
-        # loads of cores are shares; a rate in bytes is stated in the units of bytes
+        # loads of cores are shares; rates in bytes have the units of bytes
         base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
-        # the size of these does not show their unit
+        # the size of these values does not show their unit
         needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
         words = frozenset(needed.split()), frozenset("".join(more).split())
         found.append((target, *words, base.removesuffix("/s"), needs_unit))
@@ -90,7 +90,7 @@ GPU_COLUMNS = _columns(
     (INDEX, "gpu", "index id"),
     (INDEX, "device id"),
 )
-"""Columns of GPUs; no other quantity has these headings."""
+"""Columns about GPUs; no other quantity has these headings."""
 INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
@@ -121,7 +121,7 @@ HOST_COLUMNS = _columns(
     ("cpu_utilization_ratio", "cpu load percent", _LOAD),
     ("cpu_utilization_ratio", "cpu", _LOAD),
 )
-"""Columns of a machine; `#` stands for any number."""
+"""Columns about a machine; `#` stands for any number."""
 _TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "utc"})
 _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return what a heading names; None if it contains any other word."""
+    """Return the column that a heading names; None if it contains any other word."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):

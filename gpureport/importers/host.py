@@ -1,4 +1,4 @@
-"""The columns of host logs, how a log becomes one row per time, and CSV of recorders."""
+"""Columns of host logs, how a log becomes one row per time, and the CSV files of recorders."""
 
 import re
 from array import array
@@ -25,29 +25,29 @@ CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host
 _SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
 _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
-"""Sums over a list of disks, used if no table states the total."""
+"""Sums over a list of disks, which count if no table states the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
-"""Kinds of lists, which count their lines, and figures that only whole lists give."""
+"""Kinds of lists whose lines are counted, and figures that only complete lists give."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
     **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
     **dict.fromkeys((*_LISTS, *_SUMS), add),
 }
-"""How values of one time become one; of other names, the last counts."""
+"""How several values at one time are combined; for other names, the last one counts."""
 _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
-"""Bytes of a block in vmstat and in `sar -b`; more bytes than any machine has."""
+"""Bytes per block in vmstat and in `sar -b`; and more bytes than any machine has."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
-"""Disks that are made of others, or of memory."""
+"""Disks that consist of other disks, or of memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Errors of sums of whole per cents, and of shares, by rounding."""
+"""Rounding errors of sums of whole percentages, and of shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""A table that falls so far begins again; a time of day is after midnight."""
+"""The step back from which a table begins again, and from which a time of day is after midnight."""
 
 Around = tuple[int, int] | None
-"""First and last local time of the GPU log, for host logs without dates."""
+"""The first and last local time of the GPU log, for host logs without dates."""
 Cells = Mapping[str, Any]
 Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, text (empty: a list ends), time, rows (None: wrong number of cells), and table."""
+"""Line, text (empty if a list ends), time, rows (None if the number of cells is wrong), and table."""
 
 
 _FIGURES = {
@@ -55,11 +55,11 @@ _FIGURES = {
     **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
 }
 KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
-"""Every table with a metric has one of these columns."""
+"""Columns of which every table with a metric has at least one."""
 
 
 def _read_row(row: Cells) -> dict[str, float]:
-    """Return the figures in a row; a `ValueError` has the reason to reject it."""
+    """Return the figures in a row. Raises ValueError with the reason if it must be rejected."""
 
     def figure(name: str, unit: int = 1) -> float:
         value = row[name]
@@ -74,7 +74,7 @@ def _read_row(row: Cells) -> dict[str, float]:
 
     found = {target: figure(name, unit) for name, (target, unit) in _FIGURES.items() if name in row}
     if {"CPU", "%idle", "%iowait"} <= row.keys():
-        # time that waits for a disk is not busy, stolen time is
+        # time spent waiting for a disk is not busy time, but stolen time is
         waiting, core = figure("%iowait") / 100, str(row["CPU"])
         busy = 1 - figure("%idle") / 100 - waiting
         if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
@@ -85,7 +85,7 @@ def _read_row(row: Cells) -> dict[str, float]:
         free, used, *cached = (figure(f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
         share, cache, total = figure("%memused") / 100, sum(cached), used + free
         if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
-            # older sysstat counts the page cache as used
+            # older versions of sysstat count the page cache as used
             used = max(used - cache, 0.0)
         else:
             total = total + cache + figure("kbslab", _KIB) if "kbslab" in row else 0.0
@@ -98,7 +98,7 @@ def _read_row(row: Cells) -> dict[str, float]:
         if "%CPU" in row:
             whole = figure("%CPU") / 100
             parts = sum(figure(name) / 100 for name in ("%usr", "%system", "%guest") if name in row)
-            # `pidstat -I` divides the sum, not the parts, by the number of cores
+            # `pidstat -I` divides the sum, but not its parts, by the number of cores
             found[_RUNNING] = parts if parts > 1.5 * whole and parts > whole + _EXACT * 100 else whole
     if {"total", "used"} <= row.keys():
         found |= {_TOTAL: row["total"], _USED: row["used"], _SHARE: row["used"] / row["total"]}
@@ -110,7 +110,7 @@ def host_form(read: Callable[[Iterable[str], int, Account, Around], Iterator[Sai
 
 
 def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
-    """Yield one row per time, and another one if the clock was set back to it."""
+    """Yield one row per time, or two if the clock was set back to that time."""
     places: dict[tuple[int, int], int] = {}
     passes: dict[Hashable, tuple[int, int]] = {}
     columns: dict[str, array[float]] = {}
@@ -123,7 +123,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
             account.reject(str(error), number, text, rows=height)
             continue
         if not text or (rows and not found):
-            # the list is complete, or the table has no metric
+            # the list is complete, or its table has no metric
             last, taken = -1, taken + height
             continue
         if rows is None or time is None or time[1] != (time[1] if utc is None else utc):
@@ -148,7 +148,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
     order = np.lexsort((times, falls_of))
     filled = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
-    # numbers of lines must rise
+    # line numbers must rise
     rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
     yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
 
@@ -157,7 +157,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
     for kind in [kind for kind in _LISTS if kind in data]:
         lengths = data.pop(kind)
         known = ~np.isnan(lengths)
-        # without a row of all cores, `-P` may have left the busiest one out
+        # without a row for all cores, `-P` may have left out the busiest core
         wrong = known & np.isnan(data.get(LOAD, lengths * nan)) & (kind == "cores")
         if last >= 0 and known[last]:
             known[last] = False
@@ -173,7 +173,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Gives times of day a date; each table passes midnight by itself."""
+    """Adds dates to times of day; each table passes midnight separately."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Take a date; of several readings, the one near the GPU log or the first."""
+        """Set the date; if it is ambiguous, the reading close to the GPU log counts, or otherwise the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
@@ -213,7 +213,7 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
-"""Largest rounded share; unit of a heading without one."""
+"""The largest share after rounding, and the unit of a heading that states none."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
@@ -283,7 +283,9 @@ def _finish_rows(kept: Collection[Column], rows: Rows, account: Account) -> Rows
     shares = np.concatenate([[0.0], *(100 * found[column] for column in bare)])
     if not any(each.stated == "%" for each in found) and np.nanmax(shares) <= 1 and (shares % 1 > 0).any():
         names = ", ".join(sorted(column.source for column in bare))
-        account.note(f"Nothing tells whether {names} is a share or per cent, so it is not kept: say cpu_percent.")
+        account.note(
+            f"The log does not show whether {names} is a share or per cent, so it is not kept; name it cpu_percent."
+        )
         found = {column: values for column, values in found.items() if column not in bare}
     for column, numbers in found.items():
         target = BUSIEST if column.target.startswith(headings.CORE) else column.target

@@ -1,4 +1,4 @@
-"""The rows of several logs as one run's: rotated logs, nodes, added metrics, and logs of the machine."""
+"""Joins the rows of several logs into one run: rotated logs, nodes, further metrics, and host logs."""
 
 import re
 from collections import Counter
@@ -24,8 +24,8 @@ from gpureport.names import merge_pairs
 from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
-"""Parts of names of logs that say nothing of a node."""
-_SHORT = 2  # letters of what is left of a name; more are a name
+"""Parts of log names that do not identify a node."""
+_SHORT = 2  # the rest of a file name is a node's name only if it has more letters
 _JOINED, _HELD = "joined", "held"
 
 
@@ -38,13 +38,13 @@ class _Joined:
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return the rows of each device of several logs of one run, and what is known of the run and the others.
+    """Return the rows of each device in several logs of one run, and the known facts about the run and the other logs.
 
-    Main logs continue one another; others add devices, or metrics to rows of the same time.
+    Main logs continue each other. Others add devices, or add metrics to rows at the same time.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
-    # a single reading covers a second; the machine's finest log gets what the others add
+    # a single reading covers a second; the finest host log gets the metrics of the others
     hosts = [log for log in logs if log.given.beside]
     hosts.sort(key=lambda log: (log.interval, -log.outcome.quality.rows_kept))
     for log in logs[1:]:
@@ -99,7 +99,7 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
 
 def _name_node(name: str) -> str:
     left = _COMMON.sub("", name).strip("-_.")
-    # of `gpu-a` too little is left
+    # too little is left of a name such as `gpu-a`
     return left if len(left) > _SHORT or name.startswith(left) else name[0] + _COMMON.sub("", name[1:])
 
 
@@ -153,7 +153,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
             own = f"gpu:{index}"
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
-    # what the first says, the lowest limit, the largest memory
+    # the facts of the first log, but the lowest limit and the largest memory of all
     filled, more = asdict(same), asdict(device)
     filled |= {name: more[name] for name, value in filled.items() if value in {None, "unknown"}} | {"node": node}
     for name, pick in (("power_limit_watts", min), ("memory_total_bytes", max), ("memory_reserved_bytes", max)):
@@ -219,9 +219,9 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return a device's rows with the metrics that they lack, of the nearest readings of another log, averaged.
+    """Return a device's rows with the metrics that they lack, averaged from the nearest readings in another log.
 
-    Of means, `covering`, a row gets the reading that covers the middle of its own time.
+    If readings are means over time (`covering`), a row gets the reading that covers the middle of its own time.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
@@ -232,7 +232,7 @@ def _join_columns(
     if covering:
         middles = times - every[0] // 2
         source = np.minimum(np.searchsorted(others, middles), len(others) - 1)
-        # a reading of the machine covers the interval before its stamp, or a little more
+        # a host reading covers the interval before its stamp, or a little more
         is_known = (others[source] >= middles) & (others[source] - middles <= 1.25 * every[1])
         near = np.isin(np.arange(len(others)), source[is_known])
     account.update({_JOINED: int(near.sum()), NO_MAIN_ROW: int((~near).sum())})
@@ -249,7 +249,7 @@ def _join_columns(
         values: Any = column.take(picks)
         metric = BY_NAME.get(name)
         if not covering and pa.types.is_floating(values.type) and metric and metric.kind is MetricKind.GAUGE:
-            # of counters and states the mean says nothing
+            # a mean of counters or states is meaningless
             read = columns.floats(column)
             known = near & ~np.isnan(read)
             counts = np.bincount(nearest[known], minlength=len(whole))

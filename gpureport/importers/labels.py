@@ -1,7 +1,7 @@
-"""The row of a job table that is a run's own, and the tags it gives.
+"""Finds the row of a run in a job table, and the tags that the row gives.
 
-A table is output of `sacct -P`, or any table with a heading. A run gets the row that names it or its job, else
-that of the one job on its machine at its time; several equally good rows are never guessed between.
+A table is the output of `sacct -P`, or any table with a heading. A run gets the row that names it or its job, or
+otherwise the row of the only job on its machine at that time. If several rows fit equally well, it gets none.
 """
 
 import csv
@@ -24,7 +24,7 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""Machines of one list, and of all rows: a month of the largest clusters has a tenth of either."""
+"""The most machines in one list, and in all rows; a month on the largest clusters has a tenth of either."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"
@@ -66,7 +66,7 @@ class LabelTable:
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]
         rows = sorted({row.line: row for row in self._find_rows(run, nodes)}.values())
-        # time and machine have their say where there are several
+        # if there are several, time and machine decide
         rows = [row for row in rows if _fits_time(run, row)] or rows
         rows = [row for row in rows if _fits_node(nodes, row)] or rows
         rows = rows[:1] if len({row.tags for row in rows}) == 1 else rows
@@ -77,7 +77,7 @@ class LabelTable:
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
-        # of a job's machines only those of the run, where it names some
+        # only the job's machines that the run names, if it names any
         own = ", ".join(node for node in rows[0].nodes if shorten_node(node) in nodes)
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 
@@ -90,12 +90,12 @@ class LabelTable:
         stated = [job for job in jobs if job]
         rows = self._look_up("run", names) or self._look_up("job", stated[:1]) or self._look_up("job", stated)
         if rows or any(job.replace("_", "").isdigit() for job in stated):
-            # another job on the same machine is not this one
+            # a different job on the same machine does not count
             return rows
         shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-3:])))
         for number in (number for text in shown for number in _NUMBER.findall(text)):
             rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
-        # a number in a name is a job's where the time says so, and the machine nothing else
+        # a number in a name is a job's number if the time agrees and the machine does not contradict it
         rows = [row for row in rows if _fits_node(nodes, row) or not (nodes and row.nodes)]
         rows = [row for row in rows if _fits_time(run, row)]
         return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
@@ -105,12 +105,11 @@ class LabelTable:
 
 
 def _fits_time(run: Run, row: LabelRow) -> bool | None:
-    """Return whether a run's middle lies within a job; None where times cannot be compared."""
     span, zone = (run.started, run.ended), run.timezone
     if row.start is None or run.quality.synthetic_time:
         return None
     if row.start[1] != (zone is not None):
-        # trackers and Prometheus keep UTC, which says nothing of the machine
+        # trackers and Prometheus use UTC, whatever the zone of the machine
         if zone in {None, "UTC", "Etc/UTC", "GMT", "Z"}:
             return None
         span = local_span(span, load_zone(str(zone)))
@@ -139,7 +138,7 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
         rows += [row] if row is not None else []
         machines += len(row.nodes) if row is not None else 0
         if machines > _MOST_MACHINES:
-            what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines together"
+            what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines in total"
             hint = "give a table of fewer days (sacct -S and -E)"
             raise SettingsError(str(path), what, hint, code="too_many_machines")
     return rows, unread
@@ -151,7 +150,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()
         lines = content.decode("utf-8-sig", errors="replace").split("\n")
         delimiter = max("|\t;,", key=lines[0].count)
-        # sacct quotes nothing, and a name of a job may hold a quote
+        # sacct does not quote cells, and a job name may contain a quote
         table = csv.reader(lines, delimiter=delimiter, quotechar=None if delimiter == "|" else '"')
         yield from ((table.line_num, cells) for cells in table)
     except (OSError, csv.Error) as error:
@@ -162,18 +161,18 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
-    """Return what a line says; None for a step of a job, such as `4411.batch`."""
+    """Return the facts in a line; None for a step of a job, such as `4411.batch`."""
     run, start, end = (next((values[name] for name in names if name in values), "") for names in (_RUN, _START, _END))
     tags: dict[str, str] = {}
     for name, text in values.items():
         if name and name not in {*_RUN, *_START, *_END, _RAW_JOB}:
             tags.setdefault(BY_COLUMN[name].name if name in BY_COLUMN else name, text)
-    # Slurm adds who cancelled a job
+    # Slurm appends the user who cancelled a job
     tags |= {name: text.partition(" by ")[0] for name, text in tags.items() if name == "job_state"}
     job, nodes = tags.get("job", ""), expand_node_list(tags.get("node", ""))
     if re.fullmatch(r"[\d_+]+\.\w+", job):
         return None
-    # a part of a heterogeneous job may go by the number of the whole
+    # a component of a heterogeneous job may have the number of the whole job
     jobs = (job, job.partition("+")[0], values.get(_RAW_JOB, ""))
     keys = [*(("job", each) for each in jobs if each), *(("node", shorten_node(node)) for node in nodes)]
     keys += [("run", str(PurePath(run)))] if run else []
@@ -182,11 +181,11 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
 
 @lru_cache(1024)
 def expand_node_list(text: str) -> tuple[str, ...]:
-    """Return the machines of Slurm's list `gpu[01-04,07],login1`; too long a list stays as it is."""
+    """Return the machines in a Slurm list such as `gpu[01-04,07],login1`; a list that is too long stays as it is."""
     parts: list[str] = re.findall(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+", text)
     nodes: list[str] = []
     for part in parts:
-        # what stands in brackets is at the odd places
+        # texts in brackets are at odd positions
         pieces = enumerate(re.split(r"\[([^\[\]]*)\]", part))
         choices = [[*islice(_list_numbers(piece), _MOST_NODES + 1)] if n % 2 else [piece] for n, piece in pieces]
         if len(nodes) + prod(map(len, choices)) > _MOST_NODES:
@@ -205,5 +204,5 @@ def _list_numbers(text: str) -> Iterator[str]:
 
 
 def shorten_node(name: str) -> str:
-    """Return a machine's name in lower case without its domain, as tools differ in both."""
+    """Return a machine's name in lower case and without its domain, since tools differ in both."""
     return name.lower() if re.fullmatch(r"[\d.]+", name) else name.lower().partition(".")[0]

@@ -166,18 +166,18 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
 # trackers
 
 _SHORTEST, _SHOWN = 6, 5
-"""Fewest letters of an id that name a run, and most runs of one name that are listed."""
+"""The fewest letters of an id that identify a run, and the most runs with one name that are listed."""
 
 _AT_ONCE = 5_000_000
-"""Starts within so many microseconds count as equal: no run ends so soon (pragmatic)."""
+"""Starts within this many microseconds count as equal, since no run ends so soon (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker are meant, and what is added to them; None and empty for any.
+    """Which runs of a tracker to read, and facts to add to them; None or empty means any.
 
-    Without `runs`, every finished run with hardware series is meant. `filter` is in the language of the tracker,
-    `group` is the common name of local recordings of one run, `map` a file that explains names of series.
+    Without `runs`, every finished run with hardware series is read. `filter` is in the tracker's language, `group` is
+    the common name of local recordings of one run, and `map` is a file that explains names of series.
     """
 
     runs: tuple[str, ...] = ()
@@ -196,10 +196,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run of a store that was not read yet; `status` is as the tracker words it.
+    """A run in a store that has not been read yet; `status` is in the tracker's words.
 
-    `key` identifies it among the runs of all stores if its id does not. `hardware` says in words what was recorded,
-    `lacks` why nothing was, `fault` why the run cannot be read. `timezone` is None if the start is local time.
+    `key` identifies it among the runs of all stores if its id does not. `hardware` says in
+    words what was recorded, `lacks` why nothing was, and `fault` why the run cannot be read.
+    `timezone` is None if the start is local time.
     """
 
     id: str
@@ -228,7 +229,7 @@ class RunInfo:
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Return `2 GPUs, host` for two names and None, which is the machine."""
+    """Return devices in words, such as `2 GPUs, host`; the machine is None."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
@@ -237,8 +238,8 @@ def describe_devices(devices: Set[object]) -> str:
 class Tracked:
     """One run of a tracker, still without an id; its account counts points as lines.
 
-    `state` changes whenever the tracker holds more of the run. `attachments` are files that may be hardware logs,
-    `sources` those that were used. `lasted` is its start and end if samples do not cover them.
+    `state` changes whenever the tracker has more data on the run. `attachments` are files that may be hardware logs,
+    and `sources` are those that were used. `lasted` is its start and end if samples do not cover them.
     """
 
     run: Run
@@ -252,7 +253,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """Holds runs; `grouped` are the recordings that a group joins into one run."""
+    """A store of runs; `grouped` are the recordings that a group joins into one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
@@ -260,7 +261,7 @@ class Store(ABC):
 
     @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs of an experiment, of all if None, that match a filter, newest first."""
+        """Return the runs of an experiment (None for all) that match a filter, newest first."""
 
     def run(self, run_id: str) -> RunInfo | None:
         return next((run for run in self.runs() if run.id == run_id), None)
@@ -325,9 +326,9 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def select_runs(
     store: Store, named: str | None, selection: Selection
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
-    """Return the runs that are meant, earliest first, and those left out with the reason.
+    """Return the selected runs, earliest first, and the runs that were left out with the reason.
 
-    Runs that were named keep that order; otherwise runs that cannot be read come last.
+    Runs selected by name keep the order of the names; otherwise runs that cannot be read come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):
@@ -352,7 +353,7 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs by start; equal starts by name, numbers as numbers; last those without a start."""
+    """Return runs in the order of their starts, then of names with numbers by size; runs without a start come last."""
     known = sorted((run for run in runs if run.started), key=_read_start)
     begun = [_read_start(run) for run in known]
     starts: Iterable[int] = accumulate(begun, lambda first, at: first if at - first <= _AT_ONCE else at)
@@ -391,14 +392,14 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return faulty runs, and those that ended with hardware series, not nested.
+    """Return the runs that cannot be read, and the finished runs with hardware series that are not nested.
 
-    If monitoring is on everywhere, a run and the runs nested in it record the same hardware.
+    A run and the runs nested in it may record the same hardware.
     """
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:
-        raise SourceError(where, "it holds no run", "name another store or experiment", code="no_finished_run")
+        raise SourceError(where, "it contains no run", "name another store or experiment", code="no_finished_run")
     if not found:
         lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
         what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"

@@ -1,4 +1,4 @@
-"""Opening another's SQLite database: nothing is written beside it, nothing in it changes."""
+"""Opens a foreign SQLite database without changing it or writing anything beside it."""
 
 import shutil
 import sqlite3
@@ -15,9 +15,9 @@ from gpureport.regular_files import UnsafeFileError, check_regular_file, make_te
 _WAL_BYTE, _IN_WAL_MODE = 18, b"\2"
 _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError)
 _PATIENCE = 10.0
-"""Seconds to wait for a writer; MLflow itself waits 20."""
+"""Seconds to wait for a writer; MLflow itself waits 20 s."""
 _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
-"""Steps of SQLite's machine between two looks, and those a connection has: a point takes 1 a byte (measured)."""
+"""SQLite's steps between two checks, and the most per connection; a point takes one step per byte (measured)."""
 
 
 def is_database(path: Path) -> bool:
@@ -33,7 +33,7 @@ def read_head(path: Path) -> bytes:
 
 
 def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceError:
-    """Return an error that names the system's path, else this one."""
+    """Return a SourceError that names the path in a system error, or otherwise `path`."""
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code=code)
 
@@ -42,10 +42,10 @@ def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceE
 def open_database(
     path: Path, tables: Collection[str], title: str, code: str = "not_an_mlflow_database"
 ) -> Iterator[sqlite3.Connection]:
-    """Give a read-only connection to a tracker's database, or raise a `SourceError`, also for what columns hold.
+    """Yield a read-only connection to a tracker's database. Raises SourceError, also for bad content of columns.
 
-    SQLite makes files beside a database in WAL mode to read it: with an empty log it is opened as unchanging, else a
-    copy of both is read.
+    To read a database in WAL mode, SQLite creates files beside it. So if its log is empty, the database is opened as
+    immutable; otherwise a copy of both is read.
     """
     hint = f"give one that {title} wrote; copy it again while nobody writes to it"
     try:
@@ -55,7 +55,7 @@ def open_database(
             uri = f"{uri}&immutable=1" if is_empty else f"{_copy(path, log).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
             left = iter(range((_FREE_STEPS + _STEPS_PER_BYTE * path.stat().st_size) // _STEPS_AT_ONCE))
-            # the end of the steps interrupts the query
+            # the query is interrupted after the last step
             connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
             connection.execute("pragma trusted_schema = off")
             connection.execute("pragma query_only = on")
@@ -68,7 +68,7 @@ def open_database(
     except OSError as error:
         raise unreadable(error, path) from error
     except _NOT_UNDERSTOOD as error:
-        what = f"locked, damaged, or not a database of {title} ({error})"
+        what = f"it is locked, damaged, or not a database of {title} ({error})"
         raise SourceError(str(path), what, hint, code=code) from error
 
 

@@ -1,4 +1,4 @@
-"""One run being read from its logs: first its identity, then batches, then the run."""
+"""Reads one run from its logs: first its identity, then batches, then the run."""
 
 import re
 import shlex
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "15"
-"""Raised whenever the same source would be read differently."""
+"""The version to raise whenever the same source would be read differently."""
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
-"""Logs that were read to find which run they are of, until they are read as that run."""
+"""Logs that were read to find their run, kept until they are read as part of that run."""
 
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
@@ -52,7 +52,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs, hashed as they are read; take the batches before the run."""
+    """Reads one run from its logs, and hashes them meanwhile; take the batches before the run."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class Reading:
 
     @property
     def run_id(self) -> str:
-        # the order in which logs of one run are named says nothing
+        # the order in which the logs of one run are named does not matter
         lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in self._files.items())
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in order of time if the log has it."""
+        """Yield tables of one device each, in order of time if the log is."""
         self._outcomes, self._training = [], {}
         first, *others = self._inputs
         held = surveyed.get(survey_key(first, self._options)) if surveyed else None
@@ -121,7 +121,7 @@ class Reading:
     def _read_logs(self, inputs: Sequence[Input]) -> Iterator["pa.Table"]:
         logs = [self._read_log(each, self._options) for each in inputs if not each.beside]
         spans = [log.span for log in logs] or [self._outcomes[0].span]
-        # the local time of the GPU logs dates a file without dates
+        # a file without dates gets its dates from the local time of the GPU logs
         options = self._options.for_companion((min(start for start, _ in spans), max(end for _, end in spans)))
         logs += [self._read_log(each, options) for each in inputs if each.beside]
         from gpureport.importers.joining import join_logs
@@ -188,7 +188,7 @@ class Reading:
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         stated = self.file_labels
         quality = merge_quality([each.quality for each in (*outcomes, *(read.outcome for read in training))])
-        # objects of a bucket are named by URL, not by local copy
+        # objects in a bucket are named by their URL, not by the local copy
         notes = map(name_by_url, (*quality.notes, *dict.fromkeys(self._notes)))
         quality = replace(quality, notes=tuple(notes), unfinished=self._unfinished)
         run = Run(
@@ -224,7 +224,7 @@ class Reading:
 
 @contextmanager
 def errors_at(locator: str) -> Iterator[None]:
-    """Name an error's source as a person does: a pipe's spool has a meaningless name."""
+    """Name the source of errors as the user does, since the spooled copy of a pipe has a meaningless name."""
     try:
         yield
     except SourceError as error:
@@ -243,7 +243,7 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
     logs = [each.locator for each in inputs if not each.beside and each.companion_of is None]
     if logs[0] == "-":
         return "standard input"
-    # several are called what a log is called that the folder says more of
+    # several logs get the name of a log whose folder is more telling
     folder = Path(commonpath([Path(log).resolve().parent for log in logs]))
     return derive_name(logs[0] if len(logs) == 1 or not folder.name else f"{folder}/gpu")
 
@@ -256,7 +256,7 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
-    """Return how a run is read, and labels, notes, and that it is unfinished, from files beside its logs."""
+    """Return reading options, labels and notes from the files beside a run's logs, and whether it is unfinished."""
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]
@@ -271,13 +271,13 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
     if runs and options.tz is None:
         zone, note = _choose_zone(list(dict.fromkeys(run.timezone for run in runs)))
         notes += [note] if note else []
-        # a log of another origin has no zone
+        # a log of different origin has no zone
         if all(each.path.parent in found for each in inputs if not each.beside):
             options = replace(options, tz=zone)
-    # what came through a pipe lies in a folder of nobody
+    # data from a pipe is in a temporary folder
     logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
     labels = [read_label_files(log, notes) for log in logs]
-    # what every log is called; nothing where two are called differently
+    # the name on which all logs agree; empty if two have different names
     names, steps = ({getattr(each, key) for each in labels} or {None} for key in ("name", "step"))
     stated = Labels(
         name=names.pop() if len(names) == 1 else None,
@@ -307,5 +307,5 @@ def _list_tags(run: RecordedRun) -> Iterable[tuple[str, str]]:
     code = "" if run.exit_code is None else str(run.exit_code)
     pairs = (("command", shlex.join(run.command).replace("'***'", "***")), ("exit_code", code), ("host", run.host))
     yield from (pair for pair in pairs if pair[1])
-    # older recordings hold Slurm's variables among params, and no tags
+    # older recordings have Slurm's variables among their params, and no tags
     yield from (dict(read_environment_labels(dict(run.params))) | dict(run.tags)).items()

@@ -1,4 +1,4 @@
-"""What a file is that nothing reads, and what to do about it; and the telling lines of a long text."""
+"""Explains what an unreadable file is and what to do about it; and picks the most informative lines of a long text."""
 
 import re
 import string
@@ -23,9 +23,9 @@ _AS_HOST = "give the log of the GPUs as a source, and this one with --host"
 _MAP = "--source-kind mapped prints a map to complete and give with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
-"""Cells of a line of numbers that may be a query without its header."""
+"""The least number of cells in a line of numbers that may be a query without its header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""The first columns of a query after what another program wrote before each line."""
+"""Matches the first columns of a query after a prefix that another program wrote."""
 _TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
@@ -55,7 +55,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "piped_table",
     ),
 }
-"""What a file is whose first line begins so."""
+"""Descriptions of files by the beginning of their first line."""
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
@@ -138,7 +138,7 @@ _MOST_LINES, _OF_A_KIND = 300_000, 300
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of a text's first lines of each kind: some show what a log is."""
+    """Return the beginnings of the first lines of each kind in a text, some of which show what kind of log it is."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

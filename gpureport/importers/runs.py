@@ -1,4 +1,4 @@
-"""Which files are one run: logs of one machine and the same minutes, a log per node, and files beside them."""
+"""Groups files into runs: logs of one machine at the same time, one log per node, and files beside them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""Share of the longer log that two recorders share, and of the shorter one where one adds metrics (pragmatic)."""
+"""The share of the longer log that two must have in common, and of the shorter one if it adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""Microseconds, or intervals, by which logs of one run's GPUs or nodes begin and end apart at most: one command starts
-them, while jobs of a cluster may begin in the same minute (pragmatic)."""
+"""The most microseconds, or intervals, between the beginnings and between the ends of the logs of one run. One command
+starts them, whereas separate jobs on a cluster may begin in the same minute (pragmatic)."""
 
 
 class FoundRuns(NamedTuple):
-    """Per source its runs, each as main logs, companions and host logs; host logs of no run, and why."""
+    """The runs of each source, with their main logs, companions and host logs; and why other host logs have no run."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -36,7 +36,7 @@ class _Given:
 
 
 _Group = dict[_Given, _Given | None]
-"""Logs of one run, each with the main log that it adds to; None: it is a main log."""
+"""The logs of one run, each with the main log to which it adds, or None for a main log."""
 
 
 def find_source_runs(
@@ -47,7 +47,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs of several sources: files, folders, or `-`; logs of `steps` to compare stay apart."""
+    """Return the runs in several sources: files, folders, or `-`; logs of different `steps` are kept apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)
@@ -71,7 +71,7 @@ def find_source_runs(
             searched.setdefault(owner.folder, []).append(flat[-1])
     refused = _place_hosts(hosts, flat, options)
     for inputs in flat:
-        # one that shares no time with any run is refused when it is read
+        # a log that shares no time with any run is refused when it is read
         inputs += [each for each in hosts if each.path in refused]
     unused: dict[Path, str] = {}
     used = {each.path for inputs in flat for each in inputs}
@@ -83,7 +83,6 @@ def find_source_runs(
 def find_run_logs(
     sources: Sequence[str | Path], host: Sequence[str | Path], kind: str | None, options: ReadOptions
 ) -> list[Input]:
-    """Return all logs as one run's, some as companions that add metrics to others."""
     logs, hosts = _find_logs(sources, host, kind)
     folders = dict.fromkeys(log.folder for log in logs if log.folder is not None and not hosts)
     used = set[Path]()
@@ -123,15 +122,15 @@ def _list_inputs(group: _Group) -> list[Input]:
 def _group_logs(
     given: Sequence[_Given], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[_Group]:
-    """Return the runs of logs, in order; a log that spans several is a companion in each, one without times of none.
+    """Return the runs of logs, in order; a log across several runs is a companion in each, one without times in none.
 
-    `only_adding` makes all one run, to which some add metrics.
+    With `only_adding`, all logs are one run, to which some add metrics.
     """
-    # logs of two folders that were searched are never one run
+    # logs found in two different folders are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
     for each in given if len(paths) > 1 else ():
         each.log = surveys.survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
-    # by their main logs
+    # runs by their main logs
     groups: dict[_Given, _Group] = {}
     for each in sorted((each for each in given if each.log is not None), key=lambda each: each.log.rank):
         able = {
@@ -153,10 +152,10 @@ def _group_logs(
                 same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
                 is_node = same_ids or list(group.values()).count(None) > 1
                 same_columns = log.metrics == main.log.metrics or (log.is_complete and main.log.is_complete)
-                # two named logs are two runs rather than two nodes
+                # two logs that the user named are two runs rather than two nodes
                 is_found = same_columns and None not in {main.folder, each.folder}
                 if _run_together(main, each) and (is_found if is_node else not surveys.match_devices(known, log.gpus)):
-                    # a copy of a part of the other is no second node
+                    # a copy of part of another log is not a second node
                     group[each] = None if is_node and surveys.relate_logs(main.log, log) != "same" else main
                     break
         if not any(each in group for group in groups.values()):
@@ -173,10 +172,10 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
         for other, main in ((other, main or other) for other, main in group.items()):
             log, span = each.log, main.log.span
             shorter, longer = sorted((span[1] - span[0], log.span[1] - log.span[0]))
-            # one that adds metrics may be shorter or longer
+            # a log that adds metrics may be shorter or longer
             enough = _COVERED * shorter if log.metrics - main.log.metrics else _SAME_MINUTES * longer
             if surveys.shared_time(span, log.span) >= max(enough, 0):
-                # rows of machines that do nothing may be equal by chance
+                # rows of idle machines may be equal by chance
                 told = surveys.relate_logs(other.log, log, copies=False)
                 found.setdefault("" if told == "untold" and not log.adds_to(other.log) else told, {})[main] = group
     best = next((found[told] for told in ("same", "untold") if told in found), None)
@@ -194,7 +193,7 @@ def _run_together(main: _Given, each: _Given) -> bool:
         and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
         and slower <= 2 * faster
         and not any(surveys.models_differ(one.gpus[0], gpu) for gpu in other.gpus)
-        # a file that labels one log alone says that it is a run
+        # a label file for one log shows that the log is a run
         and not any(place.is_file() for log in (main, each) for place in files.list_label_files(log.path)[1:])
     )
 
@@ -207,7 +206,7 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
     times = {place: run for place, run in _read_times(runs if hosts else [], options).items() if not run.has_host}
     for host in hosts:
         alone = _read_outcome(host, options)
-        # each run dates a file without dates, or with ambiguous ones
+        # each run supplies dates for a file without dates, or with ambiguous ones
         is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
         told = {
             place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
@@ -241,7 +240,7 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
         several = surveys.any_overlap([runs[place].span for place in found])
         return "may belong to any of several runs" if several else found
     if len(comparable) < len(known):
-        return "its times name a zone and those of the GPU logs none, or the other way round; give it with --tz"
+        return "only its times or only those of the GPU logs name a zone; give the other one with --tz"
     return "shares no time with a GPU log"
 
 
@@ -284,12 +283,12 @@ def longer_names(locators: Sequence[str]) -> list[str]:
     shortest = min((count for _, count in paths), default=1)
     longest = max((len(parts) for parts, _ in paths), default=0)
     names = [["/".join(parts[-length:]) for parts, _ in paths] for length in range(shortest, longest + 1)]
-    # of those that distinguish as many the first is the shortest
+    # among names that distinguish as many runs, the first is the shortest
     return max(names, key=lambda each: len(set(each)), default=[])
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return names of runs, shared ones with what differs in their paths."""
+    """Return the names of runs; equal names are extended with the parts of their paths that differ."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

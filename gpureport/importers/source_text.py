@@ -1,4 +1,4 @@
-"""A log as text: its bytes, hashed on reading, unpacked as far as they are whole, in UTF-8 and cut at line ends."""
+"""Reads a log as text: hashes its bytes, decompresses intact parts, converts to UTF-8, and splits it at line ends."""
 
 import bz2
 import codecs
@@ -27,14 +27,14 @@ from gpureport.importers.account import format_count
 from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
 BLOCK = 2**20
-"""Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
+"""The size of a block, which stays in the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
-"""Size of a piece: one of 4 MiB takes 4 % longer, one of 6 takes 30 MB more memory (measured)."""
+"""The size of a piece; 4 MiB would take 4% longer, 6 MiB would take 30 MB more memory (measured)."""
 
 
 @dataclass(slots=True)
 class ByteAccount:
-    """What was met between bytes and lines; `damage` says why only part of a compressed log was read."""
+    """What was found between bytes and lines; `damage` says why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -55,7 +55,7 @@ class ByteAccount:
 
 
 FileState = tuple[int, int, int]
-"""Inode, size, and nanoseconds of the last change: what shows whether a file was written to."""
+"""Inode, size, and time of the last change in nanoseconds, which show whether a file was written to."""
 
 
 def find_state(path: Path) -> FileState:
@@ -81,15 +81,15 @@ _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 class RawFile:
-    """A file's bytes, hashed when first read; those read twice must be the same.
+    """The bytes of a file, hashed when first read; bytes that are read twice must be the same.
 
-    What cannot be read is a `SourceError`.
+    Raises SourceError if the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.account = ByteAccount()
-        # bytes that were hashed
+        # number of hashed bytes
         self.hashed = 0
         self._state: FileState | None = None
         self._hasher = sha256()
@@ -97,7 +97,7 @@ class RawFile:
         self._ended = self._again = False
 
     def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
-        """Return how another process opens it: from the start, wherever it works."""
+        """Return how another process opens the file: from its start, in any working directory."""
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
@@ -125,7 +125,7 @@ class RawFile:
                 self._again |= known > 0
                 if known < len(block):
                     self._wait()
-                    # aside, while the block is parsed; this releases the interpreter
+                    # in another thread while the block is parsed, since hashing releases the interpreter lock
                     self._hashing = _HASHERS.submit(self._hasher.update, memoryview(block)[known:])
                     self.hashed = at + len(block)
                 at += len(block)
@@ -145,7 +145,7 @@ class RawFile:
         return self._hasher.hexdigest()
 
     def settle(self) -> None:
-        """Raise a `SourceError` when bytes that were read twice differ."""
+        """Raise SourceError if bytes that were read twice differ."""
         if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
@@ -199,14 +199,13 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return which kind of archive of files, compressed or not, a file is, else None."""
+    """Return what kind of archive a file is, whether or not it is compressed; None if it is not an archive."""
     if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)
 
 
 def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield a file's content in blocks, decompressed as far as it is whole."""
     magic = next((magic for magic in (*_DECODERS, _ZSTD) if file.first_bytes().startswith(magic)), b"")
     if not magic:
         yield from file.blocks(size)
@@ -237,7 +236,7 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
-"""A line as Windows and Linux wrote it before UTF-8; damage leaves control characters."""
+"""Matches a line in an encoding from before UTF-8 (Windows, Linux); damaged lines have control characters."""
 
 
 def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -257,11 +256,11 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield UTF-8 text with LF line ends, and each run of NUL bytes as one."""
+    """Yield UTF-8 text with LF line ends, and with each run of NUL bytes as a single one."""
     account, held, nul = file.account, b"", False
     for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each
-        # what follows a carriage return decides whether it ends a line alone
+        # the next character decides whether a carriage return ends a line by itself
         held = b"\r" if block.endswith(b"\r") else b""
         block = block[:-1] if held else block
         if nul or b"\0" in block:
@@ -275,18 +274,18 @@ def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
 
 
 def _quoted_row(delimiter: bytes) -> bytes:
-    # no backtracking: a place to go back to per cell takes more memory than the line;
-    # behind a last cell that fails, Python before 3.11.5 continues after its delimiter (gh-106052)
+    # without backtracking: a position per cell would take more memory than the line. After a last cell that fails,
+    # Python before 3.11.5 continues after its delimiter (gh-106052)
     quoted, bare = rb'"[^"\n%b]*+"' % delimiter, rb'[^"\n%b]++' % delimiter
     return rb"^%b(?:%b(?:%b|%b))++(?<!%b)$" % (quoted, delimiter, quoted, bare, delimiter)
 
 
 _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE)
-"""A row whose first cell is quoted; each other cell is quoted too or holds no quote."""
+"""Matches a row whose first cell is quoted; every other cell is quoted too, or contains no quote."""
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
-    # one letter is looked for at many times the speed of two
+    # searching for one letter is many times as fast as searching for two
     if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
         lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
     try:
@@ -304,7 +303,7 @@ def _clean(lines: bytes, account: ByteAccount) -> bytes:
 def head(file: RawFile, length: int) -> bytes:
     file.account = ByteAccount()
     found = b""
-    # a file of zeros has no text, however long it is
+    # a file of zeros contains no text, however long it is
     for block in islice(_blocks(file, length), 256):
         found += block
         if len(found) >= length:
@@ -318,11 +317,11 @@ def head_text(head: bytes) -> str:
 
 
 _LEFT_OUT = b"\xff"
-"""What stands for the middle of a line that is too long: no UTF-8, so that the line is rejected."""
+"""Replaces the middle of a line that is too long; it is not UTF-8, so that the line is rejected."""
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log, in UTF-8; `last`: the log ends here."""
+    """Whole lines of a log in UTF-8; `last` says that the log ends here."""
 
     data: bytes
     first_line: int
@@ -330,7 +329,7 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """A log's text, or so many blocks, iterated like an open file, each time anew."""
+    """The text of a log, or of its first `blocks`, iterated like an open file, from the start each time."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
         self._file, self._longest, self._most = file, longest, blocks
@@ -356,7 +355,7 @@ class Text:
                 opened = b""
             opened, shortened = opened + block[cut:], opened.endswith(_LEFT_OUT)
             if len(opened) > self._longest:
-                # it takes no more memory
+                # this takes no more memory
                 account.long_lines += not shortened
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
             # the first lines, which include a header, are checked one by one

@@ -1,4 +1,4 @@
-"""Which files are logs, and what reads each, by content: a file, a folder's files, a pipe, a tracker."""
+"""Recognises logs by their content, and which importer reads them, in files, folders, pipes and trackers."""
 
 import re
 import sys
@@ -22,11 +22,11 @@ from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
 
 _BINARY = 0.01
-"""A file with more than this share of undecodable characters is not treated as text."""
+"""The share of undecodable characters above which a file does not count as text."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
-"""What a tracker's file begins with: a database, Parquet, Neptune's operations, tables of runs."""
+"""How the files of trackers begin: a database, Parquet, Neptune's operations, tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
-"""Names of files of which a folder that is a tracker's store holds one at least."""
+"""File names, of which the store of a tracker contains at least one."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """What a log of any tool but nvidia-smi, the first importer, names somewhere."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
@@ -49,7 +49,7 @@ def _may_be_store(path: Path) -> bool:
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
-            # an empty file can be a store by name; tables of runs may be packed
+            # an empty file can be a store by its name; tables of runs may be compressed
             return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
     return True
@@ -119,7 +119,7 @@ _STREAMS: dict[str, Path] = {}
 
 
 def hold_stream(source: str) -> Path | None:
-    """Return a file with the content of a pipe or standard input, for inspection; else None."""
+    """Return a file with the content of a pipe or standard input, for inspection; None for other sources."""
     is_stream = source == "-" or (path_exists(source) and not is_folder(source))
     if is_stream and not Path(source).is_file() and source not in _STREAMS:
         _STREAMS[source] = _spool(source)
@@ -136,7 +136,7 @@ def _spool(source: str) -> Path:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     path = regular_files.make_temporary_folder() / "stream"
     try:
-        # a buffer would wait on without checking whether the process was asked to end
+        # a buffered read would not notice that the process was asked to end
         stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
         with path.open("wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
             while block := pipe.read(2**20):
@@ -207,7 +207,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, without a tracker's files of a run."""
+    """Return the GPU logs in a folder and below, except those that a tracker keeps with a run."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -216,7 +216,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
             below[:] = sorted(name for name in below if not name.startswith(".") and name != left)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
-                # the host log of a recording without GPUs is its own run
+                # the host log of a recording without GPUs is a separate run
                 hosts = [replace(each, beside=False) for each in list_in_folder(folder, "host")]
                 found = [each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG]
             logs += found
@@ -252,7 +252,7 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return a log's folders and name, usual ones left out, and how many of the last are its name."""
+    """Return the folders and the name of a log, without common ones, and how many at the end form its name."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
@@ -267,7 +267,7 @@ def derive_name(locator: str) -> str:
 
 
 def list_label_files(log: Path) -> list[Path]:
-    """Return where a log's labels may be beside it, each place before the one that wins over it."""
+    """Return where the labels of a log may be, in the order of increasing precedence."""
     places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
     return [path for path in dict.fromkeys(places) if path != log]
 

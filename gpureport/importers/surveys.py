@@ -1,4 +1,4 @@
-"""What a log holds, learned by one reading, and how two logs relate: by time, identity and readings."""
+"""Surveys the content of a log in one pass, and finds out how two logs are related by time, identity and readings."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -26,19 +26,19 @@ Span = tuple[int, int]  # first and last microsecond
 Tables = dict[str, pa.Table]
 Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
-"""Columns that say whose a row is and when, not what was measured."""
+"""Columns that identify the device and time of a row rather than a measurement."""
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _SLACK = 5_000_000
-"""Microseconds that two rotated logs may share whatever they say (pragmatic)."""
+"""The most microseconds that two rotated logs may share, whatever their rows (pragmatic)."""
 _MOST_HELD = 256 * 2**20
-"""Bytes of rows that are held until they are asked for; what is beyond is read again."""
+"""The most bytes of rows kept in memory until they are needed; further rows are read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""Share of the shorter log that a copy holds, and of rows at the same time with other values (pragmatic)."""
+"""The share of the shorter log that a copy contains, and of its rows at common times that may differ (pragmatic)."""
 
 
 class Log:
-    """A log that was read, and its rows, held or to be read again; `rank` sorts the main one first."""
+    """A surveyed log, with its rows in memory or to be read again; `rank` sorts the main log first."""
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
@@ -93,7 +93,6 @@ def stack_rows(tables: Sequence[pa.Table], device: str) -> pa.Table:
 
 
 def survey_log(given: Input, options: ReadOptions) -> Log | None:
-    """Return a log of GPUs with times; None where it is not one, or cannot be read."""
     key = survey_key(given, options)
     if key not in surveyed:
         with suppress(SourceError):
@@ -108,7 +107,7 @@ def find_span(table: pa.Table) -> Span:
 
 
 def shared_time(one: Span, other: Span) -> int:
-    """Return the time shared by two spans, in microseconds; negative where they are apart."""
+    """Return the time that two spans share, in microseconds; negative if they are apart."""
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
@@ -123,14 +122,14 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether times are comparable: both UTC, neither, or moved by `tz`."""
+    """Return whether the times of two logs are comparable: both or neither are in UTC, or `tz` converts them."""
     return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
 def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: str | None) -> None:
     is_counted = base.quality.synthetic_time or outcome.quality.synthetic_time
     if not is_counted and not have_one_clock(base, outcome, tz):
-        what = f"its times are {outcome.timezone or 'local'}, those of {first} are {base.timezone or 'local'}"
+        what = f"its times are {outcome.timezone or 'local'}, but those of {first} are {base.timezone or 'local'}"
         hint = "give the zone of the local times with --tz, such as Europe/Berlin"
         raise SourceError(locator, what, hint, code="times_not_comparable")
 
@@ -176,9 +175,10 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 
 
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
-    """Return how two logs relate, by the GPUs both hold at the same time; empty without any.
+    """Return how two logs are related, judged by the GPUs that both have at the same time; empty if there are none.
 
-    `same`: a uuid or serial number, or most rows if `copies` count; `apart`: names contradict; otherwise `untold`.
+    They are the `same` by a uuid, a serial number, or most rows (if `copies` count), `apart` if identities contradict
+    each other, and otherwise `untold`.
     """
     together = {
         (mine, theirs)

@@ -1,4 +1,4 @@
-"""A part of a run: its rows between two moments, everything else unchanged."""
+"""Cuts a part out of a run: the rows between two moments, with everything else unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A part of a run, from `start` until before `end`; None for no bound.
+    """A part of a run from `start` until before `end`; None means unbounded.
 
-    Each is a time since the start of the run, or a moment. `job` is the number of a job in the log, for the name.
+    Both are times since the start of the run, or moments. `job` is the number of a job in the log, used in the name.
     """
 
     start: str | None = None
@@ -71,7 +71,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run, without the work of the whole if training metrics count it."""
+    """Return a part of a run; it does not keep the work of the whole run if training metrics count the work."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -117,7 +117,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run as `Reading` does a whole, which it holds in memory."""
+    """Reads a part of a run, with the interface of `Reading`; it keeps the whole run in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
@@ -135,7 +135,7 @@ class CutReading:
     @property
     def run_id(self) -> str:
         text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
-        # arguments may hold any bytes
+        # arguments may contain any bytes
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -152,4 +152,4 @@ class CutReading:
 
 
 RunReading: TypeAlias = "Reading | TrackedReading | CutReading"
-"""A run that is being read: from its logs or from a tracker, whole or in part."""
+"""The reading of a run, from its logs or from a tracker, whole or in part."""

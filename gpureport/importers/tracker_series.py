@@ -45,7 +45,7 @@ _MOST_STEP = 2**62
 
 
 class Series(NamedTuple):
-    """Points of one series in logging order: microseconds, values, and steps, NaN where not recorded."""
+    """The points of one series in the order of logging: microseconds, values, and steps (NaN if not recorded)."""
 
     times: IntArray
     values: FloatArray
@@ -56,7 +56,7 @@ class Series(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a series measures; `counts`: it becomes a rate, `primes`: a first value speaks of before."""
+    """The meaning of a series; `counts` makes it a rate, `primes` says that the first value is about earlier time."""
 
     metric: str
     factor: float
@@ -83,7 +83,7 @@ def is_measured(values: FloatArray) -> BoolArray:
 
 
 def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
-    """Return the times at which any series has a point, and the last value of each there, NaN for none."""
+    """Return the times at which any series has a point, and the last value of each series there (NaN if none)."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
     values = np.full((len(series), len(ticks)), np.nan)
     for row, each in zip(values, series, strict=True):
@@ -106,7 +106,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[str] = (),
 ) -> "pa.Table":
-    """Return a device's rows in order of time; columns without a metric are text."""
+    """Return the rows of a device in order of time; columns without a metric are text."""
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
@@ -133,7 +133,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return an account with gaps, the median interval of GPUs, else hosts, and the rows' span."""
+    """Return the account with gaps, the median interval of GPUs (or otherwise hosts), and the span of the rows."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
@@ -145,7 +145,7 @@ def measure_times(
 
 
 def _read_steps(steps: "FloatArray | IntArray") -> tuple[IntArray, BoolArray]:
-    # a fractional one counts as not recorded
+    # a fractional step counts as not recorded
     stepped = (np.abs(steps) < _MOST_STEP) & (steps == np.floor(steps))
     return np.where(stepped, steps, 0).astype(np.int64), stepped
 
@@ -178,12 +178,12 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run; `last` is the time of its last record; `about` has fields of `Run`, `more` of `Tracked`."""
+    """Return a run; `last` is the time of its last record, `about` has fields of `Run`, and `more` of `Tracked`."""
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:
         if not metrics and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
-            raise SourceError(locator, "it holds none of the GPUs asked for", "leave out --gpus", code="gpus_not_held")
+            raise SourceError(locator, "it has none of the selected GPUs", "leave out --gpus", code="gpus_not_held")
         if not metrics:
             hint = "name another one; --list shows the runs"
             raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")

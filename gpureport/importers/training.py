@@ -1,9 +1,10 @@
-"""Reads the metrics of a training loop into one long table of time, step, name and value.
+"""Reads the metrics of a training loop into one long table with time, step, name and value.
 
-A row states a date, seconds since 1970 or since the run's start, or only a step; steps without times count the work of
-the run. A printed line must state its step: bars of tqdm and Keras, dictionaries of Hugging Face, `Epoch(train)
-[1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT), `step=100`.
-Seconds per iteration are `iteration_time`, the share of data loading in them is `data_wait_ratio`.
+A row states a date, seconds since 1970 or since the start of the run, or only a step; steps without
+times count the run's work. A printed line must state its step: bars of tqdm and Keras, dictionaries of
+Hugging Face, `Epoch(train) [1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |`
+(Megatron), `iter 10:` (nanoGPT), `step=100`. `iteration_time` is in seconds per iteration, and
+`data_wait_ratio` is the share of data loading in it.
 """
 
 import ast
@@ -43,12 +44,12 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""Too few rows to show a clock; share of falling times that shows none."""
+"""The fewest rows that show a clock, and the share of falling times from which there is none."""
 _SLOW = 2
 """First iterations that take so many times as long are start-up (pragmatic)."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
-"""What the times of rows are."""
+"""The kinds of times that rows may have."""
 _NOTES = {
     "none": ["The training log states no times: its points are known by their steps only."],
     "elapsed": ["The training log counts its times from 0: they were counted from the first sample of the run."],
@@ -100,7 +101,7 @@ _ADDED = "The bars of the training log were taken one after the other: time betw
 
 
 class Training(NamedTuple):
-    """The points of a log, `dated` if it states dates; without times, `work` is the total of steps."""
+    """The points of a log, which is `dated` if it states dates; without times, `work` is the total number of steps."""
 
     table: pa.Table
     outcome: Outcome
@@ -112,18 +113,19 @@ class TrainingLog:
     kind, title = "training", "training log"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a file that was named can be a training log."""
+        """Return whether a file that the user named can be a training log."""
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether a file in a folder is a training log: it also names a loss."""
+        """Return whether a file in a folder is a training log; it must also name a loss."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     @np.errstate(over="ignore", invalid="ignore")
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
-        """Read a training log; raise `SourceError` if it holds no point.
+        """Read a training log. Raises SourceError if it contains no point.
 
-        Elapsed times count from `started`, in microseconds. A CSV of TensorBoard has its metric only in its `name`.
+        Elapsed times count from `started`, in microseconds. For a CSV from TensorBoard, only its file `name` states the
+        metric.
         """
         account, known, of_epochs, count = Account(), dict[str, int](), False, 0
         rows, points = array("d"), array("d")
@@ -133,7 +135,7 @@ class TrainingLog:
             if when is None:
                 account.reject(f"{MALFORMED} time", number, text)
                 continue
-            # rows of a validation of mmengine count its own steps
+            # rows of a validation in mmengine count the validation's own steps
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or (turn is not None and _normalise(step or "epoch") == "epoch")
@@ -152,11 +154,11 @@ class TrainingLog:
         told = kept[places.astype(np.int64)]
         taken, codes = places[told].astype(np.int64), codes[told].astype(np.int64)
         if not len(taken):
-            raise SourceError(str(file.path), "it holds no training metric", WANTED, code="no_training_metrics")
+            raise SourceError(str(file.path), "it contains no training metric", WANTED, code="no_training_metrics")
         times = whens[taken].astype(np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
-            # they are seconds per iteration
+            # these values are seconds per iteration
             kind = "none"
         if kind == "local" and options.tz is not None:
             times = clock.to_utc(times, clock.load_zone(options.tz))
@@ -196,9 +198,9 @@ def _normalise(name: str) -> str:
 
 @lru_cache(64)
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
-    """Return the names of time and step, and whether one is the time of data loading.
+    """Return the names of the time and the step, and whether any name is the time of data loading.
 
-    Without time and step, an epoch is a step. Beside `data_time` alone, `time` is that of an iteration.
+    Without a time and a step, an epoch is a step. Beside `data_time`, `time` is the duration of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
@@ -251,7 +253,7 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
     if set(map(_normalise, names)) == _BOARD:
-        # an export of TensorBoard has its metric in its name
+        # an export from TensorBoard states its metric in its file name
         match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
         names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
 
@@ -270,14 +272,14 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
         account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
-    # epoch 0 is the first one; a part of an epoch is what was done
+    # epoch 0 is the first one; a fractional epoch is the amount done
     is_part = of_epochs and bool((done % 1).any())
     each = min(float(done[0]) or float(of_epochs and not is_part), usual)
     return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if of_epochs else "steps")
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
-    """Return the place of the kind of time in `_KINDS`, and microseconds."""
+    """Return the position of the kind of time in `_KINDS`, and the time in microseconds."""
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()
@@ -344,7 +346,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
         elif opened := _DICT.match(line):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                # Python does not read the `nan` and `inf` that it prints
+                # the log prints `nan` and `inf`, which Python's parser does not read
                 text = opened["dict"]
                 found = ast.literal_eval(_NO_NUMBER.sub("None", text)) if text[1] == "'" else _parse_object(text)
                 stamp = _STAMP.search(opened["logged"])
@@ -362,13 +364,13 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
             turn = int(counter["turn"] or counter["epoch"] or 1)
             size = int(counter["parts"] or counter["size"] or 0)
-            # epochs count from 0 in `Epoch: [0]`, or if one is 0
+            # epochs count from 0 in `Epoch: [0]`, or if any epoch is 0
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
         if not cells.keys() - {"timestamp", "elapsed", "step"}:
             account.noise += 1
-        # a bar and a dictionary have an end of their own
+        # a bar and a dictionary have separate ends
         elif raw.endswith("\n") or line.endswith(("]", "}")):
             yield number, raw, cells
         else:
@@ -386,7 +388,7 @@ def _read_pairs(text: str) -> dict[str, float]:
         key = name.lower().replace(" ", "_")
         scale = _SCALES["ms"] if "(ms)" in key else _SCALES.get(match["unit"] or "", 1)
         if "flop" in key:
-            # FLOP per second are not work done per second
+            # FLOP per second are not work per second
             name = re.sub("(?i)throughput", "compute", name)
         name = STEP_TIME if key in STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
         cells.setdefault(name, value * scale)
@@ -395,7 +397,7 @@ def _read_pairs(text: str) -> dict[str, float]:
 
 
 def add_waiting(cells: Mapping[str, Any]) -> Mapping[str, Any]:
-    # `time` is of an iteration unless another name is
+    # `time` is the duration of an iteration unless another name is
     named = [name for name in cells if str(name).lower() in STEP_TIMES]
     times = [name for name in named if str(name).lower() != "time"] or named
     data = next((name for name in cells if str(name).lower() in _DATA_TIMES), "")

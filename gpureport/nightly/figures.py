@@ -139,7 +139,7 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
         if held:
             family = f"gpureport_check_{figure.metric}"
             lines += [f"# TYPE {family} gauge"]
-            # cleaned names hold no line breaks
+            # cleaned names have no line breaks
             safe = [(name.replace("\\", "\\\\").replace('"', '\\"'), value) for name, value in held]
             lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
     family = "gpureport_check_limits"

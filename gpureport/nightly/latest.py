@@ -137,7 +137,7 @@ def _describe_most_important(night: LatestNight) -> str:
         return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
-        # if the night also shows an older change of the job, the sentence says which one it means
+        # if the night also shows an older change of the job, the sentence says which one is meant
         is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_one_of_several else "."
         return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"
@@ -210,7 +210,7 @@ def _judge_group(
 ) -> tuple[CheckOutcome, str, Why]:
     unknown = CheckOutcome.CANNOT_JUDGE
     if night.date != date:
-        return unknown, "", Why("later_night", f"the history holds a later night, {night.date}")
+        return unknown, "", Why("later_night", f"the history has a later night, {night.date}")
     new = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
     said = [describe_event(event) for event in new if not event.is_undone]
     if standing:
@@ -259,7 +259,7 @@ def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
-    """Return the change of a figure as it follows its name, such as `−50%`, `20% → 9%` or `gone`."""
+    """Return the change of a figure in words that follow its name, such as `−50%`, `20% → 9%` or `gone`."""
     if kind.unit == "1" and step.after < _GONE <= step.before:
         return "gone"
     if kind.unit in ("1", COUNT) or step.before <= 0:

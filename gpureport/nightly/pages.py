@@ -235,7 +235,7 @@ def build_figure_page(
 
 def _explain_no_changes(trends: Sequence[Trend]) -> str:
     judged = any(not trend.nights_needed for trend in trends)
-    return "No change in the nights recorded." if judged else "Not enough data: too few nights hold a value."
+    return "No change in the nights recorded." if judged else "Not enough data: too few nights have a value."
 
 
 def _build_point_row(
@@ -248,7 +248,6 @@ def _build_point_row(
 
 
 def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> Content:
-    """Return the drawing of all nights, or a small one of the newest nights."""
     points = trend.points[-SMALL_NIGHTS:] if is_small else trend.points
     known = [point.value for point in points if point.value is not None]
     first, last = (date.fromisoformat(point.date) for point in (points[0], points[-1]))
@@ -263,7 +262,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
         share = (min(max(value, bottom), top) - bottom) / (top - bottom)
         return f"{height - _MARGIN - share * (height - 2 * _MARGIN):.1f}".removesuffix(".0")
 
-    # consecutive nights that all have a value
+    # runs of consecutive nights with a value
     parts = [list(own) for held, own in groupby(points, key=lambda point: point.value is not None) if held]
     stretches = [[(x(point.date), y(point.value or 0.0)) for point in own] for own in parts]
     changes, lacking = trend.changes, [point for point in points if point.value is None]

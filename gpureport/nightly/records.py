@@ -25,8 +25,9 @@ WORK, PRICE = "--work", "--gpu-hour-price"
 class NightlyRun:
     """One run of a night, or a source without data and the reason.
 
-    `source` is the name of the log's file, or the run's address. A source without data has no `run_id`, and its name is
-    as typed. Fields that were not recorded are empty; `started` is the time of the first sample, in microseconds.
+    `source` is the name of the log's file, or the run's address. A source without data has no
+    `run_id`, and its name is as typed. Fields that were not recorded are empty; `started` is the
+    time of the first sample, in microseconds.
     """
 
     source: str

@@ -78,7 +78,6 @@ def write_site(
     report: ReportRenderer,
     accepted: Sequence[Run] = (),
 ) -> None:
-    """Write every page, but the report of a night only if it is missing."""
     figures = sorted(f"{FIGURES}/{name_figure_page(trend)}.html" for trend in trends)
     try:
         with stage_folder(site, INDEX) as folder:

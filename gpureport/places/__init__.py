@@ -1,4 +1,4 @@
-"""Where runs, reports and logs lie: a path of this machine, or an object or folder of a bucket.
+"""Places of runs, reports and logs: a path on this machine, or an object or folder in a bucket.
 
 Buckets are reached by pyarrow, with the part of pathlib's interface used here. Credentials, region and endpoint come
 from where each cloud's own clients look for them. `written_paths` says which paths a command may write.
@@ -210,7 +210,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder that ships with the package: a wheel carries it inside, a checkout has it beside the package."""
+    """Return a folder that ships with the package: inside it in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name
 

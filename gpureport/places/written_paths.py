@@ -1,4 +1,4 @@
-"""Which paths a command may write: the one check against what is read and what is not ours."""
+"""Checks which paths a command may write: none that it reads, and none that belong to others."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from gpureport.places import Place, RemotePath
 from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
-"""Name of a store that is called nothing else, and the file that makes a folder one."""
+"""The default name of a store, and the file that marks a folder as a store."""
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
 """What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
 _TRACKED = "meta.yaml"
@@ -21,16 +21,16 @@ _ANOTHER = "choose another name"
 
 
 class WrittenPath(NamedTuple):
-    """A command's output: a file, or a folder that it puts files into."""
+    """An output of a command: a file, or a folder into which it writes files."""
 
     place: Place
     is_folder: bool = False
 
 
 class ReadPath(NamedTuple):
-    """A command's input: its name in messages, and whether the folder must not be written into.
+    """An input of a command: its name in messages, and whether nothing may be written into the folder.
 
-    Files with one of the suffixes may be overwritten, because the command reads none from the folder.
+    Files with one of the suffixes may be overwritten, because the command does not read such files from the folder.
     """
 
     place: Place
@@ -44,9 +44,9 @@ def refuse_taken_paths(
     read: Sequence[ReadPath] = (),
     holds_data: Callable[[Path], bool] = lambda _: False,
 ) -> None:
-    """Refuse to write inputs, other outputs, and paths in a store, a tracker or another's folder, by a `RenderError`.
+    """Raise `RenderError` if an output is an input, another output, or in a store, a tracker or a foreign folder.
 
-    `holds_data` returns whether an existing file is a log or a database, which nobody wants to lose.
+    `holds_data` returns whether an existing file is a log or a database, which must not be lost.
     """
     for at, target in enumerate(written):
         obstacles = () if str(target.place) == "-" else _find_obstacles(target, written[:at], read, holds_data)
@@ -61,7 +61,7 @@ def _find_obstacles(
     for each in read:
         if what := _describe_clash(target, each):
             yield what, _ANOTHER, "is_read"
-    # some disks ignore case in names, buckets do not
+    # some file systems ignore the case of names, buckets do not
     if any(_is_same(place, each) or _fold(place) == _fold(each) for each, _ in others):
         yield "two outputs of this command are this file", "give each a name of its own", "same_output"
     if isinstance(place, RemotePath):
@@ -87,7 +87,7 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
         return ""
     if read.is_closed:
         return f"it lies in {read.name}"
-    # a bucket is not asked: what it may hold under this name is a log
+    # without asking the bucket: whatever it contains under this name may be a log
     free = target.is_folder or place.suffix.lower() in read.suffixes or (isinstance(place, Path) and not place.exists())
     return "" if free else f"it lies in {read.name}, which may need it"
 
@@ -116,7 +116,7 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
                 is_store |= isinstance(json.loads(_read(folder / STORE_MARKER)).get("format"), int)
             if is_store:
                 return f"a store of gpureport ({folder})"
-        # the folder in which Neptune's client keeps runs
+        # the folder in which Neptune's client stores runs
         if folder.name == ".neptune":
             return f"a store of Neptune ({folder})"
         if _SAYS in _read(folder / _TRACKED):
@@ -131,7 +131,7 @@ def _read(path: Path) -> bytes:
 
 
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
-    """Return why a file's folder, or a folder, cannot be written or made; empty where it can."""
+    """Return why a folder, or the folder of a file, cannot be written or created; empty if it can."""
     above = path.absolute()
     folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Reports and figures put where people look: a folder, of this machine or of a bucket, or runs of MLflow."""
+"""Publishes reports and figures to a folder, on this machine or in a bucket, or to runs in MLflow."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def prepare(
     files: Sequence[Place], targets: Sequence[str], *, skip_missing: bool = False, follow_artifact_uri: bool = False
 ) -> list[Callable[[], str]]:
-    """Return what puts files somewhere, a call each, which returns in a line what it did.
+    """Return one function per target that publishes the files there and returns a line about what it did.
 
-    All that can be known before is checked here, so that nothing is put anywhere when one target is wrong. For
-    `mlflow:STORE` one of the files is the JSON of a comparison; the others are artifacts of each of its runs.
+    Everything that can be checked in advance is checked here, so that nothing is published if one target is wrong. For
+    `mlflow:STORE`, one file is the JSON of a comparison; the others become artifacts of each of its runs.
     """
 
     def is_of_mlflow(target: str) -> bool:

@@ -1,4 +1,4 @@
-"""Files put on a run of MLflow as artifacts, and the figures of a comparison on each of its runs."""
+"""Adds files to a run in MLflow as artifacts, and the figures of a comparison to each of its runs."""
 
 import json
 import time
@@ -30,7 +30,7 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         return [_prepare_artifact(store, run, file, follow_uri=follow_uri) for file in files]
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:
-        what = "it does not name a run" if not comparisons else "two comparisons, of which a run gets one"
+        what = "it does not name a run" if not comparisons else "several comparisons for one run"
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
         raise SourceError(target, what, hint, code="unknown_run")
     found = _find_runs(store, read_run_figures(comparisons[0]), skip_missing=skip_missing)
@@ -38,7 +38,7 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         _refuse_migration(store)
 
     def write_figures() -> str:
-        # not a generator: every run is written to
+        # not a generator, since every run must be written to
         changed = sum([_write(store, run, figures) for run, figures in found])
         named = ", ".join(run.name or run.id for run, _ in found)
         return f"figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
@@ -48,19 +48,19 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
 
 
 def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
-    """Return a call that puts a file among the artifacts of a run, and says where it is then.
+    """Return a function that adds a file to the artifacts of a run, and returns where it is.
 
-    Whoever wrote a store chose that folder, so that one outside the store is written to only when a person says so.
+    The writer of a store chose that folder, so one outside the store is written to only if the user allows it.
     """
     if not isinstance(store, Server):
         folder, stated = store.artifact_folder(run), folder_of_uri(run.artifact_uri)
-        # the store may have been moved here from a machine on which that folder was
+        # the store may have been moved here from a machine that had that folder
         if stated and any(parent.is_dir() and parent.name for parent in list(stated.parents)[:3]):
             folder = folder or stated
         elif isinstance(store, Database) and not stated:
             folder = folder or folder_of_uri(run.artifact_uri, store.path.parent)
             if folder is None:
-                what = f"the artifacts of its runs lie in {urlsplit(run.artifact_uri).scheme or 'nowhere'}"
+                what = f"the artifacts of its runs are in {urlsplit(run.artifact_uri).scheme or 'no known place'}"
                 raise SourceError(store.where, what, "give the URL of its server", code="foreign_artifacts")
         folder = folder or store.home(run).joinpath("artifacts")
         if not follow_uri and not (folder / ARTIFACT_FOLDER).resolve().is_relative_to(store.root):
@@ -73,7 +73,7 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
         return lambda: copy_to_folder(file, folder / ARTIFACT_FOLDER) + after
     parts, name = urlsplit(run.artifact_uri), f"{ARTIFACT_FOLDER}/{file.name}"
     if parts.scheme in {"", "file"}:
-        what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
+        what = f"the artifacts of its runs are in a folder on the server, {run.artifact_uri}"
         hint = "give its database on that machine, or start it with --serve-artifacts"
         raise SourceError(store.where, what, hint, code="foreign_artifacts")
 
@@ -82,7 +82,7 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
             path = quote(str(PurePosixPath(parts.path.lstrip("/")) / name))
             store.request("PUT", f"/api/2.0/mlflow-artifacts/artifacts/{path}", file.read_bytes())
         else:
-            # where artifacts lie in a bucket, MLflow's own client knows how to reach it
+            # MLflow's own client knows how to reach artifacts in a bucket
             uri = store.uri if isinstance(store, SignedServer) else store.where
             call_mlflow(uri, store.where, lambda _, client: client.log_artifact(run.id, str(file), ARTIFACT_FOLDER))
         store.ask("runs/set-tag", {"run_id": run.id, "key": f"{PUBLISHED_PREFIX}report", "value": name}, post=True)
@@ -103,7 +103,7 @@ class RunFigures(NamedTuple):
 
 
 def is_comparison(file: Path) -> bool:
-    # its name stands at the beginning, and a report may be large
+    # the schema name is at the beginning, and a report may be large
     with suppress(OSError), file.open("rb") as opened:
         return f'"{SCHEMA}"'.encode() in opened.read(200)
     return False
@@ -140,7 +140,7 @@ def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dic
     changes = {(each["metric"], each["base"]): each for each in found}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
         before, first = changes.get((metric, base)), changes.get((metric, labels[0]))
-        # a rate that neither step recorded has no verdict to publish
+        # a rate that neither step recorded has no verdict
         if before is not None and not (prefix and before["before"] is before["after"] is None):
             tags[f"{prefix}verdict"] = before["verdict"]
             tags[f"{prefix}change"] = _format_change(before)
@@ -159,13 +159,13 @@ def _format_quality(change: Mapping[str, Any]) -> str:
         if value is None and not figure["diverged"]:
             return ""
         values.append("not a number" if value is None else f"{value:.4g}")
-    # a document may be of a version that compared at the end
+    # a document may come from a version that compared final values
     work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
     return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}"
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change in per cent, of a share in points, with its interval, in ASCII: some databases hold no more."""
+    """Return a change with its interval in per cent, or in points for a share, in ASCII, as some databases require."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -190,7 +190,7 @@ def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool)
 
 
 def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
-    # what is published stands at step 0, so the latest value counts
+    # published values are at step 0, so the latest value counts
     published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
     latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
     metrics = {key: value for key, value in figures.metrics.items() if latest.get(key) != value}
@@ -219,7 +219,7 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
 def _write_to_folder(
     store: Folder, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
 ) -> None:
-    """Write to a `mlruns` folder, which MLflow's own client refuses since 3.13, each file whole."""
+    """Write to an `mlruns` folder, each file atomically; MLflow's own client refuses such folders since 3.13."""
     home, now = store.home(run), time.time_ns() // 1_000_000
 
     def find(part: str, key: str) -> Path:
@@ -234,10 +234,10 @@ def _write_to_folder(
         for key, value in metrics.items():
             file = find("metrics", key)
             points = file.read_bytes() if file.exists() else b""
-            # the line of a writer that was killed may have been cut anywhere
+            # a killed writer may have left half a line
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
-            # by way of the run's own folder: MLflow reads every file in the others
+            # via the run's own folder, because MLflow reads every file in the others
             atomic_writes.replace_file(file, content, home)
         for key in outdated:
             find("tags", key).unlink(missing_ok=True)

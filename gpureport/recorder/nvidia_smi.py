@@ -73,7 +73,7 @@ def _run(words: Sequence[str]) -> str:
     except FileNotFoundError as error:
         raise SourceError(_NAME, "not found on this machine", _INSTALL, code="no_nvidia_smi") from error
     except subprocess.TimeoutExpired as error:
-        what = f"no answer to {' '.join(words[1:])[:40]} in {_SLOW:.0f} s"
+        what = f"did not respond to {' '.join(words[1:])[:40]} within {_SLOW:.0f} s"
         raise SourceError(_NAME, what, _CHECK, code="no_answer") from error
     except OSError as error:
         code = code_system_error(error, "cannot_run")
@@ -107,7 +107,7 @@ class LineFile:
             if written == len(text):
                 self.lines += text.count(b"\n")
                 return
-            # a second attempt with the rest raises the reason
+            # a second attempt with the rest raises the error
             os.write(self.file, text[written:])
             reason = "the file takes no more"
         except OSError as error:
@@ -183,7 +183,7 @@ class LoggedProgram:
                 self._start()
                 self.restarts += 1
             except OSError:
-                # the driver is being replaced, or no process can be created
+                # the driver is being replaced, or processes cannot be created
                 self._wait_before_next_start()
 
     def describe_silence(self) -> str:

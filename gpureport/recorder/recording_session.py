@@ -158,7 +158,7 @@ class RecordingSession:
                     self._log.write(f"{sample}\n".encode())
             except Exception as error:
                 self._failure = f"{self._log.name} lacks samples: {type(error).__name__}: {error}."
-            # a late sample does not bring the next one forward
+            # a late sample does not shift the next one
             self._next_sample = max(self._next_sample + self._interval, now + self._interval / 2)
         for program in self._programs:
             program.start_again()
@@ -198,7 +198,7 @@ def _reaches_whole_group(number: int) -> bool:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        # the terminal was closed, and had sent SIGHUP to the whole group
+        # the terminal was closed, and sent SIGHUP to the whole group
         return number == signal.SIGHUP and sys.stdin is not None and os.getsid(0) != os.getpid()
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()

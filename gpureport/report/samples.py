@@ -25,9 +25,11 @@ from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
 _BUDGET = 10_000_000  # maximum bytes in a page
-_LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)  # bucket lengths in seconds, tried in order; 0 is every sample
+# bucket lengths in seconds, tried in order; 0 is every sample
+_LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 _LEAST_BUCKET = 4  # samples per bucket below which three values save nothing
-_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))  # maximum number of GPUs, and height of each in pixels
+# maximum number of GPUs, and height of each in pixels
+_ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
 _NO_VALUE, _HIGHEST_CODE = 255, 254
@@ -332,7 +334,7 @@ def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
     if lengths := sorted({run.about["bucket"] for run in packed} - {0}):
         why = "as asked" if is_asked else f"since all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
-        return f"The charts hold smallest, mean and largest value of every {each}, {why}. {source}"
+        return f"The charts hold the smallest, mean and largest value of every {each}, {why}. {source}"
     rounded = dict.fromkeys(metric.title for run in packed for metric in run.rounded)
     exact = f"rounded for the charts: {display.join_words(list(rounded))}" if rounded else "none of them rounded"
     values = display.integer(sum(run.values for run in packed))

@@ -29,7 +29,7 @@ def raise_store_errors(store: Place) -> Iterator[None]:
     try:
         yield
     except UnsafeFileError as error:
-        # the name alone: the file is in a temporary folder, which will be gone
+        # only the name, since the file is in a temporary folder that will be removed
         raise refuse_file(f"{store}: {Path(error.filename).name}", error) from error
     except OSError as error:
         code = code_system_error(error, "cannot_write")
@@ -68,7 +68,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             _move_into_place(part, runs / name())
             flush_to_disk(runs)
     finally:
-        # if the run was a link to a folder, this is now the link
+        # if the run was a link to a folder, this is the link now
         remove_entry(part)
 
 
@@ -99,7 +99,7 @@ def _move_into_place(folder: Path, place: Path) -> None:
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    # either both are on this machine or neither is
+    # either both or neither are on this machine
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
         return

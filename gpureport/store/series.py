@@ -239,7 +239,6 @@ def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
 
 
 def read_training(path: Place, expected: str | None) -> "pa.Table":
-    """Return the training metrics, verified like series; an empty table if `expected` is None."""
     if expected is None:
         return empty_training()
     return _open_verified(path, expected).read().cast(TRAINING_SCHEMA)

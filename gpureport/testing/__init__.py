@@ -76,12 +76,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def at(seconds: float) -> int:
-    """Return the time stamp of a moment in a recording, in microseconds."""
     return START + round(seconds * 1e6)
 
 
 def steps(*parts: tuple[float, int]) -> Floats:
-    """Return a series that holds each value for a number of samples."""
     return np.concatenate([np.full(count, value, dtype=np.float64) for value, count in parts])
 
 
@@ -99,9 +97,10 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
 ) -> Recording:
     """Return a recording of one or more GPUs, and of a host if `cpu` or `host` is given.
 
-    `series` takes the names in `_NAMES` (in per cent, GiB, W, J, degrees Celsius, MHz, GB/s or numbers) and clock event
-    reasons and their counters: a number, one series for all GPUs, or one series per GPU. NaN means null. Samples are
-    `every` seconds apart, or at these `times`. `memory_total` and `reserved` are in bytes.
+    `series` takes the names in `_NAMES` (in per cent, GiB, W, J, degrees Celsius, MHz, GB/s or
+    numbers) and clock event reasons and their counters: a number, one series for all GPUs, or one
+    series per GPU. NaN means null. Samples are `every` seconds apart, or at these `times`.
+    `memory_total` and `reserved` are in bytes.
     """
     tables = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in series.values())
     arrays = _scale(dict(zip(series, np.broadcast_arrays(*tables), strict=True)))
@@ -190,7 +189,6 @@ def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **s
 
 
 def findings_of(analysis: Analysis, kind: str) -> list[Finding]:
-    """Return the findings of one kind, ordered by time and device."""
     return sorted((one for one in analysis.findings if one.kind == kind), key=lambda one: (one.intervals, one.devices))
 
 
@@ -231,9 +229,10 @@ def check(
 ) -> tuple[Check, ...]:
     """Return the check of each rule on each run, in the order of the rules. Raises SettingsError for an invalid rule.
 
-    Rules are texts as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its content. Runs with one step
-    label are repetitions. Changes are measured against the `baseline`, and not assessed without one. A `target` is a
-    value that a training metric should reach, such as `"val_accuracy=0.78"`.
+    Rules are texts as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its
+    content. Runs with one step label are repetitions. Changes are measured against the
+    `baseline`, and not assessed without one. A `target` is a value that a training metric
+    should reach, such as `"val_accuracy=0.78"`.
     """
     stated = Settings(content=dict(rules)) if isinstance(rules, Mapping) else Settings()
     stated = read_settings(rules) if isinstance(rules, Path) else check_sections(stated)

@@ -16,11 +16,9 @@ _MOST_STEPS = 3
 _STEPS_OF_A_CAUSE = 1
 _HEAD = f"""# Checks
 
-What gpureport looks for, and what to do about it. A check that lacks data is reported as not assessed. `gpureport
-explain KIND --detail full` prints the whole of it: every condition and exception, all limits with their reasons, and
-all steps with their risks and sources.
-
-Each picture leads to the sample log it shows: the GPU of the finding in blue, the others in grey, its time shaded.
+What gpureport looks for, and what to do about it. A check that lacks data is not assessed. `gpureport
+explain KIND --detail full` prints all conditions, limits with reasons, and steps with risks and sources.
+Each picture links to its sample log. The GPU of the finding is blue, others are grey, and its time is shaded.
 
 {MADE}"""
 _LIMITS = """## Limits that can be set

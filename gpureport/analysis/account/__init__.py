@@ -1,1 +1,1 @@
-"""What findings come to: where GPU time went, what follows from what, what was not judged, and the cost."""
+"""Sums up findings: where GPU time went, which finding follows from which, what was not judged, and the cost."""

@@ -1,4 +1,4 @@
-"""What findings come to: which follows from which, what became of every kind, and what a recording cannot show."""
+"""Links findings to their roots, answers every kind, and lists what a recording cannot show."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,18 +15,19 @@ from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
 
 _RANK = list(Severity)
-_COVERED_SHARE = 0.9  # a root must cover this share of the time of what follows from it
+_COVERED_SHARE = 0.9  # a root must cover this share of the time of its consequence
 _RESOLVED = 1.8
-"""Intervals in a driver's period from which rows repeat readings: two, less jitter."""
+"""Number of intervals in a driver's period from which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose power sensor sees part of the time; the first whose power is an average (NVML)."""
+"""Compute capabilities with a power sensor that sees part of the time; and the first with averaged power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings in the same order, each with its root or its consequences.
 
-    A kind names its possible roots, the preferred first. Findings that share a kind and a cause act as one root. If a
-    root itself has a root, its consequences move to that one. A root is as severe as its worst consequence.
+    A kind names its possible roots, the preferred first. Findings that share a kind and a
+    cause act as one root. If a root itself has a root, its consequences move to that one. A
+    root is as severe as its worst consequence.
     """
     above: dict[int, int] = {}
     for place, found in enumerate(findings):
@@ -118,7 +119,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield the answer for each kind, once per node and GPU model; hosts of the node count as well."""
+    """Yield the answer for each kind, once per node and GPU model; the hosts of the node belong to it."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)

@@ -19,8 +19,6 @@ _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "fal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """The price of a GPU-hour, with the GPU model and the labels of a run for which it holds."""
-
     amount: float
     source: str
     model: str = ""

@@ -1,4 +1,4 @@
-"""Where every second of every GPU went. Runs after all rules.
+"""Divides every second of every GPU into classes, after all rules have run.
 
 Each moment falls into the first class of `_list_claims` that applies. Waiting, low use and short pauses count only the
 share of a moment in which no kernel ran, because coarse samples hide short pauses. The rest is computing, less the cost
@@ -27,7 +27,7 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: a gap whose cause is not known, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
-_BELOW_PEERS = "imbalance"  # the kind that names a GPU below its peers
+_BELOW_PEERS = "imbalance"  # the kind of finding on a GPU that does less than its peers
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
 

@@ -1,4 +1,4 @@
-"""The kinds that a user selects, and the limits that a user sets."""
+"""Applies the kinds that a user selects and the limits that a user sets."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from gpureport.settings import Settings
 
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return kinds by name: the name of a kind stands for itself, that of a rule for all its kinds."""
+    """Return kinds by name; the name of a rule stands for all its kinds."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 

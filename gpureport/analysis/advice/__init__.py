@@ -1,1 +1,1 @@
-"""Advice: a catalogue of steps, which of them fit a finding, and the checklist of the practice."""
+"""Advice: a catalogue of steps, the choice of steps for a finding, and the checklist of good practice."""

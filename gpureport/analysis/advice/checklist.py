@@ -1,4 +1,4 @@
-"""The checklist of good practice, answered for one run."""
+"""Answers the checklist of good practice for one run."""
 
 import tomllib
 from collections.abc import Collection, Iterator
@@ -19,18 +19,18 @@ from gpureport.recording_advice import RECORD, choose_recording
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
 
-_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # both have the same reasons not to be judged
+_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # the two kinds have the same reasons for not being judged
 _WAITS = {*WAIT_KINDS}
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _LITTLE_WORK = ("hollow_util", "low_util_cause_unknown", "underutilised")
 _ROOMY, _BARE = 0.70, 0.1
-_SHORTEST = 60.0  # s; a shorter log does not show whether memory was reserved
+_SHORTEST = 60.0  # seconds; a shorter log does not show whether memory was reserved
 
 
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> Iterator[ChecklistEntry]:
-    """Yield the answer to each item: its first code in `checklist.toml` that holds, otherwise its last."""
+    """Yield the answer to each item: its first code in `checklist.toml` that applies, or otherwise its last."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
     found, judged = {kind for kind, _ in causes}, {*kinds} - {one.kind for one in analysis.not_judged}
     missing = [one for one in analysis.not_judged if one.kind in _WAITS]
@@ -47,7 +47,7 @@ def answer_checklist(
     taken, idle = [one for one in means if one.value], [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
-    # several kinds may need the same recording: name it once
+    # several kinds may need the same recording, so name it once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
     holds: dict[str, object] = {
         "memory_reserved_at_once": facts.preallocated,

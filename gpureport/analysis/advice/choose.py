@@ -26,20 +26,21 @@ _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Samples in a batch below which tensor cores stay unused: tiles are multiples of 8 (NVIDIA)."""
-_PREFETCHED = 4  # batches each worker loads ahead, twice what PyTorch does of itself
-_DERIVED = 1.05  # ratio up to which two values may differ by rounding alone, if each came from an amount and a share
+_PREFETCHED = 4  # batches that each worker loads ahead, twice PyTorch's default
+_DERIVED = 1.05  # ratio of values that rounding explains, if each was computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Values of settings that no param names: None means unknown. Settings that are not listed are off."""
+"""Values of settings that no param names: None means unknown. Other settings are off by default."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
-_FEWEST, _MOST = 2, 8  # workers to suggest: if the main process loads the data, and at most if cores are not known
+_FEWEST, _MOST = 2, 8  # number of workers to suggest if the main process loads data, and at most if cores are unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """Facts that the conditions of advice need, from the run or from one finding.
 
-    Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians, `host_memory` is the
-    p95, and `gpu_memory` is the peak of the fullest GPU. With `whole_host`, a tracker logged every GPU of a host.
+    Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
+    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. With
+    `whole_host`, a tracker logged every GPU of a host.
     """
 
     gpus: int
@@ -147,7 +148,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
-        # by cores that the job itself keeps busy, whatever the machine does
+        # by the cores that the job itself keeps busy, whatever else the machine does
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),

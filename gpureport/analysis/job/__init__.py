@@ -1,1 +1,1 @@
-"""What a recording says of its job: when it ran, its stages, params, evaluations and checkpoints."""
+"""Facts about the job in a recording: when it ran, its stages, params, evaluations and checkpoints."""

@@ -1,4 +1,4 @@
-"""What a run recorded about its job besides the hardware: checkpoints, epochs, stages, training metrics."""
+"""Facts that a run recorded about its job besides hardware: checkpoints, epochs, stages, training metrics."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ REQUESTS = "requests or input"
 WAITING, DATA = "data_wait_ratio", "data"
 """The share of an iteration spent on loading data, and the cause of low use it shows."""
 LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: a loader that keeps up shows none)
-_HALF = 0.5  # of the events
+_HALF = 0.5  # share of the events that must lie in stretches
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -57,7 +57,7 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return which rows of a column equal a text. The comparison of pyarrow would load pandas."""
+    """Return which rows of a column equal a text; pyarrow's own comparison would load pandas."""
     found = [np.zeros(0, dtype=np.bool_)]
     chunks: list[Any] = column.chunks
     for chunk in chunks:
@@ -71,7 +71,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the ordered times of a training metric (of all if None) and a column's values."""
+    """Return the ordered times of a training metric (of all if None), and the values of a column."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -92,7 +92,6 @@ def split_words(name: str) -> set[str]:
 
 
 def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
-    """Return events of checkpoints, then of epochs, from stages and from metrics."""
     found, evaluated = list[JobEvents](), list[JobEvents]()
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         if (words := split_words(name)) & (_SAVING | _ROUND):
@@ -103,7 +102,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
         times, values = read_points(recording, name)
         words, metric = split_words(name), recognise_metric(name)
         if "epoch" in words and words <= _EPOCH_COUNT:
-            # logged at every step: only a step that completes an epoch counts
+            # the metric is logged at every step, but only a step that completes an epoch counts
             found.append(JobEvents("epoch", name, times[1:][np.floor(values[1:]) > np.floor(values[:-1])]))
         elif words & _SAVING or (metric and metric.role is Role.EPOCH_TIME):
             found.append(JobEvents("checkpoint" if words & _SAVING else "epoch", name, times))
@@ -149,7 +148,7 @@ def find_steps(recording: Recording, within: Interval | None = None) -> tuple[In
 
 
 def count_steps(recording: Recording, within: Interval) -> int:
-    """Return how many steps were logged in an interval; 0 if they cover less than half of it."""
+    """Return how many steps were logged within an interval; 0 if they cover less than half of it."""
     moments, steps = find_steps(recording, within) or (np.zeros(2), np.zeros(2))
     return int(steps[-1] - steps[0]) if 2 * (moments[-1] - moments[0]) >= within.end - within.start else 0
 

@@ -1,4 +1,4 @@
-"""When a job holds each GPU and when it works, from utilisation, power and memory; and restarts of a job."""
+"""Finds when a job holds each GPU and when the GPU works, from utilisation, power and memory; and restarts of a job."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -18,15 +18,15 @@ from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
 
-POINT_SAMPLE_SECONDS = 2.0  # s; with a longer interval a utilisation value is a point sample
-UTILISATION_WINDOW = 1.0  # s; the longest time over which one utilisation value is a mean (NVML)
+POINT_SAMPLE_SECONDS = 2.0  # with a longer interval, a utilisation value is a point sample
+UTILISATION_WINDOW = 1.0  # seconds that one utilisation value covers at most (NVML)
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
-SHORTEST_GAP = 5.0  # s; the shortest rest within a job that is an idle gap
+SHORTEST_GAP = 5.0  # seconds of the shortest rest within a job that is an idle gap
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
 """Causes of start-up and tail: no lasting work, very little work, no job on the GPUs, training without them."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of a start-up finding about the whole run, not its start."""
-EMPTY_MEMORY = 2.0**27  # By; with no more in use, no process holds the GPU: the context of a process takes more
+EMPTY_MEMORY = 2.0**27  # bytes; the context of a process takes more, so with less in use no process holds the GPU
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
@@ -34,51 +34,55 @@ PROCESS_MEMORY = Threshold(
     source="a driver or a display holds less; a process with a context more",
 )
 """Memory in use above which a process holds a GPU, unless it was in use before the job."""
-FREE_BETWEEN_JOBS = 60.0  # s; an epoch or a restart begins sooner, so that a longer pause parts two jobs
-RESTART_SECONDS = 1800.0  # s; a similar job that begins sooner is a restart, as by a scheduler
+FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner, so a longer pause separates two jobs
+RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart, for example by a scheduler
 
-_SUSTAINED = 3.0  # s; an autotuning kernel before the first step is shorter
-_SHARE = 0.6  # of that time active, so that a job with a slow input pipeline counts as work
-_LEAST_SPAN = 1.0  # W between rest and work; less is noise of the sensor
-_FULL_POWER = 0.9  # quantile of power at work, so that single peaks do not count
-_AT_WORK = 0.5  # utilisation; from here on power is that of work
-_COARSE_SHARE = 0.5  # instead of that, for samples too far apart to be misled by single kernels
+_SUSTAINED = 3.0  # seconds; an autotuning kernel before the first step is shorter
+_SHARE = 0.6  # active share of that time, so that a job with a slow input pipeline counts as work
+_LEAST_SPAN = 1.0  # watts between rest and work; a smaller difference is sensor noise
+_FULL_POWER = 0.9  # quantile that represents power at work, so that single peaks do not count
+_AT_WORK = 0.5  # utilisation from which the power of a sample is power at work
+_COARSE_SHARE = 0.5  # active share instead, for samples so far apart that single kernels do not mislead
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer may be autotuning
 _LIGHT_USE = 0.005
-_NEARLY_ALL = 0.9  # of the samples show light use; with a display or stray kernels, fewer do
-_MOSTLY = 0.5  # of the samples of the host at a limit; of those with light use, where no work follows
-_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # s; the shortest wait of a short job; loading a model takes less
+_NEARLY_ALL = 0.9  # share of samples with light use; with a display or stray kernels, fewer have it
+_MOSTLY = 0.5  # share of host samples at a limit; share of samples with light use if no work follows
+_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait of a short job; and more than loading a model takes
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
 """Limits from which GPUs may wait for a host or for one core, as in the rules on waits."""
 
-_FREE_AT_END = 10.0  # s; an evaluation in a process of its own begins sooner
-_DISPLAY_MEMORY = 2.0**26  # By; windows of a display change memory by no more
-_BASE_SHARE = 1 / 3  # of the memory at work; a job that has loaded its weights holds more
-_BASE_DRIFT = 0.2  # by which the memory of a display may change; a process that stays adds more
-_DRAWN = 0.5  # of the samples show some use; a process that waits shows none
-_WORK_WITH_MEMORY = 0.9  # of the busy samples have memory in use; utilisation lags, so that the last may have none
-_DISPLAY_POWER = 0.4  # of the rise from the lowest power to that of work; drawing windows takes less
-_DISPLAY_USE = 0.5  # of the utilisation at work, of full use without work; drawing windows takes less
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
-_FEWEST = 2  # samples of a stretch without a job: one alone may be a process that starts again
-_ALIKE = 0.1  # of the memory at work; another job differs by more
-_TAKEN = 0.1  # of the memory above the least; with less, no job holds the GPU
-_OTHER, _OF_PROCESS = 0.1, 0.05  # displays and monitors use less; those that hold less than a process use more
-_OTHER_SECONDS, _OTHER_ROWS = 30.0, 8  # of steady use before the job and after it; in less a median says little
-_SERIES = 3  # similar jobs in a row are a series; a job that restarts twice is rarer
+_FREE_AT_END = 10.0  # seconds; an evaluation in a separate process begins sooner
+_DISPLAY_MEMORY = 2.0**26  # bytes; the windows of a display change memory by at most this
+_BASE_SHARE = 1 / 3  # share of the memory at work; a job that has loaded its weights holds more
+_BASE_DRIFT = 0.2  # relative change of a display's memory; a process that stays adds more
+_DRAWN = 0.5  # share of samples with some use; a process that waits has none
+_WORK_WITH_MEMORY = 0.9  # share of busy samples with memory in use; utilisation lags, so the last may have none
+_DISPLAY_POWER = 0.4  # share of the rise from the lowest power to power at work; drawing windows takes less
+_DISPLAY_USE = 0.5  # share of utilisation at work, or of full use if no job worked; drawing windows takes less
+_LEAST_RISE = 5.0  # watts; a sensor that varies by less does not distinguish rest from work
+_FEWEST = 2  # samples without a job; a single one may be a process that starts again
+_ALIKE = 0.1  # share of the memory at work; a different job differs by more
+_TAKEN = 0.1  # share of the memory above the least; with less, no job holds the GPU
+_OTHER, _OF_PROCESS = 0.1, 0.05  # utilisation above that of displays and monitors; without and with a process's memory
+_OTHER_SECONDS, _OTHER_ROWS = (
+    30.0,
+    8,
+)  # seconds and rows of steady use before and after the job; with fewer a median is unreliable
+_SERIES = 3  # this many similar jobs in a row are a series; a job that restarts twice is rarer
 
 Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
 
 
 @memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
-    """Return the time from first to last sustained activity of one GPU, None if it never worked.
+    """Return the time from the first to the last sustained activity of one GPU; None if it never worked.
 
-    Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active. The end is found the
-    same way, backwards. Later bursts count if they come half as often as within the job. If the job works in bursts,
-    three or more earlier bursts count as well. With coarse samples, high power also counts as activity.
+    Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
+    The end is found the same way, backwards. Later bursts count if they come half as often as
+    within the job. If the job works in bursts, three or more earlier bursts count as well. With
+    coarse samples, high power also counts as activity.
     """
     rows = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
@@ -86,7 +90,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     used, times = series.values(UTILISATION), series.times[rows]
     active, share = used > ACTIVE.value, _SHARE
     if series.interval > POINT_SAMPLE_SECONDS:
-        # low utilisation at the power of work is a short pause
+        # low utilisation at power as high as at work is a short pause
         power = series.values(POWER)
         active, share = active | (power > _estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
     active = active[rows]
@@ -118,7 +122,7 @@ def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
 
 def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
     rows = np.flatnonzero(active)
-    # read in parts: most jobs show activity early, and a log may hold days
+    # read in parts, since most jobs show activity early, and a log may cover days
     for first in range(0, len(rows), _PART_ROWS):
         part = rows[first : first + _PART_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
@@ -257,13 +261,13 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     for name, spans in free.items():
         other = find_other_use(gpus[name])
-        # where it is busier or lasts longer, it may be the job, which takes more memory to evaluate
+        # a busier or longer use may be the job itself, which takes more memory to evaluate
         is_sure = other and 2 * other[1] <= other[2] and 2e6 * intervals.total_seconds(other[0]) <= np.ptp(other[0])
         free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other and is_sure else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
-        # a GPU that never works has no job when the others have none, unless a process holds it
+        # a GPU that never works has no job while the others have none, unless a process holds it
         others = (name for name in gpus if name not in active)
         free |= {name: all_free for name in others if not (gpus[name].values(MEMORY) > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
@@ -297,7 +301,6 @@ def _serves(series: DeviceSeries) -> bool:
 
 
 def draws_only_display(series: DeviceSeries) -> bool:
-    """Return whether a GPU is only used for a display."""
     held, used = series.values(MEMORY), series.values(UTILISATION)
     least = float(np.min(series.known_values(MEMORY), initial=np.inf))
     if not EMPTY_MEMORY < least < PROCESS_MEMORY.value or (held > PROCESS_MEMORY.value).any():
@@ -312,13 +315,13 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
     held, known = series.values(metric), series.known_rows(metric).copy()
-    # nothing shows that a GPU which no longer answers is at rest
+    # a GPU that no longer responds is not known to be at rest
     known[np.max(np.flatnonzero(~np.isnan(used)), initial=-1) + 1 :] = False
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
     working, windows = _estimate_working_watts(power, in_use & busy), none
     if np.isfinite(working) and (rise := working - float(np.nanmin(power))) >= _LEAST_RISE:
-        # at idle clocks windows take much of the utilisation, but little power
+        # at idle clocks, windows cause high utilisation but draw little power
         windows = power < working - (1 - _DISPLAY_POWER) * rise
     elif (in_use & busy).any():
         windows = ~in_use & (used < _DISPLAY_USE * np.median(used[in_use & busy]))

@@ -1,4 +1,4 @@
-"""Reads the set-up of a job from params and tags, whose last part of the name `params.toml` lists."""
+"""Reads the set-up of a job from params and tags, recognised by the last part of their name (`params.toml`)."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class CoreCount(NamedTuple):
-    """A number of logical cores and of GPUs that share them: those of a host, or of one process with one GPU."""
+    """A number of logical cores and of the GPUs that share them: of a host, or of one process with one GPU."""
 
     cores: float
     gpus: int
@@ -53,7 +53,7 @@ class CoreCount(NamedTuple):
 class JobParams(dict[str, Setting]):
     """Settings by name; as an attribute, a setting is None if no param states it or if two params disagree.
 
-    `workers` counts those of one process, `cores` those of host or job; `precision` is 1 for 16 bits or less.
+    `workers` counts those of one process, `cores` those of host or job; `precision` is 1 for 16 bits or fewer.
     """
 
     def __getattr__(self, name: str) -> Setting | None:

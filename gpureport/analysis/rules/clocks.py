@@ -33,9 +33,10 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock, None if that is not known.
 
-    Event bits and counters show it, otherwise clock, temperature and power do. A power cap keeps power at its limit,
-    while heat leaves power unused. Single samples vary with the load, so means over several decide. A GPU is hot near
-    its temperature limit. If clock and power fall much further, the highest temperatures of the run count as hot too.
+    Event bits and counters show it, otherwise clock, temperature and power do. A power cap keeps power
+    at its limit, while heat leaves power unused. Single samples vary with the load, so means over
+    several decide. A GPU is hot near its temperature limit. If clock and power fall much further, the
+    highest temperatures of the run count as hot too.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)

@@ -147,7 +147,6 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    """Yield groups of episodes with one cause: those on several GPUs at once, and their recurrences."""
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:

@@ -27,17 +27,17 @@ _GAP, _STALL, _START, _TAIL = "idle_gap", "periodic_stall", "startup_idle", "tai
 _READS, _WRITES = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _OUT_OF_STEP = {"data", "hang", "peers busy", "unused", REQUESTS}
 _NO_LOSS = {"unknown", "periodic", REQUESTS}
-_HALF = 0.5  # of the job, and of full use
-_NEAR = 2.0  # s; a metric is logged just after its work
-_LONG = 60.0  # s; in normal work, ranks of one job do not wait this long for each other
-_RISE = 3.0  # times the median write rate of the host
-_WORKED = 0.9  # another GPU worked for this share of the gap; the rest may be its own pauses
-# fewer gaps or bursts show no pattern; a tenth of the bursts may be long
+_HALF = 0.5  # share of the job, and of full use
+_NEAR = 2.0  # seconds; a metric is logged just after its work
+_LONG = 60.0  # seconds; ranks of a healthy job do not wait this long for each other
+_RISE = 3.0  # multiple of the host's median write rate
+_WORKED = 0.9  # share of the gap for which another GPU worked; the rest may be its own pauses
+# fewer gaps or bursts do not show a pattern; a tenth of the bursts may be long
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9
 
-_BURSTS = 0.05  # share of the time above 12%; more is not just autotuning
-_LONE_SECONDS = 2.0  # s; a utilisation value covers at most 1 s (NVML), so that one alone shows no longer rest
-_ALONG = 0.25  # most time at 5% and less in a job that always works a little
+_BURSTS = 0.05  # share of the time above 12%; a larger one is more than autotuning
+_LONE_SECONDS = 2.0  # seconds; a utilisation value covers at most 1 s (NVML), so one alone does not show a rest
+_ALONG = 0.25  # largest share of the time at 5% or less in a job that works a little throughout
 
 Cause = tuple[str, Sequence[Evidence]] | None
 
@@ -116,7 +116,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     for host in [] if is_last else context.hosts_of(series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
         usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
-        # far more than usual, and more than it read
+        # far more than usual, and more than was read
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
             return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
     return None

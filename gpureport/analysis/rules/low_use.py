@@ -21,17 +21,17 @@ from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
-_FEWEST = 10  # samples of a short job; fewer do not show the error of their mean
+_FEWEST = 10  # samples of a short job; with fewer, the error of their mean is unknown
 _HALF = 0.5  # share of low use that CPU samples must cover; share of phases that must be evaluations
-_SEEN = 0.95  # if samples cover less of the job, the sentence says how much
+_SEEN = 0.95  # covered share of the job below which the sentence states it
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
-_AGREE = 0.9  # of the distances between phases agree
-_SMOOTH = 10.0  # s; smooths over the batches of an evaluation
-_SHORTEST = 30.0  # s; a restart of the loader is shorter
+_AGREE = 0.9  # share of the distances between phases that must agree
+_SMOOTH = 10.0  # seconds that smooth over the batches of an evaluation
+_SHORTEST = 30.0  # seconds; a restart of the data loader is shorter
 _MUCH = 0.7  # median use between phases; less is low use as well
-_LOW = 0.5  # of the median use; an evaluation uses the GPU less
-_ALIKE = 0.25  # of the median length; each evaluation uses the same data
-_NEAR = 5.0  # s; a metric is logged just after its work
+_LOW = 0.5  # share of the median use; an evaluation uses the GPU less
+_ALIKE = 0.25  # share of the median length; each evaluation uses the same data
+_NEAR = 5.0  # seconds; a metric is logged just after its work
 
 
 class Phases(NamedTuple):
@@ -236,7 +236,7 @@ def unused_gpu(context: Context, limits: Limits) -> Found:
     groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
     for name, series in context.gpus().items():
         is_recorded = series.is_recorded(UTILISATION)
-        # nothing is known about a GPU that never answered
+        # nothing is known about a GPU that never responded
         is_lost = bool(context.findings("gpu_lost", name))
         if not is_recorded and (job is None or name in working or is_lost or not _is_empty(series, limits)):
             yield doubts.not_recorded("unused_gpu", name, UTILISATION)
@@ -325,4 +325,4 @@ def _build_unused(
 
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
-BELOW = underutilised.limits["gpu"]  # from this mean utilisation on nothing needs to change
+BELOW = underutilised.limits["gpu"]  # mean utilisation from which nothing needs to change

@@ -26,9 +26,10 @@ _AMPERE = (8, 0)
 class _Use(NamedTuple):
     """How one GPU's memory was used.
 
-    `ratio` is the peak as a share of what a job can get. `step` is the largest rise and `spread` the range after it, as
-    shares of the installed memory. `state` is `reserved` if one step took the memory, `constant` if it never changed,
-    `short` or `coarse` if the log cannot show the step, and otherwise empty.
+    `ratio` is the peak as a share of what a job can get. `step` is the largest rise and
+    `spread` the range after it, as shares of the installed memory. `state` is `reserved` if
+    one step took the memory, `constant` if it never changed, `short` or `coarse` if the log
+    cannot show the step, and otherwise empty.
     """
 
     device: str

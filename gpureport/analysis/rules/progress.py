@@ -22,7 +22,7 @@ from gpureport.names import Role, choose_throughput, recognise_metric
 from gpureport.rates import count_gains
 
 _STEP = "step"
-_SPACING = 10.0  # s between two points of a step counter; over less time the rate is mostly rounding
+_SPACING = 10.0  # seconds between two points of a step counter; over less time, rounding dominates the rate
 _CHECKING = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
@@ -38,16 +38,16 @@ _SIGNS = (
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
-_AFTER = 60.0  # s; the results of an evaluation are logged within
-_PAUSE = 5.0  # usual distances; with a longer one there were no readings or steps
-_ENOUGH = 8_192  # readings, evenly over the time; more are not needed to show each level
-_BLOCKS = 4.0  # blocks for which a level must last; with sparse readings two longer ones
+_AFTER = 60.0  # seconds within which the results of an evaluation are logged
+_PAUSE = 5.0  # usual distances between points; a longer one means that there were no readings or steps
+_ENOUGH = 8_192  # readings, spread evenly over the time, that are enough to show each level
+_BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two longer ones
 
 
 def find_fall(
     times: IntArray, values: FloatArray, limits: Limits, *, least: float | None = None, later: bool = False
 ) -> Change | None:
-    """Return a lasting fall of positive values below their usual level, None if there is none.
+    """Return a lasting fall of positive values below their usual level; None if there is none.
 
     Both levels must last for a share of the time and for the shortest time of a level. The fall is at least `least`,
     and the middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not

@@ -14,25 +14,25 @@ from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_HALF = 0.5  # use that a low reading at the power of work stands for; also a share of samples
-_SEVERAL_A_WINDOW = 0.5  # s; with shorter intervals, samples show the slope at the end of work
-_BRIDGE = 1.6  # s; one sample at a 1-s interval, with jitter
-_STRAY_SECONDS = 0.2  # s; a stray kernel, not a training step
-_STRAY = 0.35  # utilisation; a stray kernel of 0.17 s in a window of 0.5 s
-_SETTLED = 3  # low rows needed on both sides of a stray reading
-_NULL = 10.0  # s; a driver may answer N/A for that long
-_NOISE = 0.2  # of the way from rest to work; a power sensor at rest stays below
-_LEAST_RISE = 5.0  # W; a sensor that moves by less shows no difference between rest and work
+_HALF = 0.5  # use that replaces a low reading at power as high as at work; also a share of samples
+_SEVERAL_A_WINDOW = 0.5  # seconds; with shorter intervals, samples show the slope at the end of work
+_BRIDGE = 1.6  # seconds: one sample at an interval of 1 s, with jitter
+_STRAY_SECONDS = 0.2  # seconds of a stray kernel; a training step is longer
+_STRAY = 0.35  # utilisation from a stray kernel of 0.17 s in a window of 0.5 s
+_SETTLED = 3  # number of low rows required on both sides of a stray reading
+_NULL = 10.0  # seconds for which a driver may report N/A
+_NOISE = 0.2  # share of the range from power at rest to power at work; a sensor at rest stays below
+_LEAST_RISE = 5.0  # watts; a sensor that varies by less does not distinguish rest from work
 _REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # quantile of the power at rest at the same clock; twice that power is work
-_CLOCK_STEPS = 10  # steps up to the highest clock; power at rest depends on the clock
-_CHANCE = 0.05  # significance level over all places where a run could be
+_CLOCK_STEPS = 10  # number of steps up to the highest clock, since power at rest depends on the clock
+_CHANCE = 0.05  # significance level over all positions where a run of low readings could be
 _AROUND = 30  # rows on each side that show how the GPU works around a run
-_DENSE = 0.2  # share of low samples from which all places in the job count
-_STARTS = 4  # of a period
-_LOOSE, _MANY = 0.10, 7  # of the period, if there are so many events
-_TRIED = 200  # distances to try as the period
+_DENSE = 0.2  # share of low samples from which all positions in the job count
+_STARTS = 4  # gaps that make a period
+_LOOSE, _MANY = 0.10, 7  # tolerance as a share of the period, if there are so many gaps
+_TRIED = 200  # number of distances to try as the period
 FEW = 10  # gaps; with fewer, three of four distances agree too often by chance
-STRICT = 0.04  # of the period; so few distances agree this closely only if they have a cause
+STRICT = 0.04  # share of the period; few distances agree this closely only if they have a cause
 
 
 class Gap(NamedTuple):

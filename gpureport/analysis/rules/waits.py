@@ -1,4 +1,4 @@
-"""GPUs that wait for input: because of the CPU, storage, one core or the link to the host.
+"""GPUs that wait for input because of the CPU, storage, one core or the PCIe link.
 
 A resource is a cause if its load is high while the GPUs do little, and higher than while they are busy. Causes are
 tried in order; time that one explains is left out for the next.
@@ -32,13 +32,13 @@ BESIDE_OTHERS = "not shown beside other programs"
 """Cause if other programs fill the CPU and the job itself hardly uses it."""
 _COPYING = "copying"
 ROWS = 30  # point samples needed for a mean
-# s and least number of bins of a mean of the host's load
+# length in seconds and least number of bins for a mean of the host's load
 _OVER, _BINS = 30.0, 9
-# mean use of GPUs that get their data in time; share of bins in which starved GPUs may reach it
+# mean use of GPUs that get their data in time; share of bins in which waiting GPUs may reach it
 _FED, _RARELY = 0.90, 0.1
-# least difference of two levels, and in standard errors; at three, 16 of 1,800 permuted series pass
+# least difference of two levels, absolute and in standard errors; at three errors, 16 of 1,800 permuted series pass
 _APART, _ERRORS = 0.05, 4.0
-# share of samples; lost share of the job that is a problem; s between close samples
+# share of samples; lost share of the job that is a problem; seconds between close samples
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
 """Bits per second that one lane carries each way, by generation of PCI Express."""

@@ -20,17 +20,17 @@ BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
 BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-_COUNTED_SHARE = 0.1  # of a row's time; if a counter covers more, its clock is not a reference
-_COUNTED_FULL = 0.9  # of a row's time; from here on the clock of the row is a lowered one
-_LEAST = 1e-4  # s; a smaller rise of a counter is rounding
+_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, its clock is not a reference
+_COUNTED_FULL = 0.9  # share of a row's time from which the clock of the row is a lowered one
+_LEAST = 1e-4  # seconds; a smaller rise of a counter is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
 _IDLE_QUANTILE = 0.02  # quantile of power that counts as idle; the lowest reading may be an outlier
-_IDLE_SHARE = 0.12  # of the limit; the most idle power of a GPU outside the table
-_HELD_SECONDS = 30.0  # a power that stands for the limit must be reached for so long in all
-_AT_WORK = 0.4  # of the way from idle power to the limit; an idle L4 kept at high clocks reaches 0.34
+_IDLE_SHARE = 0.12  # share of the limit: the most idle power of a GPU outside the table
+_HELD_SECONDS = 30.0  # total time for which a power must be reached to stand for the limit
+_AT_WORK = 0.4  # share of the range from idle power to the limit; an idle L4 at high clocks reaches 0.34
 
 
 class ClockSignals(NamedTuple):
@@ -76,7 +76,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return the default power limit of a GPU, NaN if unknown, and its source: the log or the GPU table."""
+    """Return the default power limit of a GPU (NaN if unknown) and its source: the log or the GPU table."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -96,7 +96,7 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 
 
 class HeldClock(NamedTuple):
-    share: FloatArray  # of each row's time; 1 if a bit is set and no counter was recorded
+    share: FloatArray  # share of each row's time; 1 if a bit is set and no counter was recorded
     lowered: BoolArray  # rows with a lowered clock
     rows: BoolArray  # rows that show it without a counter
     steps: intervals.Spans = intervals.NO_SPANS  # times between rows in which a counter rose

@@ -20,8 +20,8 @@ from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WINDOW_SHIFT = 0.5  # s; half of the time before a reading that utilisation averages (NVML)
-_SHORTEST_PERIOD = 1 / 6  # s that a utilisation value covers at least (NVML, nvmlDeviceGetUtilizationRates)
+_WINDOW_SHIFT = 0.5  # seconds: half of the time before a reading over which utilisation is a mean (NVML)
+_SHORTEST_PERIOD = 1 / 6  # seconds that a utilisation value covers at least (NVML)
 _AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
@@ -31,9 +31,9 @@ _MOST_KEPT_ROWS = 1_000_000
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics whose readings are checked
 HIGHEST_POWER = 2000.0
 """A mean power in watts that no board reaches: twice that of a B200, the largest known."""
-_LOWEST = 0.5  # W; a laptop's GPU at rest draws more
-_UNCHANGED = 120.0  # s; sensors report anew several times a second
-_WARMED = 5.0  # Cel; less may be rounding or the room
+_LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
+_UNCHANGED = 120.0  # seconds; sensors update several times per second
+_WARMED = 5.0  # degrees Celsius; a smaller change may be rounding or the room
 _SWING = 0.5
 """Spread of utilisation (p90 less p10) with which power must change."""
 
@@ -41,7 +41,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return what `make` returns, kept by key for the recording read last; the result must not refer to the rows."""
+    """Return the result of `make`, kept by key for the recording read last; it must not refer to the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -54,7 +54,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Keeps results that depend on a series or a context; all else that they depend on belongs in the key."""
+    """Keeps results that depend on a series or a context; their key must contain everything else they depend on."""
 
     made: dict[Hashable, Any]
 
@@ -69,7 +69,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Keep the results of a function of a series or a context and of hashable arguments."""
+    """Decorate a function of a series or a context, and of hashable arguments, to keep its results."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -220,7 +220,6 @@ def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
 
 
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
-    """Return a series without the samples in some stretches."""
     # the last sample of a run lies at its end
     left = ~contains(stretches, np.minimum(series.times, series.window.end - 1))
     return DeviceSeries(series.device, series.rows.filter(left), series.window)

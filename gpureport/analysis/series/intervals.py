@@ -1,4 +1,4 @@
-"""Operations on spans of time: int64 arrays of shape (n, 2) in microseconds, half-open, sorted, disjoint."""
+"""Operations on spans of time, which are sorted, disjoint, half-open int64 arrays of shape (n, 2) in microseconds."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce

@@ -66,7 +66,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     step = found[0].run.step
     if step is not None and all(one.run.step == step for one in found):
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
-        msg = f"all {len(found)} runs are of one {label} ({step}), which leaves nothing to compare"
+        msg = f"all {len(found)} runs are of one {label} ({step}), so there is nothing to compare"
         raise UsageError(msg, code="one_step")
     analysed = analyze_runs(found, options, fewest_runs=2)
     by = list_factors(options)

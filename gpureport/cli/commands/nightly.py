@@ -110,8 +110,8 @@ def _capture_night(
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
             # readers of the site typed no command
-            what = "there is no recording at this path and no stored run of this name"
-            raise StoreError(name, what, "see what gpureport record said", code=error.code) from error
+            what = "there is neither a recording at this path nor a stored run with this name"
+            raise StoreError(name, what, "see the output of gpureport record", code=error.code) from error
 
     def add_missing(source: str, step: str, reason: str, code: str, run: str = "") -> None:
         lacking.append(records.capture_missing(source, step, reason))

@@ -1,1 +1,1 @@
-"""MLflow: `stores` are its database and folder, `server` its REST API, `runs` what becomes of a run."""
+"""MLflow: `stores` reads its database and folder, `server` its REST API, and `runs` turns a run into a recording."""

@@ -1,7 +1,7 @@
-"""MLflow as a tracker: which store a locator means, and a run of it as `Tracked`.
+"""MLflow as a tracker: opens the store that a locator names, and reads a run as `Tracked`.
 
-MLflow's monitor reads a value, waits an interval that is stored nowhere, and logs the value with the time of logging.
-So a value was read when the one before it was logged, the first one when the run started.
+MLflow's monitor reads a value, waits for an interval that it does not record, and logs the value with the time of
+logging. So a value was read when the previous one was logged, and the first one when the run started.
 """
 
 import os
@@ -39,9 +39,9 @@ _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
 _GIVE = "give mlflow.db, a mlruns folder or an http URL"
 PUBLISHED_PREFIX = "gpureport."
-"""What the tags and metrics begin with that publishing sets."""
+"""The prefix of tags and metrics that publishing sets."""
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
-"""Tags of MLflow's own that describe the run; the last one names the framework it logs for."""
+"""MLflow's own tags that describe the run; the last one names the framework."""
 _HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
     "sampling interval of 10 s has none"
@@ -65,7 +65,7 @@ _METRICS = {
 }
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""Medians between ticks beyond which no monitor ran (pragmatic), and names in a note."""
+"""The distance between ticks, in medians, above which no monitor ran (pragmatic), and the most names in a note."""
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -80,7 +80,7 @@ def refuse_database_server(scheme: str, store: str) -> None:
 
 
 def open_store(store: str) -> Store:
-    """Open a store by its path or URL; for an empty one, that which MLflow would use here."""
+    """Open a store by its path or URL; if that is empty, the store that MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -90,7 +90,7 @@ def open_store(store: str) -> Store:
         said = os.environ.get
         signed = said("MLFLOW_TRACKING_AUTH") or said("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         return SignedServer(store) if signed or not scheme.startswith("http") else Server(store)
-    # three slashes before a relative path of sqlite, four before an absolute one
+    # a relative path follows `sqlite:` and three slashes, an absolute one four
     paths = {
         "": store,
         "sqlite": unquote(store.partition(":")[2].removeprefix("///")),
@@ -103,19 +103,19 @@ def open_store(store: str) -> Store:
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
     if path.is_dir() and not stores.holds_runs(path):
         hint = next((f"give {each}" for each in sorted(path.iterdir()) if stores.holds_runs(each)), _GIVE)
-        raise SourceError(str(path), "the folder holds no runs of MLflow", hint, code="no_runs")
+        raise SourceError(str(path), "the folder contains no MLflow runs", hint, code="no_runs")
     return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
-    """Return system metrics by node, None for the only one; unknown names have no nodes of their own."""
+    """Return system metrics by node, with the key None for a single node; unknown names do not make a node."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
     found: dict[str | None, _Named] = defaultdict(dict)
     for match in matches:
         key, (node, gpu, what) = match[0], match.group("node", "gpu", "what")
-        # the monitor of AMD's takes 500 W as every GPU's limit
+        # the monitor for AMD assumes a limit of 500 W for every GPU
         if what == "power_usage_percentage" and f"{key.removesuffix(what)}memory_usage_gigabytes" in known:
             known[key] = None
         if node not in nodes:
@@ -126,7 +126,7 @@ def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
 
 
 class _Account(NamedTuple):
-    """What became of points; `late` are delays of logging, `shared` nodes with several monitors."""
+    """Counts of points; `late` has the delays of logging, `shared` the nodes with several monitors."""
 
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
@@ -142,7 +142,7 @@ def _read_node(
     every = tracker_series.join_series(series)
     writers = _assign_writers(every.steps[np.unique(every.times, return_index=True)[1]])
     order = np.argsort(writers, kind="stable")
-    # where a process began to record; only the first began with the run
+    # where a process began to record; only the first one began with the run
     logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
     monitors = np.split(logged, np.flatnonzero(begins)[1:])
     read = np.concatenate([_find_read_times(each, None if place else started) for place, each in enumerate(monitors)])
@@ -154,7 +154,7 @@ def _read_node(
     held = dict(zip(named, values[:, order], strict=True))
     for (_, meaning), each in held.items():
         if meaning.counts:
-            # a count that falls is that of another process
+            # a count that falls belongs to another process
             begins |= np.diff(each, prepend=np.nan) < 0
     seconds = np.diff(read, prepend=read[0]) / 1e6
     seconds[seconds <= 0] = np.nan
@@ -167,7 +167,7 @@ def _read_node(
         for (name, meaning), each in own.items():
             rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
             if meaning.primes:
-                # it speaks of the time before the monitor began
+                # it is about the time before the monitor began
                 account.absent[name, "first value of a monitor"] += int((~np.isnan(each[begins])).sum())
                 rate = np.where(begins, np.nan, rate)
             columns[meaning.metric] = rate * meaning.factor
@@ -185,11 +185,11 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number of the monitor that logged each tick, from 0: it counts its ticks as steps."""
+    """Return the number of the monitor, from 0, that logged each tick; a monitor counts its ticks as steps."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found
-    # by writer, the longest waiting first
+    # by writer, beginning with the one that waited longest
     last: dict[int, int] = {}
     for place, step in enumerate(steps.tolist()):
         waiting = [writer for writer, known in last.items() if known == step - 1]
@@ -200,14 +200,14 @@ def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
 
 
 def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
-    # whole milliseconds, in which MLflow counts
+    # MLflow counts in whole milliseconds
     usual = int(np.median(np.diff(logged)) // 1000) * 1000 if len(logged) > 1 else 0
     before = np.append(logged[0] - usual if started is None else min(started, logged[0]), logged[:-1])
     return np.where(logged - before > _LATE * usual, logged - usual, before) if usual else before
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total that values are shares of; None where rounding could move it by 2 %."""
+    """Return the total to which shares refer; None if rounding could change it by 2%."""
     if values is None or shares is None:
         return None
     known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)
@@ -223,7 +223,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     if max(len(params), len(tags)) > MOST_LABELS:
         what = f"it has more than {MOST_LABELS:,} params or tags"
         raise SourceError(locator, what, "leave out the run", code="too_many_labels")
-    # figures that were published on the run are no measurements of it
+    # figures that were published to the run are not measurements
     points = {key: one for key, one in held.items() if len(one.times) and not key.startswith(PUBLISHED_PREFIX)}
     hardware = {key: one for key, one in points.items() if key.startswith(stores.HARDWARE_PREFIX)}
     for one in hardware.values():
@@ -235,7 +235,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         for node, named in _group_by_node(points).items()
         for pair in _read_node(node, named, info.started, options, account)
     ]
-    # GPUs by number before the machines, each by node
+    # GPUs by number, then machines, each in the order of nodes
     tables = dict(sorted(read, key=lambda pair: pair[0].index is None))
     if selection.require_hardware and not tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
@@ -261,7 +261,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     last = {key: int(one.times[-1]) // 1000 for key, one in points.items()}
     left_out = ("mlflow.", PUBLISHED_PREFIX)
     own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
-    # root is nobody in particular
+    # root does not identify a person
     user = {"user": tags["mlflow.user"]} if tags.get("mlflow.user", "root") != "root" else {}
     lasted = info.started and (info.started, info.ended or max(last.values(), default=0) * 1000)
     counts = {key: len(one.times) for key, one in points.items()}

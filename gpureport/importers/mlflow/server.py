@@ -1,7 +1,7 @@
-"""MLflow's server, read through its documented REST API: page by page, eight requests at a time.
+"""Reads from MLflow's server through its documented REST API, page by page, with eight requests at a time.
 
-Requests have their own time limit: MLflow's client waits minutes for an unreachable server. Databricks, and
-servers that want signed requests, are reached through that client.
+Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. Databricks, and
+servers that require signed requests, are accessed through that client.
 """
 
 import base64
@@ -32,11 +32,11 @@ from gpureport.redaction import redact_start
 from gpureport.regular_files import make_temporary_folder
 
 _FIRST, _LATER, _PAUSE = 10.0, 30.0, 1.0
-"""Seconds until the first answer, until each later one, and for which an overloaded server is left alone."""
+"""Seconds to wait for the first response, for each later one, and before another request to an overloaded server."""
 _OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8
-"""Points a page (the most that every server allows), runs a page, experiments asked at once, requests at a time."""
+"""Points (as many as every server allows) and runs per page, experiments per request, and concurrent requests."""
 Answer: TypeAlias = tuple[int, Any, bytes]  # status, headers and body
 
 
@@ -63,7 +63,7 @@ class Server(Store):
                 filed.read(Path.home() / ".mlflow" / "credentials", encoding="utf-8")
             names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
             user, password = (os.environ.get(name) or str(filed.get("mlflow", name, fallback="")) for name in names)
-        # a name and password win over a token, as in MLflow
+        # as in MLflow, a name and password take precedence over a token
         if user and password:
             encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {encoded}"
@@ -106,7 +106,7 @@ class Server(Store):
     def _send(self, method: str, path: str, content: bytes | None) -> Answer:
         try:
             with suppress(IndexError, ConnectionError):
-                # the server may close a kept-open connection at any time
+                # the server may close an idle connection at any time
                 return self._exchange(self._idle.pop(), method, path, content)
             return self._exchange(self._connect(), method, path, content)
         except (OSError, http.client.HTTPException) as error:
@@ -139,7 +139,7 @@ class Server(Store):
         except (OSError, http.client.HTTPException):
             connection.close()
             raise
-        # one that the server closed opens itself again
+        # a connection that the server closed is opened again automatically
         self._idle.append(connection)
         return answer.status, answer.headers, body
 
@@ -153,7 +153,7 @@ class Server(Store):
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise self._not_mlflow(f"an answer lacks what it must hold: {error!r}") from error
+            raise self._not_mlflow(f"a response lacks required content: {error!r}") from error
 
     def _list(self, part: str, path: str, asked: dict[str, Any], *, post: bool = True) -> Iterator[Any]:
         for _ in range(MOST_PAGES):
@@ -216,7 +216,7 @@ class Server(Store):
     def _history(self, run_id: str, key: str) -> stores.Points:
         asked = {"run_id": run_id, "metric_key": key, "max_results": _PAGE}
         found = self._list("metrics", "metrics/get-history", asked, post=False)
-        # NaN and infinities come as text
+        # NaN and infinities are sent as text
         rows = ((int(each["timestamp"]), float(each.get("value", 0)), int(each.get("step", 0))) for each in found)
         return np.fromiter(rows, dtype=stores.POINT)
 
@@ -260,7 +260,7 @@ def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
 
 
 def load_mlflow(where: str) -> Any:
-    """Return MLflow, an extra that loads for seconds, with its telemetry off."""
+    """Return the module MLflow, with its telemetry off; it is an extra and takes seconds to load."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:

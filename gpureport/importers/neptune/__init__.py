@@ -1,1 +1,1 @@
-"""Neptune: `stored` and `live` give `Stored` runs, `hardware` rows of their series, `runs` recordings."""
+"""Neptune: `stored` and `live` find runs, `hardware` turns their series into rows, and `runs` makes recordings."""

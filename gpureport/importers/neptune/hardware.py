@@ -1,7 +1,8 @@
-"""The meaning of Neptune's hardware series, and the rows of GPUs and machines that they make.
+"""The meaning of Neptune's hardware series, and the rows about GPUs and machines that they give.
 
-The client only reports values other than 0, so an idle GPU is a missing point. All values of a tick share one time, and
-memory is never 0. If a tick has a GPU's memory but no utilization, that was 0. All else that is missing is unknown.
+The client does not report zeros, so an idle GPU is a missing point. All values of a tick
+have the same time, and memory is never 0. If a tick has a GPU's memory but no utilisation,
+that was 0. Any other missing value is unknown.
 """
 
 import re
@@ -33,12 +34,12 @@ _GAUGE = re.compile(r"(?P<space>.*)/(?P<name>cpu|memory|gpu(?:_memory|_power)?(?
 _BELOW = re.compile(r"(?P<space>.+?)/monitoring/(?:gpu/(?P<gpu>\d{1,9})/)?(?P<name>.+)")
 _MEANINGS = {
     "cpu": Meaning("cpu_utilization_ratio", 0.01),
-    # the client says GB and counts 2**30 bytes
+    # the client's GB has 2**30 bytes
     "memory": Meaning("host_memory_used_bytes", GIB),
     "gpu": Meaning(UTILIZATION, 0.01),
     "gpu_memory": Meaning(MEMORY, GIB),
     "gpu_power": Meaning(POWER, 1.0),
-    # those of the recipe
+    # names in Neptune's monitoring recipe
     "cpu/percent": Meaning("cpu_utilization_ratio", 0.01, primes=True),
     "memory/virtual_used_GiB": Meaning("host_memory_used_bytes", GIB),
     "memory/virtual_utilized_percent": Meaning("host_memory_used_ratio", 0.01),
@@ -53,13 +54,13 @@ _MEANINGS = {
     "gpu/temperature_celsius": Meaning("gpu_temperature_celsius", 1.0),
 }
 DERIVED = ("memory_free_MiB", "memory_utilized_percent")
-"""What follows from the others; the second is no load of the memory controller."""
+"""Series that follow from others; the second is not the load of the memory controller."""
 _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run; the client's own monitor drops zeros."""
+    """A namespace of a run; the client's own monitor omits zeros."""
 
     run: Stored
     path: str
@@ -71,7 +72,7 @@ class Process:
 
 
 class NameMap(NamedTuple):
-    """Namespaces of the client's monitor, and series, as a person named them."""
+    """The namespaces of the client's monitor, and the series, that a user's map names."""
 
     namespaces: tuple[str, ...] = ()
     series: Mapping[str, Meaning] = {}
@@ -82,7 +83,7 @@ class NameMap(NamedTuple):
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces; `train/memory` makes none."""
+    """Return a run's namespaces; a series such as `train/memory` does not make one."""
     found: dict[tuple[str, bool], Process] = {}
     named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     named |= {*chosen.namespaces}
@@ -130,12 +131,12 @@ def read_name_map(path: Path | None) -> NameMap:
 # rows of devices
 
 _FORKED = 1_000_000
-"""Microseconds between ticks of one monitor at least: a forked process starts it again, and records at once."""
+"""The least distance in microseconds between ticks of one monitor; a fork starts it again and records at once."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
 class DeviceRows(NamedTuple):
-    """Rows of a device from a process; of each, `points` counts those in it, `imputed` marks a restored zero."""
+    """Rows of a device from one process; for each, `points` counts its points, and `imputed` marks a restored zero."""
 
     process: Process
     gpu: int | None
@@ -149,9 +150,10 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows of processes by node and GPU (None: the machine), and what became of their points.
+    """Rows from processes by node and GPU (None for the machine), and what became of their points.
 
-    GPUs in `never` reported memory but never utilization; those in `unrestored` no memory, so their zeros are lost.
+    GPUs in `never` reported memory but never utilisation. Those in `unrestored` reported no memory, so their zeros are
+    lost.
     """
 
     processes: list[Process]
@@ -178,9 +180,9 @@ class Hardware:
 
 
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
-    """Return what processes recorded of machines and of the selected GPUs, all for None.
+    """Return what processes recorded about machines and the selected GPUs (None selects all).
 
-    GPUs without a number are numbered as their processes began, those of processes in succession alike.
+    GPUs without a number are numbered in the order in which their processes began; successive processes share numbers.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
@@ -213,9 +215,9 @@ def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
         rows = {(each.metric, each.gpu): row for row, each in enumerate(meanings.values())}
         for (metric, gpu), row in rows.items():
             memory = rows.get((_MEMORY_OF.get(metric, ""), gpu))
-            # series that share no time say nothing of each other
+            # series without common times say nothing about each other
             if memory is not None and (not known[row].any() or (known[row] & known[memory]).any()):
-                # a process's first CPU reading covers no time and is not reported
+                # the first CPU reading of a process covers no time and is not reported
                 dropped[row] = ~known[row] & known[memory] & ~(_mark_starts(ticks) & (gpu is None))
         used, sized = (
             {gpu for metric, gpu in rows if metric == name and gpu is not None} for name in (UTILIZATION, MEMORY)
@@ -248,12 +250,12 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return one device's rows; while several processes recorded it, those of the shortest, which names its step."""
+    """Return the rows of a device; if several processes recorded it, the shortest counts, since it names its step."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
         for edge in (0, round(_find_pace(block.times) * 1.5)):
-            # where most rows are copies, so are those next to them (pragmatic)
+            # if most rows are copies, those next to them are copies too (pragmatic)
             if edge == 0 or 2 * int(copies.sum()) > len(copies):
                 for each in kept:
                     copies |= (block.times >= each.times[0] - edge) & (block.times <= each.times[-1] + edge)

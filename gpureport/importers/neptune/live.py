@@ -1,7 +1,8 @@
-"""Runs on one's own Neptune server, read through its client; Neptune's public service is closed.
+"""Reads runs from a self-hosted Neptune server through Neptune's client; the public service is closed.
 
-The client reads its time limit from the environment on import, gives times in the zone of its process, and
-writes to standard output. So it runs in a process of its own, `python -m` this module, which ends on silence.
+The client reads its time limit from the environment on import, returns times in the zone of its
+process, and writes to standard output. So it runs in a separate process (`python -m` this
+module), which is ended if it does not respond.
 """
 
 import json
@@ -19,12 +20,16 @@ from gpureport.importers.neptune.stored import Stored
 from gpureport.parsing import parse_json
 
 _SILENT = 60.0
-"""Seconds without an answer after which a server is given up; the import may take 16."""
+"""Seconds to wait for a response from a server; importing the client may take 16 of them."""
 _SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
 _PROBLEMS: dict[str, CodedProblem] = {
     "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
-    "ApiToken": ("no valid API token", "set NEPTUNE_API_TOKEN to that of your server", "not_logged_in"),
-    "Connection": ("the server does not answer", "check that it runs, and its address", "no_answer"),
+    "ApiToken": (
+        "the API token is missing or not valid",
+        "set NEPTUNE_API_TOKEN to the token of your server",
+        "not_logged_in",
+    ),
+    "Connection": ("the server does not respond", "check its address, and that it is running", "no_answer"),
 }
 
 
@@ -32,7 +37,7 @@ def find_live_runs(place: str, run: str | None, query: str | None) -> list[Store
     store, parts = f"neptune:{place}", place.strip("/").split("/")
     if len(parts) not in {2, 3} or not all(parts):
         hint = "give neptune://workspace/project/RUN-ID"
-        raise SourceError(store, "not the locator of a project", hint, code="not_a_locator")
+        raise SourceError(store, "it does not name a project", hint, code="not_a_locator")
     project = "/".join(parts[:2])
     if run := run or "".join(parts[2:]):
         return [_read_run(store, project, run)]
@@ -93,7 +98,7 @@ def _part(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _time(moment: datetime) -> int:
-    # without a zone it is UTC, that of the process
+    # a time without a zone is in UTC, the zone of the process
     return round(moment.timestamp() * 1000) * 1000
 
 

@@ -1,4 +1,4 @@
-"""Neptune as a tracker: a store's run, or several local recordings of one, as a recording."""
+"""Neptune as a tracker: turns a run in a store, or several local recordings of one run, into a recording."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class Recordings(Store):
             runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
         if not runs:
             project = "" if asked.project is None else f" of project {asked.project}"
-            raise SourceError(store, f"it holds no run of Neptune{project}", _WANTED, code="no_runs")
+            raise SourceError(store, f"it contains no Neptune run{project}", _WANTED, code="no_runs")
         shared = Counter(run.id for run in runs)
         self.held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
         if asked.group is not None:
@@ -83,14 +83,14 @@ class Recordings(Store):
 
 
 def _holds(path: Path) -> bool:
-    # hidden folders count only if named
+    # hidden folders count only if the user names them
     files = (each for each in _list_files(path, hidden=False) if each.is_file())
     return any(recognise(each) for each in files for recognise in _FORMS)
 
 
 def _refuse_folder(folder: Path) -> None:
     if (folder / ".neptune").is_dir():
-        what = "the folder holds runs of Neptune's client and no log"
+        what = "the folder contains runs of Neptune's client, but no log"
         raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
 
@@ -109,7 +109,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
-        # exports of Neptune 3 are in UTC, but data of the Neptune 2 client came there with local times
+        # exports of Neptune 3 are in UTC, but data from the Neptune 2 client has local times
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
             stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
@@ -127,7 +127,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     found = hardware.read_hardware(processes, options.gpus)
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
         hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
-        raise SourceError(locator, "it holds none of the GPUs selected", hint, code="gpus_not_held")
+        raise SourceError(locator, "it has none of the selected GPUs", hint, code="gpus_not_held")
     series = _build_devices(found, asked.gpu_memory_total)
     if not series:
         raise SourceError(locator, "its hardware series hold no value", "leave out the run", code="no_values")
@@ -136,7 +136,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         "project": [each.run.project for each in processes],
         "node": [each.node for each in processes],
     }
-    # tags of Neptune are words
+    # Neptune's tags are single words
     tags = dict.fromkeys((tag for each in processes for tag in each.run.tags), "true")
     tags |= {name: text for name, each in labels.items() if (text := ", ".join(dict.fromkeys(filter(None, each))))}
     lasts = [*(run.last or 0 for run in runs), *(int(each.times.max()) for each in metrics.values() if len(each.times))]
@@ -163,7 +163,7 @@ def _collect_params(run: stored.Stored, processes: Sequence[hardware.Process]) -
     return {
         path: str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in sorted(run.scalars.items())
-        # the names of Neptune's integrations say the framework
+        # the names of Neptune's integrations show the framework
         if path.startswith("source_code/integrations/") or not (path.startswith(inside) or path in described)
     }
 

@@ -1,8 +1,9 @@
-"""Runs that Neptune left on disk: exports, `.neptune` folders of the client up to 1.x, databases of neptune-scale.
+"""Reads runs that Neptune left on disk: exports, `.neptune` folders (client up to 1.x), databases of neptune-scale.
 
-An export's Parquet rows are project, run, path, type, and a value in its type's column; before November 2025 a file
-held many runs. For runs of Neptune 2, the exporter writes times in the zone of its machine, labelled as UTC; a run's
-creation time is not shifted. The client's logs are JSON lines of one operation each; its own reader truncates them.
+A row in an exported Parquet file has project, run, path, type, and a value in the column of its
+type; before November 2025 a file held many runs. For runs of Neptune 2, the exporter labels local
+times of its machine as UTC, except for the creation time. The client's logs have one operation per
+JSON line; its own reader would truncate them.
 """
 
 import os
@@ -36,14 +37,14 @@ from gpureport.regular_files import check_regular_file, code_system_error, read_
 
 Scalar = str | int | float | bool
 Points = dict[str, list[tuple[int, float, float]]]
-"""Time, value and step of each point by path."""
+"""The time, value and step of each point, by path."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Stored:
-    """A run in a store: series and single values by path; `load` returns it with its series.
+    """A run in a store, with series and single values by path; `load` returns it with its series.
 
-    `paths` are those of series, None if not looked at; `highest` are stated maxima.
+    `paths` are the paths of series, None if not known; `highest` has stated maxima.
     """
 
     key: str
@@ -80,7 +81,7 @@ def make_broken_run(run_id: str, path: Path, error: OSError | SourceError) -> St
     return Stored(key=f"broken {run_id}", id=run_id, fault=error)
 
 
-# exports
+# --- exports
 
 _KEYS = ["project_id", "run_id", "attribute_path", "attribute_type"]
 _SERIES, _POINTS = "float_series", ["timestamp", "float_value", "step"]
@@ -89,7 +90,7 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?"
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""How far a first sample may lie from a whole offset (pragmatic)."""
+"""How far the first sample may be from a whole zone offset (pragmatic)."""
 Found = dict[tuple[str, str], Stored]
 
 
@@ -104,7 +105,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs of an export's files; the first part of a run is named last."""
+    """Return the runs in the files of an export; the first part of a run is named last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []
@@ -133,16 +134,16 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
-            twice = f"it holds runs that are in {', '.join(folders[:-1])} as well"
+            twice = f"it contains runs that are in {', '.join(folders[:-1])} as well"
             run.fault = SourceError(folders[-1], twice, "give one of the folders", code="run_in_two_folders")
     return [*(run for _, run in sorted(found.items())), *broken]
 
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Give some columns of the parts of a file, repeating texts as codes; damage is a `SourceError`.
+    """Yield the named columns of a file's parts, with repeated texts as codes. Raises SourceError if they are damaged.
 
-    Column statistics are left alone: reading any that contradict the schema ends the process.
+    Column statistics are not read, because statistics that contradict the schema crash the process.
     """
 
     def read(group: int) -> "pa.Table":
@@ -235,7 +236,7 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
     run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
 
 
-# the client's folders, and databases of neptune-scale
+# --- the client's folders, and databases of neptune-scale
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
 _DATABASE, _TABLES = "run_operations.sqlite3", ("metadata", "run_operations")
@@ -250,12 +251,12 @@ def is_operation_log(path: Path) -> bool:
 
 
 def is_scale_database(path: Path) -> bool:
-    # an unreadable one counts, so that it is reported
+    # an unreadable folder counts, so that it is reported
     return path.name == _DATABASE and (is_database(path) or not os.access(path, os.R_OK))
 
 
 def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    # each process of a run wrote to a folder of its own
+    # each process of a run wrote to a separate folder
     found: dict[str, Stored] = {}
     points: dict[str, Points] = defaultdict(lambda: defaultdict(list))
     for folder in sorted({path.parent for path in files if _LOG.fullmatch(path.name)}):
@@ -263,7 +264,7 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         with suppress(OSError, ValueError, RecursionError):
             about = parse_json(read_regular_file(folder / "metadata.json", root=root))
         said = {key: text for key, text in about.items() if isinstance(text, str)} if isinstance(about, dict) else {}
-        # run__ID__PROCESS__LETTERS, of older clients run__ID or ID
+        # run__ID__PROCESS__LETTERS, or with older clients run__ID or ID
         named = folder.name.split("__")
         run_id = said.get("containerId") or named[min(1, len(named) - 1)]
         if (said.get("containerType", "").lower() or (named[0] if len(named) > 1 else "run")) != "run":
@@ -287,7 +288,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
         run.size += len(data)
         lines, torn, seen = data.rstrip(b"\r\n\0 ").split(b"\n"), list[int](), {b""}
         for number, line in enumerate(lines, 1):
-            # a forked process writes what was buffered a second time
+            # a forked process writes buffered data a second time
             if line in seen:
                 continue
             seen.add(line)
@@ -299,7 +300,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             what = "line 1 is not an operation of Neptune's client"
             raise SourceError(str(path), what, "copy the folder again", code="damaged_run")
         if torn:
-            # a killed process leaves half a line, and only at the end
+            # a killed process may leave half a line, but only at the end
             reason = CUT_LAST_LINE if torn == [len(lines)] else TORN
             run.rejected.append(Rejected(reason=reason, rows=len(torn), first_line=torn[0]))
     if logs[0][0] > 1:
@@ -360,12 +361,12 @@ def _read_database(connection: sqlite3.Connection, size: int) -> Stored:
     operations = "select operation_type, operation from run_operations order by sequence_id"
     for kind, message in connection.execute(operations):
         parts = read_message(message)
-        # a run that was created is of kind 1, a snapshot of 0
+        # kind 1 means that a run was created, kind 0 is a snapshot
         if kind == 1:
             run.started = _read_moment(parts[3][-1])
             run.scalars |= {"sys/state": "local", "sys/name": b"".join(parts[5]).decode(errors="replace")}
         elif kind == 0:
-            # 1 is the step, 2 the time, 4 an assigned value, 8 an appended one
+            # fields: 1 is the step, 2 the time, 4 an assigned value, 8 an appended one
             moment, step = _read_moment(parts[2][-1]), float("nan")
             for each in map(read_message, parts[1]):
                 step = sum(each[1]) + sum(each[2]) / 1e6
@@ -383,7 +384,7 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
         value = read_message(entry[2][-1])
-        # 1 is a float, 3 an integer with its sign, 5 a truth, 6 a text
+        # fields: 1 is a float, 3 a signed integer, 5 a boolean, 6 a text
         values: list[Scalar] = [struct.unpack("<d", each)[0] for each in value[1]]
         values += [each - 2**64 * (each >= 2**63) for each in value[3]] + [each != 0 for each in value[5]]
         values += [each.decode(errors="replace") for each in value[6]]
@@ -393,7 +394,7 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
 
 
 def _read_moment(message: bytes) -> int:
-    # 1 are its seconds, 2 nanoseconds
+    # fields: 1 has seconds, 2 nanoseconds
     time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
     if not is_dated(moment):

@@ -1,4 +1,4 @@
-"""The query fields of nvidia-smi (drivers 535 to 610), the metric that each one fills, and header lines.
+"""The query fields of nvidia-smi (drivers 535 to 610), the metric that each fills, and header lines.
 
 `query` reads CSV of `--query-gpu`, `documents` reads `-q` and drawn tables, `monitors` reads dmon, lists of processes,
 and logs of several forms.
@@ -59,7 +59,7 @@ _TARGETS = (
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric if a log has two fields for it."""
 _MOST = 500
-"""nvidia-smi knows 241 fields."""
+"""The most fields in a header; nvidia-smi knows 241."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """A cheap test that every header passes and most other lines fail."""
@@ -93,7 +93,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return a layout; without a time stamp, only what the driver writes names a GPU."""
+    """Return a layout; without a time stamp, only the driver's own notation identifies a GPU."""
     if all(each.target != TIME for each in columns):
         columns = [replace(each, read=_READ_NAMES.get(each.target, each.read)) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
@@ -110,7 +110,7 @@ _READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return value and reason, one of them None; both if the cell is damaged."""
+    """Return the value and the reason for its absence; one of them is None, or both if the cell is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -145,9 +145,9 @@ _OF_GPU = {"gpu", "utilization", "sm"}
 
 @lru_cache(1024)
 def declare(line: str) -> Layout | None:
-    """Return the layout of a header, None for any other line.
+    """Return the layout that a header declares; None for any other line.
 
-    All its cells are names of fields. Headings that people wrote count if the table is clearly about GPUs.
+    All cells of a header are names of fields. Headings that people wrote count if the table is clearly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -162,7 +162,7 @@ def declare(line: str) -> Layout | None:
     columns = [each for cell in cells if (each := read_heading(cell, decimal)) is not None]
     named = [cell for cell in cells if find_query_field(cell) and _OF_GPU.intersection(headings.heading_words(cell))]
     ours = bool(named) or any(map(_is_of_gpu, own))
-    # any single word is a heading
+    # any single word could be a heading
     if len(cells) == 1 or not (ours and any(is_metric(each.target) for each in columns)):
         columns = own if targets - {TIME} or (targets and len(cells) == 1) else []
     if len(columns) < len(cells):
@@ -198,7 +198,6 @@ def find_headers(text: str) -> Iterator[tuple[int, Layout]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is one header and its rows, and nothing else."""
     header, _, rows = text.partition("\n")
     if not header.startswith("timestamp, ") or _ROW.match(rows) is None or re.search(r"\n[^0-9]", rows):
         return False
@@ -207,7 +206,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first row and half of all lines look like nvidia-smi's."""
+    """Return whether the first row and half of all lines look like rows from nvidia-smi."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

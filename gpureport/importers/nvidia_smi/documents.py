@@ -70,7 +70,7 @@ _OWN = {
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
-"""Paths without a query field: name, metric and usual unit."""
+"""Paths without a query field, each with its name, metric and usual unit."""
 
 
 @lru_cache(8192)
@@ -95,7 +95,7 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Keep known cells; if a path has two values, the section is torn."""
+    """Add the known cells of a section; if a path has two values, the section is torn."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
@@ -108,7 +108,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[Recor
     for head, sections in documents:
         time = parse_printed_time(head.get("timestamp", ""))
         driver = head.get("driver_version") or head.get("kmd_version") or None
-        # by place if all GPUs are listed, otherwise by minor number
+        # by position if all GPUs are listed, otherwise by minor number
         whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
         for place, section in enumerate(sections):
             index = str(place) if whole else section["cells"].get("minor_number", "")
@@ -142,7 +142,7 @@ def _record(section: _Section, account: Account, find: Callable[[str], Column | 
             record[column.target] = value
             averaged |= column.source == "power.draw.average" and value is not None
     for target, counts in parts.items():
-        # a sum needs a value of each part, and both kinds of memory
+        # a sum needs a value for each part, and both kinds of memory
         known = [count for _, count in counts if count is not None]
         record[target] = sum(known) if len(known) == len(counts) and len(dict(counts)) > 1 else None
     if flaw := flaw or ("" if measured or lost else NO_READING):
@@ -165,12 +165,12 @@ _BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 _GPU = re.compile(rf"GPU ({_BUS})\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
-"""Most characters of an element and a line, sections, and levels."""
+"""The most characters in an element and in a line, the most sections, and the most levels."""
 
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return indentation, step of the path, and value of a line."""
+    """Return the indentation of a line, its part of the path, and its value."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
@@ -179,7 +179,7 @@ def _split(text: str) -> tuple[int, str, str | None]:
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     inside: _Section | None = None
-    # indentation and path of each label above the line
+    # the indentation and path of each label above the line
     above: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first):
         text = line.rstrip()
@@ -224,7 +224,7 @@ _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpu
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
-    """Yield the documents; each GPU is parsed alone, so that damage costs no other."""
+    """Yield the documents; each GPU is parsed separately, so that damage to one does not affect others."""
     head, sections = dict[str, str](), list[_Section]()
     element, begun = "", 0
     for number, line in enumerate(lines, first):
@@ -243,7 +243,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             if element or opens_gpu:
                 account.continued += bool(element)
                 begun = begun if element else number
-                # a longer element is cut, and rejected as torn
+                # a longer element is cut off, and rejected as torn
                 element += part if len(element) <= _HELD else ""
                 if text.endswith("</gpu>"):
                     sections.append(_xml_section(element, begun, ""))
@@ -283,14 +283,14 @@ read_query_xml = form(lambda lines, first, account: _records(_xml_documents(line
 TABLE = re.compile(
     r"\s*(?:\| NVIDIA-SMI \d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}\s*$)", re.ASCII
 )
-"""The first line of a table, or the date that nvidia-smi writes above it."""
+"""Matches the first line of a table, or the date above it."""
 _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
-"""The first line of a GPU, which has its index, and its other lines."""
+"""Match the first line about a GPU, which has its index, and the other lines."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
-"""Lines that hold no GPU: borders, headings, processes, MIG instances."""
+"""Lines without a GPU: borders, headings, processes, MIG instances."""
 _LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
 _ZONES = "Times above the tables name a zone: they are taken as written."
 _WORDS = r"N/A|ERR!|On|Off"
@@ -307,15 +307,15 @@ _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
-"""Fields of the groups; the group without one replaces both sizes of memory."""
+"""The field of each group; the group without one replaces both sizes of memory."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
-"""A GPU with errors in all of these is lost."""
+"""A GPU with errors in all of these fields is lost."""
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
-        # NUL bytes of damage join no lines
+        # NUL bytes from damage must not join lines
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
             if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):
@@ -345,7 +345,7 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
             erred = match[10] not in LOST_WORDS and all(cells[name] == "ERR!" for name in _MEASURED)
             section = _section(number, text, lost="ERR!" if erred else "") | {"cells": cells}
             if (record := _record(section, account, parse_query_field, _LACKS)) is not None:
-                # if an index falls, the beginning of a table is lost
+                # if the index falls, the beginning of a table is missing
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])

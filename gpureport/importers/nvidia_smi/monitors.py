@@ -53,17 +53,16 @@ _SERIES = {
     "nvlrx": ("nvlink_receive_bytes_per_second", "MiB/s"),
     "temp": ("gpu_temperature_celsius", "C"),
 }
-"""Metric and unit of each heading, in dmon's order; dmon's MB of memory are MiB.
-
-From `gract` on they are those of `--gpm-metrics` (Hopper and newer), as driver 580.159.04 writes them on an H100;
-`temp` is the only temperature of old drivers.
+"""The metric and unit of each heading, in dmon's order; dmon's MB are MiB. From `gract` on, they belong to
+`--gpm-metrics` (Hopper and newer), as written by driver 580.159.04 on an H100. `temp` is the only temperature in old
+drivers.
 """
 _USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (11, 21)}
-"""Columns of `dmon -o DT`, the default and all that `-s` knows, by number (R550 and newer)."""
+"""The columns of `dmon -o DT` by their number: the default ones, and all those of `-s` (R550 and newer)."""
 _UNITS = "#YYYYMMDD, HH:MM:SS, Idx, W, C, C(?:, %){6}, MHz, MHz(?:, %, bool(?:, MB){3}(?:, errs){3}(?:, MB/s){2})?"
 _HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
 _OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")
-"""Units of columns that are not known without headings, whatever their number; those of pmon have a `#`."""
+"""Units of columns that cannot be assumed without headings, whatever their number; units of pmon have a `#`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 
 
@@ -83,7 +82,7 @@ def _names(line: str) -> list[str]:
 
 
 def _assume(line: str) -> list[str]:
-    """Return the columns of a log without headings, known by their number."""
+    """Return the columns of a log without headings, recognised by their number."""
     return _USUAL.get(line.count(",") + 1, []) if _HEADERLESS.fullmatch(line) else []
 
 
@@ -106,7 +105,7 @@ def _layout(*headings: str) -> Layout:
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     def find(line: str) -> Layout | None:
-        # also units, and comments of a person, begin with `#`
+        # units, and comments by people, begin with `#` as well
         return _layout(*names) if (names := _names(line)) else log.layout if line[:1] == "#" else None
 
     clock, remaining = list[int](), iter(lines)
@@ -124,7 +123,7 @@ def _cells_apart(lines: bytes) -> bytes:
     """Return lines with one blank between cells; date and time are one cell."""
     text = np.frombuffer(lines.translate(bytes.maketrans(b",\t\r", b"   ")), dtype=np.uint8)
     blank = text == ord(" ")
-    # the last blank of several stays, unless the line ends there
+    # the last of several spaces stays, unless the line ends there
     blank[:-1] &= blank[1:] | (text[1:] == ord("\n"))
     kept: bytes = text[~blank].tobytes()
     return _DATED.sub(rb"\1/\2/\3T\4", kept.replace(b"\n ", b"\n").removeprefix(b" "))
@@ -163,7 +162,7 @@ _APPS_NOTE = (
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
-"""Fields of processes that have ended, which say nothing about the GPU at a time."""
+"""Fields of processes that have ended, which do not describe the GPU at one time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
     *("process_name", "name", "pid")
 }
@@ -188,7 +187,7 @@ def _read_lists(
             comma = "," if "," in line else None
             account.headers += 1
             continue
-        # the name of a process may hold blanks and commas; in pmon it is the last cell
+        # a process name may contain spaces and commas; in pmon it is the last cell
         cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
         if not line or len(cells) != len(names):
             missing = reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER
@@ -233,11 +232,11 @@ def _record(own: Record) -> Record:
 
 
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
-"""A command with its prompt, or a ruler: the block above ends here."""
+"""Matches a shell prompt with a command, or a separator line, at which the block above ends."""
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
 _Block = tuple[int, Form | None, str]
-"""Number, form, and the header if the block continues a CSV below a table."""
+"""A number, a form, and the header if the block continues CSV below a table."""
 FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
     (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
     (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
@@ -247,7 +246,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""First line of a block, form, name, beginnings of lines that stay in it."""
+"""What the first line of a block looks like, its form, its name, and the beginnings of lines that stay in it."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }
@@ -285,7 +284,7 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
             command = form is None and _COMMAND.fullmatch(text) is not None
             back = form is None and interrupted and "|" not in text and not command and not text.isspace()
             if form is not block[1] and (form is not None or command or back):
-                # the text above a table may hold its time
+                # the text above a table may contain its time
                 table = form is documents.read_drawn_tables
                 own = min(len(part), _ABOVE) if table and block[1] is None else 0
                 yield block, number - len(part), part[: len(part) - own]
@@ -304,6 +303,6 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     for number, line in enumerate(lines, first):
         if text := line[:1000].strip("\0 \r\n\t\v\f"):
-            # a comment may hold a command with figures and bars
+            # a comment may contain a command with figures and bars
             account.stray(number, text if text[0] != "#" else "#")
     yield from ()

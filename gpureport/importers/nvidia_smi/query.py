@@ -1,4 +1,4 @@
-"""Reads CSV of `nvidia-smi --query-gpu`: sound blocks as a whole, others by line."""
+"""Reads CSV from `nvidia-smi --query-gpu`: intact blocks as a whole, others line by line."""
 
 import re
 from collections import Counter, deque
@@ -36,12 +36,12 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Cells that are complete: no longer cell begins so."""
+"""Cells that are complete, because no longer cell begins with them."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _STAMPED = len("2026/03/14 09:26:53")
-"""Characters that begin a row; more than half are digits."""
+"""Characters with which a row begins; more than half are digits."""
 _ODD = ("\0", "\ufffd", TIME)
-"""No sound row contains NUL, a replaced byte, or the name of a header."""
+"""Texts that no intact row contains: NUL, a replaced byte, or the name of a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 _LOOKED_AT, _LONGEST = 2**20, 4096
@@ -193,9 +193,9 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 
 
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
-    """Return the row at the end of a line and the text before it, or None.
+    """Return the row at the end of a line, and the text before it; None if there is no row.
 
-    A row that may have lost its beginning needs a stamp; if it may have lost its end, the last cell counts as cut.
+    A row that may have lost its beginning needs a stamp. If it may have lost its end, its last cell counts as cut off.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
     if len(cells) == width + 1 and not cells[-1].strip():
@@ -217,8 +217,6 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
 
 @dataclass(slots=True)
 class QueryLines:
-    """Turns lines into rows; `header` returns the layout of a header, or None."""
-
     header: Callable[[str], Layout | None]
     account: Account
     layout: Layout | None = None
@@ -228,7 +226,6 @@ class QueryLines:
     ended: bool = False
 
     def read(self, piece: Piece, scanned: "tuple[Layout, Scan] | None" = None) -> Iterator[tuple[Layout, Rows]]:
-        """Yield rows of a block with their layout; `scanned` are its cells, if known."""
         self.ended, layout, data, first = piece.last, self.layout, piece.data, piece.first_line
         if scanned is not None and layout is scanned[0]:
             cells, odd = scanned[1]
@@ -256,13 +253,12 @@ class QueryLines:
         yield from self._rows_of(layout, lines, numbers)
 
     def _sort(self, number: int, line: str, *, cut: bool) -> str | None:
-        """Return the row in an unusual line; count any other line, and return None."""
         self.account.note(*[_CUT_NOTE] if cut else [])
-        # of a line with NUL bytes, only the part behind them is used
+        # only the part of a line after its NUL bytes is used
         torn, nul, text = line.rpartition("\0")
         text, unreadable = text.strip("\r\ufeff"), "\ufffd" in text
         header = None if unreadable else self._header(text)
-        # after a kill within a line, the next header follows in that line
+        # if the writer was killed within a line, the next header follows in that line
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
         if header is None and heading and len(text) <= _LONGEST and (at := text.rfind(heading)) > 0:
             header = self._header(text[at:])
@@ -300,7 +296,7 @@ class QueryLines:
             or sum(map(str.isdigit, text[:_STAMPED])) > _STAMPED // 2
             or (reason == reasons.NUL_BYTES and not find_message_kind(text))
         ):
-            # a row, which has a place in its tick, also if its first letters are damaged
+            # a row has a position in its tick even if its first letters are damaged
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What the forms of other tools share, and the names that the tools use for metrics."""
+"""Shared code of the forms of other tools, and the names that these tools use for metrics."""
 
 import csv
 import json
@@ -27,10 +27,10 @@ Meaning = tuple[str, str]
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""Name, what recognises the beginning of a log, and what reads it."""
+"""The name of a form, the function that recognises the beginning of a log, and the function that reads it."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
-"""Metric of each name, by tool; JSON is that of gpustat, nvtop and all-smi."""
+"""The metric of each name, by tool; JSON stands for gpustat, nvtop and all-smi."""
 _NAMES = """
 uuid | uuid
 driver | driver
@@ -77,9 +77,9 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer of the logs of a tool, in one or several forms.
+    """The importer for the logs of a tool, in one or several forms.
 
-    `longest` are bytes of a line, by form. `explain` returns why no row is usable; only host logs have it.
+    `longest` has the most bytes in a line, by form. `explain` returns why no row is usable; only host logs have it.
     """
 
     kind: str
@@ -116,7 +116,7 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield number and text of sound lines that are not empty; reject others."""
+    """Yield the number and text of intact lines that are not empty; reject others."""
     found = whole_lines(lines, first, account, ends="\r\n", may_be_cut=may_be_cut)
     return ((number, text) for number, text in found if text.strip())
 
@@ -124,13 +124,13 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield number, layout and cells of rows; `find` returns a header's layout."""
+    """Yield the number, layout and cells of rows; `find` returns the layout of a header."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
         delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
-        # nothing after a last delimiter is not a cell
+        # an empty text after the last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
         found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:
@@ -149,7 +149,6 @@ def find_delimiter(header: str) -> str:
 
 
 def split_cells(text: str, delimiter: str = ",") -> list[str]:
-    """Return the cells of a line, none if its quotes are damaged."""
     delimiter = delimiter or find_delimiter(text)
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
@@ -165,14 +164,13 @@ def has_header(find: Callable[[list[str]], object | None], text: str) -> bool:
 
 
 def parse_documents(text: str) -> list[Any] | None:
-    """Return the successive JSON documents in a text, or None."""
     text, at = replace_half_characters(text), 0
     decoder, found = json.JSONDecoder(), list[Any]()
     while match := re.compile(r"[^\s,]").search(text, at):
         try:
             content, at = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            # also nested too deeply, or a number with thousands of digits
+            # or it is nested too deeply, or a number has thousands of digits
             return None
         found.append(content)
     return found
@@ -183,14 +181,14 @@ _QUANTITY = re.compile(
     re.ASCII,
 )
 _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "w": "W", "°f": "F"}
-"""Other spellings of units; as for MB, a GB of a GPU has 1024³ bytes."""
+"""Other spellings of units; as with MB, a GB of GPU memory has 1024³ bytes."""
 
 
 NO_VALUE = "no value it can have"
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a value in the base unit, None if invalid; bare numbers have `unit`."""
+    """Return a value in the base unit; None if it is invalid. `unit` applies to numbers that state none."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number = headings.parse_number(match[1].replace(",", "") if match else cell)
     written = _SPELLINGS.get(match[2].lower(), match[2]) if match and match[2] else unit
@@ -203,14 +201,14 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
-        # means of a share may exceed 1 by rounding
+        # rounding may raise the mean of a share above 1
         return 1.0 if value <= 1 + 1e-6 else None
     most = np.iinfo(wanted.dtype).max if "int" in wanted.dtype else None
     return value if most is None else round(value) if round(value) <= most else None
 
 
 def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
-    """Add cells to a record, unknown ones as text; count those without a valid value."""
+    """Add cells to a record, unknown ones as text, and count those without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -230,7 +228,7 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Refuse GPUs of several machines without UUID; `seen` has which have one."""
+    """Raise SourceError for GPUs of several machines without a UUID; `seen` says which GPUs have one."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
@@ -253,7 +251,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return a record per GPU of a row, None for the machine; cells in `without` are empty."""
+    """Return a record per GPU in a row, with None for the machine; cells with a text in `without` are empty."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

@@ -1,8 +1,8 @@
-"""Reads what DCGM records: `dcgmi dmon`, job statistics, CSV files of its fields, and pages of dcgm-exporter.
+"""Reads logs from DCGM: `dcgmi dmon`, job statistics, CSV files with its fields, and pages of dcgm-exporter.
 
-Fields are those of dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 renames fields with their units, so the name
-shows the unit; only `DCGM_FI_DEV_GPU_UTIL_RATIO` is per cent in DCGM 4.5 and 4.6. If NVIDIA's sources differ on a unit,
-the field is text. `dcgmi dmon` writes no time, and columns in an order of its own.
+Fields are from dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 added units to the names of fields, but
+`DCGM_FI_DEV_GPU_UTIL_RATIO` is in per cent in DCGM 4.5 and 4.6. If NVIDIA's sources disagree on a unit, the field is
+kept as text. `dcgmi dmon` writes no time, and orders columns by itself.
 """
 
 import re
@@ -78,7 +78,7 @@ _TABLE = {
     "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
     MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
-"""Units and fields of metrics: symbols without `DCGM_FI_`, number, tag."""
+"""The unit and the fields of each metric: symbols without `DCGM_FI_`, numbers, and tags."""
 FIELDS: dict[str, tools.Meaning] = {}
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
@@ -88,9 +88,9 @@ for _metric, _text in _TABLE.items():
 _WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
 _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
-"""What DCGM writes for no value (dcgm_structs.h); as floats those of 64 bits are 2**63."""
+"""Numbers that DCGM writes for missing values (dcgm_structs.h); as floats, those with 64 bits are 2**63."""
 Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
-"""Line, page, time, GPU and fields; the readings of a row may lie anywhere on a page."""
+"""Line, page, time, GPU and fields; the readings of a row may be anywhere on a page."""
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
@@ -98,7 +98,7 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield one row per GPU and time, by page; `raw` per cent are whole numbers."""
+    """Yield one row per GPU and time, page by page; percentages in `raw` are whole numbers."""
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
         for count, (number, _, time, gpu, fields) in enumerate(page):
@@ -109,7 +109,7 @@ def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = Fal
                 if cells.setdefault(name, cell) != cell:
                     account.note(f"{name} has several values for one GPU and time; the first is kept.")
             if count > _MOST:
-                what = f"more than {_MOST:,} readings, one per line, which are held in memory"
+                what = f"it has more than {_MOST:,} readings, one per line, which do not fit in memory"
                 raise SourceError("the log", what, "split it by time", code="too_many_readings")
         for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
             for name, cell in cells.items():
@@ -131,7 +131,7 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
         most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
         if found > most or (raw and 0 < found < 1 and name in _WHOLE):
             cause = "it was relabelled, or DCGM is older than 4.7"
-            what = f"{name} does not count in the unit of its name ({cell}): {cause}"
+            what = f"{name} is not in the unit of its name ({cell}): {cause}"
             hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
         tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
@@ -159,7 +159,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Re
             tags, units = {word[0]: word.start() for word in words if not word[0].endswith(("#", "Entity"))}, {}
             account.headers += 1
         elif match and match["units"]:
-            # each unit stands below its tag
+            # each unit is below its tag
             for word in re.finditer(r"\S+", match["units"]):
                 tag = next((tag for tag, start in reversed(tags.items()) if start <= word.start() + 1), "")
                 unit = FIELDS.get(tag, ("", ""))[1]
@@ -222,7 +222,7 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         known = ((name, figures[name]) for name in _STATS if name in figures)
         means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
         energy = means.pop(_ENERGY, 0.0) if end > start else 0.0
-        # counted energy is more exact than a mean of samples
+        # counted energy is more accurate than a mean of samples
         means |= {"gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
         for stamp, counted in zip(stamps, (0.0, energy), strict=True):
             yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
@@ -278,14 +278,14 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
-"""Most readings, and characters of answers: a day of 8 GPUs has 19 million."""
+"""The most readings, and characters in responses; a day with 8 GPUs has 19 million."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
-"""Labels that name the exporter itself if dcgm-exporter does not set them."""
+"""Labels that describe the exporter itself unless dcgm-exporter sets them."""
 _WHOLE_RUN = 0.95
-"""Least share of samples whose label makes a tag of the run (pragmatic)."""
+"""The least share of samples whose label becomes a tag of the run (pragmatic)."""
 _QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)
@@ -301,7 +301,7 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
         "bus_id": labels.get("pci_bus_id"),
         "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
     }
-    # in a query by (gpu, instance) only the exporter shows the machine
+    # in a query `by (gpu, instance)`, only the exporter identifies the machine
     host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
     tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
     return {name: text for name, text in said.items() if text}

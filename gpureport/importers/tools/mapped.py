@@ -1,4 +1,4 @@
-"""Reads tables whose columns a map explains, and writes drafts of maps."""
+"""Reads tables with columns that a map explains, and writes drafts of maps."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from gpureport.settings.toml_files import read_toml
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
-"""Base units that a map need not state, and their names in a map."""
+"""Base units that a map may omit, and the names of others in a map."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
@@ -35,7 +35,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """Columns of metrics, and headings of time and GPU number, empty if none."""
+    """The columns of metrics, and the headings of the time and of the GPU number (empty if there are none)."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -66,7 +66,7 @@ def read_column_map(path: Path) -> Mapping:
         raise time.wrong("format", f"no format {pattern!r} of a time", hint, code="unknown_time_format")
     found = [read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
     if len({(each.metric, each.gpu) for each in found}) < max(len(found), 1):
-        what = "two columns hold one metric of one device" if found else "it maps no column"
+        what = "two columns have the same metric of one device" if found else "it maps no column"
         raise SettingsError(file.file, what, _EXAMPLE, code="metric_in_two_columns" if found else "nothing_mapped")
     delimiter = "\t" if file.content.get("delimiter") == "\t" else whole.text("delimiter")
     return Mapping(
@@ -130,7 +130,7 @@ class Mapped:
 def read_mapped(
     lines: Iterable[str], first: int, account: Account, told: Mapping, delimiter: str
 ) -> Iterator[tools.Record]:
-    """Yield the rows; if each is one GPU, cells without a metric are kept as text."""
+    """Yield the rows; if each row is about one GPU, cells without a metric are kept as text."""
     meanings = {column.heading: (column.metric, column.unit) for column in told.columns}
 
     def find(cells: list[str]) -> list[str] | None:
@@ -165,7 +165,6 @@ def _find_time(cell: str, pattern: str) -> tools.Stamp:
 
 
 def _use_point(cell: str) -> str:
-    """Return a cell with a point in place of a decimal comma."""
     whole, comma, decimals = cell.rpartition(",")
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 
@@ -174,7 +173,7 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Return a map of columns whose headings show their metrics, or nothing."""
+    """Return a draft map of the columns whose headings show their metrics; empty if there are none."""
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}

@@ -1,7 +1,7 @@
-"""Reads logs of monitors: JSON of gpustat, nvtop and all-smi, lines of tegrastats, tables of nvitop and others.
+"""Reads logs of monitors: JSON from gpustat, nvtop and all-smi, lines from tegrastats, tables from nvitop and others.
 
-gpustat truncates watts and MiB (1.1.1, core.py); all-smi counts in UTC, the others in local time. A Jetson's memory is
-the machine's, and no power rail is the GPU's alone. W&B's `/l:node1` behind a name is another machine.
+gpustat truncates watts and MiB (1.1.1, core.py). all-smi writes UTC, the others local time. A Jetson's memory and power
+rails belong to the whole machine. In W&B, `/l:node1` after a name means another machine.
 """
 
 import re
@@ -23,13 +23,13 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents with these keys; both are empty if a document is the list of GPUs."""
+    """Yield the rows of documents with these keys; both are empty if a document is a list of GPUs."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
         several = [one for each in found for one in (each if gpus and isinstance(each, list) else [each])]
         contents = [one if gpus and isinstance(one, dict) else {"": one} for one in several]
-        # all-smi also writes frames about itself, with a schema and no GPUs
+        # all-smi also writes documents about itself, with a schema and without GPUs
         listed: list[Any] = [one.get(gpus, [] if "schema" in one else 0) for one in contents]
         if not all(isinstance(each, list) and all(isinstance(gpu, dict) for gpu in each) for each in listed):
             _reject(held, NOT_JSON, account)
@@ -55,7 +55,6 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
 
 
 def _documents(lines: Iterable[str], first: int, account: Account) -> Iterator[tuple[list[tuple[int, str]], list[Any]]]:
-    """Yield the lines of each document and its content, `[None]` if it is not JSON."""
     held: list[tuple[int, str]] = []
     size = 0
     for number, text in tools.text_lines(lines, first, account, may_be_cut=True):
@@ -80,7 +79,7 @@ def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> N
 
 
 def _opens(*keys: str) -> Callable[[str], bool]:
-    """Return what recognises a document, also below a damaged line."""
+    """Return a function that recognises a document, even below a damaged line."""
     return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
 
 
@@ -130,7 +129,6 @@ def read_columns(
     find: Callable[[list[str]], _Table | None],
     without: Container[str] = ("",),
 ) -> Iterator[tools.Record]:
-    """Yield the rows of a table; cells in `without` are empty."""
     for number, (time, columns), row in tools.table_rows(lines, first, account, find):
         loads = [place for place, gpu, name, _ in columns if (gpu, name) == (None, _CORE) and row[place] not in without]
         devices = tools.take_row(account, (column for column in columns if column[1:3] != (None, _CORE)), row, without)
@@ -152,7 +150,7 @@ _WANDB_HEADING = re.compile(
     r"|(cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
     re.ASCII,
 )
-_TIMES = "_timestamp", "timestamp"  # of W&B
+_TIMES = "_timestamp", "timestamp"  # suffixes of W&B
 _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
 
 
@@ -181,7 +179,7 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
-"""Metrics of which the last reading of a window counts, not the mean."""
+"""Metrics of which the last reading in a window counts rather than the mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
 _OVERSHOOT = 0.02
@@ -211,8 +209,8 @@ def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of a `ResourceMetricCollector`.
 
-    `collect()` returns means since the last `clear()`. If a script never clears, as in nvitop's README, the difference
-    of two means, each weighted with its duration, is the mean between two rows.
+    `collect()` returns means since the last `clear()`. If a script never clears, as in nvitop's README, the mean
+    between two rows is the difference of two means, each weighted with its duration.
     """
     before: tuple[int, float, dict[int, float]] | None = None
     for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):
@@ -220,14 +218,15 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
         duration = None if lasted is None else parse_number(row[lasted])
         means = {place: mean for place in of_means if (mean := parse_number(row[place])) is not None}
         cells: list[Any] = [means.get(place, cell) for place, cell in enumerate(row)]
-        # a collection that was not cleared is older than the row before
+        # a collection that was not cleared began before the previous row
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
             for place, _, name, _ in figures:
                 if place in means and place not in before[2]:
                     cells[place] = ""
                 elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # by rounding, a difference of two means may be just outside 0 and 100 %; further out it is no value
+                    # rounding may move a difference of two means just outside 0 to 100%; further outside it is not a
+                    # value
                     value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
                     part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
                     cells[place] = min(value, 100.0) if part else value

@@ -16,7 +16,8 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 WIDTH = 900.0
-_STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))  # strip height by the maximum number of GPUs
+# strip height by the maximum number of GPUs
+_STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
 _SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
 PANEL = 400.0  # width of a chart of steps; a wide page has two side by side

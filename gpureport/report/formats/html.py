@@ -27,8 +27,6 @@ _TONES = {"better": "good", "worse": "bad"}  # changes with other verdicts are g
 
 
 class _CompiledTemplates(BytecodeCache):
-    """Compiled templates, kept for later pages of this process."""
-
     _codes: ClassVar[dict[str, Any]] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:

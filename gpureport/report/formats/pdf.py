@@ -33,12 +33,14 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-SCALE = 0.68  # scale of the figures of the page on paper, which gives their text the size of the text around them
+# scale of the figures of the page on paper, which gives their text the size of the text around them
+SCALE = 0.68
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
 _HATCHED = re.compile(r'(<(?:rect|path) [^>]*)fill="url\(#[^)]*-(\w+)\)"([^>]*/>)')
 _FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf")
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # replaces characters that no font has, because PDF/A forbids missing glyphs
+# replaces characters that no font has, because PDF/A forbids missing glyphs
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 _PICTURE = b"""#set page(width: auto, height: auto, margin: 0pt)
 #image(bytes(sys.inputs.picture), format: "svg", width: 900pt)"""
@@ -121,7 +123,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
     except (typst.TypstError, RuntimeError) as error:
         # the logo is the only input that is not ours
         where = str(brand.logo or source / name)
-        what = f"cannot be set as PDF ({' '.join(str(error).split())})"
+        what = f"cannot be written as PDF ({' '.join(str(error).split())})"
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
         raise RenderError(where, what, hint, code="cannot_set_pdf") from error
     except OSError as error:
@@ -192,7 +194,7 @@ def _explain_missing(missing: list[int]) -> str:
     codes = ", ".join(f"U+{code:04X}" for code in missing[:20])
     more = f" and {len(missing) - 20} more" if missing[20:] else ""
     return (
-        f"{_REPLACEMENT} stands for a character that the fonts of this PDF do not hold ({codes}{more}). "
+        f"{_REPLACEMENT} replaces a character that the fonts of this PDF lack ({codes}{more}). "
         "A font named as font in [report] of gpureport.toml shows it; the HTML report does without."
     )
 

@@ -323,7 +323,7 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
         shown = [0, *places[: max(int(np.sum(taken <= room)), 1)]]
         for lines, style in ((heads, "soft"), (rows, "")):
             picked = ([line[place] for place in shown] for line in lines)
-            # small text of row heads is printed below the first figures only
+            # small text of row heads is printed only below the first figures
             kept = (line for line in picked if any(line[1:] if lines is rows and 1 not in shown else line))
             sizes, ends = [widths[place] for place in shown], [rights[place] for place in shown]
             yield from (Line(_set_columns(line, sizes, ends), style) for line in kept)

@@ -134,7 +134,6 @@ class Block:
 
 
 def select_blocks(blocks: Iterable[Block], form: Form) -> list[Block]:
-    """Return the blocks of an output, without headings that have no content."""
     kept = []
     # by level: whether a heading of that level, which precedes, has content
     filled = dict.fromkeys((2, 3, 4), False)

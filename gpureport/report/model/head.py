@@ -113,8 +113,6 @@ class Action:
 
 
 class FirstScreen(Protocol):
-    """Content that has a first screen: a report, or the page on many runs."""
-
     @property
     def verdict(self) -> Verdict: ...
 

@@ -12,7 +12,7 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A tick of an axis and its text."""
+    """A tick of an axis, and its text."""
 
     at: float
     text: str

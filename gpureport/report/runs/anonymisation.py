@@ -116,8 +116,6 @@ def _hide_ipv6(found: re.Match[str]) -> str:
 
 
 class _SharedNames:
-    """Pseudonyms of hosts and people, shared by all runs of an output."""
-
     def __init__(self, runs: Iterable[Run]) -> None:
         self._numbers: dict[str, int] = {}
         self._namesakes: dict[str, list[str]] = {}

@@ -33,7 +33,6 @@ def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
 
 
 def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
-    """Return the GPU-seconds in which jobs held GPUs, the base of all shares."""
     return sum(analysis.job_gpu_seconds for analysis in analyses)
 
 
@@ -93,7 +92,6 @@ def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
 
 
 def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
-    """Return the labels of the classes in bars, in display order."""
     found = {part.key: part.label for bar in bars for part in bar.parts}
     return {key: found[key] for key in (*GPU_TIME_CLASSES, *sorted({*found} - {*GPU_TIME_CLASSES})) if key in found}
 

@@ -26,8 +26,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRun:
-    """A run with its label; `step` is the label of its step."""
-
     label: str
     step: str
     recording: Recording

@@ -50,7 +50,6 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     checks: Sequence[Check] = (),
     goals: TrainingGoals | None = None,
 ) -> Report:
-    """Return the content of a report on one run, or on several in step order."""
     title, command = title and redact_text(title), redact_text(command)
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}

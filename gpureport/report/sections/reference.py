@@ -38,7 +38,7 @@ _FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named group
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
-_NOTE = "A rule that is not assessed is neither kept nor broken: the reason stands with it."
+_NOTE = "A rule that is not assessed is neither kept nor broken; the reason is given."
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:

@@ -32,10 +32,12 @@ from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-_NEGLIGIBLE = 0.002  # share of the axis below which a segment is invisible and left out of legend and notes
+# share of the axis below which a segment is invisible and left out of legend and notes
+_NEGLIGIBLE = 0.002
 _MOST_STEPS, _MOST_GPUS = 12, 8  # maximum number of steps, and of GPUs with a bar each
 _ROOM = 1.25  # maximum axis length relative to the longest bar, for intervals
-_APART = 0.03  # additional lost share, relative to the median GPU, for a separate bar among many GPUs
+# additional lost share, relative to the median GPU, for a separate bar among many GPUs
+_APART = 0.03
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
 """Additional lost share of a GPU for a flagged note, compared with the best GPU; lost share of a single GPU."""
 _MOST_UNKNOWN = 0.02  # unobserved share from which the note of a GPU mentions it

@@ -14,7 +14,8 @@ from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import NUMBERS, Scale
 from gpureport.report.wording.words import WORDS, say
 
-ONCE_SETTLED = " once settled"  # suffix of the title of a figure without start-up and settling time
+# suffix of the title of a figure without start-up and settling time
+ONCE_SETTLED = " once settled"
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
 _TIMES = 10.0  # from here on as times
@@ -32,7 +33,6 @@ def format_times(ratio: float) -> str:
 
 
 def format_times_range(interval: Sequence[float]) -> str:
-    """Return the ends of a ratio: `1.61 to 2.11`."""
     return " to ".join(map(_format_ratio, interval))
 
 
@@ -42,7 +42,6 @@ def format_percent_change(ratio: float) -> str:
 
 
 def format_percent_range(interval: Sequence[float]) -> str:
-    """Return the ends of a change in per cent: −53 to −38%."""
     if interval[1] >= _TIMES:
         return f"{format_times_range(interval)} times"
     return f"{' to '.join(map(_signed_percent, interval))}%"

@@ -151,7 +151,6 @@ def duration_below(seconds: float, limit: float) -> str:
 
 
 def rough_duration(seconds: float) -> str:
-    """Return a duration for headlines, without seconds from ten minutes on."""
     return duration(_MINUTE * round(seconds / _MINUTE) if seconds >= _ROUGH else seconds)
 
 

@@ -46,7 +46,6 @@ def count_family(reason: Reason | None) -> int | None:
 
 
 def describe_interval(interval: str, comparisons: int | None) -> str:
-    """Return an interval in words with the number of comparisons, if any."""
     interval = display.drop_equal_ends(interval)
     return f"{interval}, one of {comparisons} comparisons" if interval and comparisons is not None else interval
 

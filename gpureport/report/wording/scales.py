@@ -55,7 +55,8 @@ CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
 """Differences of shares, in percentage points."""
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
-_TEN_CENTS = 0.1  # minimum cost per million, the usual batch; other costs and energies are at least 1
+# minimum cost per million, the usual batch; other costs and energies are at least 1
+_TEN_CENTS = 0.1
 _MOST = 9_999.5
 _RATES = ((1.0, "s"), (60.0, "min"), (3600.0, "h"))
 _WATT_HOUR = 3600.0

@@ -30,18 +30,22 @@ _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
 """Minimum share of the GPU time of a saving that is named; share of waiting above which no larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Run length in seconds below which start-up weighs too much, and below which longer runs help more than more runs."""
-_MANY_CHECKS = 5  # number of checks for which the log is too short, from which a longer one is requested
+# number of checks for which the log is too short, from which a longer one is requested
+_MANY_CHECKS = 5
 _COARSE = 0.05  # detectable relative change from which longer runs are advised
-_BELOW, _STEP_WATTS = 0.9, 5  # suggested power limit: fraction of the power drawn while slowed, and rounding in watts
+# suggested power limit: fraction of the power drawn while slowed, and rounding in watts
+_BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
 """Kinds without an action if the GPU may serve requests, which keep it idle and at a fixed clock."""
-_NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}  # kinds without an action if their severity is info
+# kinds without an action if their severity is info
+_NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
 """Classes of GPU time whose kinds already advise on what GPUs wait for."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _BESIDE = "not shown beside other programs"
-_OTHER_USE = "other use"  # cause of a change that has priority over low use: another program used the GPU
+# cause of a change that has priority over low use: another program used the GPU
+_OTHER_USE = "other use"
 _CPU = "cpu_utilization_ratio"
 
 
@@ -190,7 +194,7 @@ def _list_measurements(
     longest = max(run.seconds for run in runs)
     if count >= _MANY_CHECKS:
         needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
-        said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log holds one moment"
+        said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log has only one moment"
         text, certainty = f"{said}, too short for {count} checks.", f"{count} checks need a longer log."
         yield 1, _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
         return

@@ -25,7 +25,8 @@ from gpureport.report.wording.words import group_holders
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # kind and cause
 _OTHERS = "GPUs"  # name of GPUs that differ from run to run
-_NOTABLE = 0.1  # share of the run from which a finding of severity info is the headline of a run without problems
+# share of the run from which a finding of severity info is the headline of a run without problems
+_NOTABLE = 0.1
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"

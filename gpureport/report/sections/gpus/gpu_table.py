@@ -13,7 +13,8 @@ from gpureport.report.runs.over_time import FEW_GPUS, group_by_node
 from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, device_name
 from gpureport.report.wording import display
 
-_ROBUST = 3 * 1.4826  # three robust standard deviations, as a multiple of the median absolute deviation
+# three robust standard deviations, as a multiple of the median absolute deviation
+_ROBUST = 3 * 1.4826
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
     "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "
@@ -115,7 +116,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
     same = "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
     if run.samples == 1:
-        same = "Of one sample of each GPU none can be said to stand apart."
+        same = "One sample per GPU is too few to find an outlier."
     elif len(rows) < _PEERS:
         same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
     return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)

@@ -89,7 +89,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
-        anew = " (it started anew in between)" if any(counter.restarts for counter in counters) else ""
+        anew = " (it was restarted in between)" if any(counter.restarts for counter in counters) else ""
         counted = display.energy(sum(counter.total for counter in counters))
         yield "Energy counted", f"{counted}{anew}{name_some(counters)}{missed}"
     if doubts:

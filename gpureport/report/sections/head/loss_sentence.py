@@ -161,7 +161,8 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-_NOTABLE = 0.05  # share of a run outside training from which the cost of training alone is stated as well (pragmatic)
+# share of a run outside training from which the cost of training alone is stated as well (pragmatic)
+_NOTABLE = 0.05
 
 
 def describe_saving(comparison: Comparison) -> str:

@@ -28,7 +28,8 @@ from gpureport.report.sections.steps.study import describe_study
 from gpureport.report.wording import display, terms, words
 from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_out, describe_reason
 
-_LEAD, _DOUBTS = 3, 2  # maximum number of sentences in the lead, and of doubts in it; other doubts are notes
+# maximum number of sentences in the lead, and of doubts in it; other doubts are notes
+_LEAD, _DOUBTS = 3, 2
 _RULES = 2  # maximum number of named broken rules
 _LOST = 0.1  # lost share of the GPU time from which a run is not healthy
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
@@ -150,7 +151,7 @@ def _write_run_lead(
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
-        # otherwise the headline says all of this
+        # otherwise the headline states all of this
         yield lost
     if told is not None and told.finding.confidence is Confidence.LOW:
         # confidence may be low for other reasons, such as an unknown power limit
@@ -250,7 +251,7 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses may say it already
+    # the sentence on losses may state it already
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."

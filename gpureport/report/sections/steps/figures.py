@@ -51,8 +51,6 @@ _WHOLE = 100  # work from which decimals are dropped
 
 
 class Line(NamedTuple):
-    """A figure of two steps in words; `why` explains its verdict."""
-
     metric: str
     title: str
     before: str

@@ -198,8 +198,6 @@ def _list_fates(changes: Sequence[FindingChange]) -> Iterator[Fact]:
 
 
 class _Column(NamedTuple):
-    """A column of gains: metric, field of the change, whether it is a multiple, and the note if it is missing."""
-
     title: str
     metric: str
     field: str

@@ -34,7 +34,8 @@ from gpureport.report.wording.words import choose_headline, say
 
 _MAIN = 0.5  # share of the change from which one step is the main one
 _TENFOLD = 10.0  # ratio from which a change is a multiple
-_MOST, _MOST_CHANGES = 6, 2  # maximum number of columns, and of set-up changes below the name of a step
+# maximum number of columns, and of set-up changes below the name of a step
+_MOST, _MOST_CHANGES = 6, 2
 _SAME = 0.005  # relative difference that prints alike
 _WITHOUT_CHANGE = {measured.COST_PER_WORK: "cost", measured.WORK_RATE: "whole-job throughput"}
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
