@@ -12,8 +12,8 @@ from gpureport.findings import Amount, Confidence, NotJudged
 from gpureport.recording_advice import RECORD, choose_recording
 
 SURE_READINGS = 5  # readings that give high confidence
-FEW_READINGS = 2  # with fewer readings anything may be an accident
-COARSE_SECONDS = 60.0  # with samples this far apart, edges and lengths are guesses
+FEW_READINGS = 2  # with fewer readings anything may be chance
+COARSE_SECONDS = 60.0  # seconds; with samples this far apart, edges and lengths are guesses
 NOT_RECORDED, TOO_FEW = "not_recorded", "too_few_samples"
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("doubts.toml").read_text(encoding="utf-8"))

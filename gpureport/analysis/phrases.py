@@ -45,7 +45,6 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def add_article(name: str) -> str:
-    """Return a name with its article, to begin a sentence: `An A10`, `A T4`."""
     return f"{'An' if name[:1] in ('AEFHILMNORSX' if not name[1:2].islower() else 'AEIO') else 'A'} {name}"
 
 

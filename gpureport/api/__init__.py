@@ -50,26 +50,26 @@ def read(  # noqa: PLR0913 - each option is given by name
     tracker: Mapping[str, Any] | None = None,
     mlflow_raw_times: bool = False,
 ) -> list[Recording]:
-    """Return every run in a log, a folder of logs, or a tracker's store; logs of one machine and minutes are one run.
+    """Return every run in a log, folder or tracker's store; logs from one machine at the same time are one run.
 
     Args:
-        source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`; like `host` and
-            `training` also `s3://BUCKET/PATH`.
+        source: a log, a folder with logs at any depth, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. It may be a URL such
+            as `s3://BUCKET/PATH`, as may `host` and `training`.
         host: CPU logs, or further GPU logs of the run, to join by time.
-        training: logs of training metrics; those in a folder `source` when empty.
-        labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), `work` in all as `"12000:steps"`
-            or `(12000, "steps")`, and `table`, a file as `sacct -P` prints for tags of user, account, job and node.
+        training: logs of training metrics; if empty, those in the folder `source`.
+        labels: facts that the logs lack: `name`, `step`, `params` and `tags` (dicts), the total `work` as
+            `"12000:steps"` or `(12000, "steps")`, and `table`, output of `sacct -P` with user, account, job and node.
         as_one_run: whether all logs of the folder are one run.
-        tz: time zone of the stamps, such as `"Europe/Berlin"`, where the log names none.
-        gpus: indices of the GPUs to keep; all when None.
+        tz: time zone of the stamps, such as `"Europe/Berlin"`, if the log names none.
+        gpus: indices of the GPUs to keep; None keeps all.
         columns: query fields of a log without a header, in order: `"timestamp,index,utilization.gpu"` or a list.
         interval: seconds between samples of a log without time stamps.
-        gpus_per_tick: number of GPUs of a log in which no column distinguishes them.
+        gpus_per_tick: number of GPUs in a log without a column that distinguishes them.
         column_map: TOML file that says what the columns of an unknown table mean.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
-            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. A run that
-            cannot be read where others can is a `UserWarning`.
-        mlflow_raw_times: whether system metrics of MLflow stay at the times they were logged at.
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If only some of the runs
+            can be read, each of the others gives a `UserWarning`.
+        mlflow_raw_times: whether MLflow's system metrics keep the times at which they were logged.
 
     Raises PlaceError when a bucket cannot be reached, or refuses; SourceError when the source is missing or holds
     nothing that can be used; TypeError when a key of `labels` or `tracker` is unknown.
@@ -134,15 +134,15 @@ def _read_labels(labels: Mapping[str, Any]) -> Labels:
 
 
 def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), settings: Stated = None) -> Analysis:
-    """Return all that can be said about one run: findings, statistics, where the GPU time went, what it cost.
+    """Return the analysis of one run: findings, statistics, where the GPU time went, and what it cost.
 
     Args:
         recording: the run, as `read` returns it.
-        select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
-        ignore: kinds not to look for.
+        select: kinds of findings to look for, such as `"idle_gap"`; all if empty.
+        ignore: kinds to leave out.
         settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
-            2.49, "currency": "EUR", "date": "2026-11-01"}}`; defaults without it: no file of the working directory is
-            read. Secrets that it names are replaced from then on. A setting that is gone is a `UserWarning`.
+            2.49, "currency": "EUR", "date": "2026-11-01"}}`. Without it the defaults apply, and no file in the working
+            directory is read. Secrets that it names are hidden from then on. A removed setting is a `UserWarning`.
 
     Raises SettingsError when a kind or a setting is unknown.
     """
@@ -152,7 +152,7 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         stated = Settings() if settings is None else read_settings(Path(settings))
     if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
-        # rows that lie in a file lose secrets whenever they are read
+        # rows in a file lose secrets each time they are read
         held = recording.rows
         rows = hold_rows(redact_extra_columns(held.table())) if held.in_memory else held
         recording = Recording(run=replace(recording.run), rows=rows, training=recording.training)
@@ -181,17 +181,17 @@ def compare(
     better: Mapping[str, str] | None = None,
     target: str | None = None,
 ) -> Comparison:
-    """Return each step set against the one before it, with intervals and verdicts.
+    """Return the comparison of each step with the one before it, with intervals and verdicts.
 
     Args:
-        runs: recordings or analyses in the order of their steps, of which those with one step label are repetitions, or
-            a dict of steps: `{"before": [run, run], "after": run}`. A run without a label is a step of its own.
+        runs: recordings or analyses in the order of their steps, or a dict of steps: `{"before": [run, run], "after":
+            run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
-        by: what makes a step of a list, as `--by` takes it: `"param:batch_size"`, `"gpu,param:precision"`. Groups stand
+        by: how to group a list into steps, as for `--by`: `"param:batch_size"`, `"gpu,param:precision"`. Groups are in
             in the order of their values; those of `"folder"` by the numbers that names of folders begin with, or by
             the start of their first runs.
-        better: which way training metrics get better whose names do not say: `{"my_metric": "higher"}`, or `"lower"`.
-        target: value a training metric is to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
+        better: direction of training metrics whose names do not show it: `{"my_metric": "higher"}`, or `"lower"`.
+        target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 
     Raises ValueError when there are fewer than two steps, `by` names no settings, or `better` or `target` says nothing;
     SettingsError when a run lacks a param or tag of `by`, or its log lies in no folder that tells its step.
@@ -238,9 +238,9 @@ def report(
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
-        path: file or URL of an object of a bucket to write; its suffix is html, pdf, md, json, txt, svg or png.
-        format: format of the text to return, such as `"md"`, instead of a file.
-        title: title of the report; the names of the runs when None.
+        path: file to write, or URL of an object in a bucket; its suffix is html, pdf, md, json, txt, svg or png.
+        format: format of the text to return instead of writing a file, such as `"md"`.
+        title: title of the report; if None, the names of the runs.
 
     Raises PlaceError when the bucket cannot be reached, or refuses; RenderError when the format is unknown, or not text
     where text is wanted, or the file cannot be written; TypeError unless either `path` or `format` is given.

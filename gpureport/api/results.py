@@ -36,10 +36,10 @@ _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(results.MetricSummary) if field.name != "below"))
-_SHOWN = 8  # findings that a notebook shows; the rest are counted
+_SHOWN = 8  # maximum number of findings that a notebook shows; the rest are only counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
-_GAP = 5.0  # intervals between samples, beyond which a line is broken
+_GAP = 5.0  # distance between samples, in intervals, above which a line is broken
 _WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # inches, of one figure and of each of several
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 Figure = Literal["changes", "gpu_time", "overlay"]
@@ -47,14 +47,14 @@ Figure = Literal["changes", "gpu_time", "overlay"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Analysis(results.Analysis):
-    """All that was found out about one run, with the run itself."""
+    """The analysis of one run, with the run itself."""
 
     recording: Recording = field(compare=False)
     rules: tuple[Rule, ...] = field(compare=False)
     kinds: frozenset[str]
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row a finding, the gravest first; `start` and `end` are empty where the whole run is meant."""
+        """Return one row per finding, the gravest first; `start` and `end` are empty if it concerns the whole run."""
         spans = (each.intervals for each in self.findings)
         ends = ({"start": own[0].start, "end": own[-1].end} if own else {} for own in spans)
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
@@ -119,7 +119,7 @@ class Analysis(results.Analysis):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(chain.Comparison):
-    """Steps in order and the differences between them, with the analyses they rest on.
+    """The steps in order and the differences between them, with the analyses behind them.
 
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
@@ -163,7 +163,7 @@ class Comparison(chain.Comparison):
         return _make_frame(_QUALITY, rows)
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row a finding of any run, with its step and run."""
+        """Return one row per finding of any run, with its step and run."""
         return self._join(each.findings_frame() for each in self.analyses).droplevel(2).reset_index()
 
     def gpu_time_frame(self) -> "pd.DataFrame":
@@ -287,5 +287,5 @@ def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, An
 
 
 def _order_classes(frame: "pd.DataFrame") -> "pd.DataFrame":
-    # the order of every report
+    # the same order as in reports
     return frame[sorted(frame, key=[*results.GPU_TIME_CLASSES, *frame].index)]

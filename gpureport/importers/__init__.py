@@ -41,7 +41,7 @@ IMPORTERS = Registry(
     mapped="tools.mapped:Mapped",
 )
 HOST_IMPORTERS = Registry(host="host_forms:HOST")
-"""Importers of files that lie beside a log and are joined to it by time."""
+"""Importers of files that accompany a log and are joined to it by time."""
 TRAINING = Registry(training="training:TrainingLog")
 """The reader of training metrics, which may lie beside a log as well."""
 TRACKERS = Registry(

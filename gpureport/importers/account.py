@@ -87,7 +87,7 @@ def format_count(count: int, noun: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Return a text such as `a, b, c and 2 more`."""
+    """Return the first names as a text such as `a, b, c and 2 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -124,7 +124,7 @@ class Account:
 
     @property
     def lines(self) -> int:
-        """Lines that are not empty; a line with several rows counts once per row."""
+        """The number of lines that are not empty; a line with several rows counts once per row."""
         rejected: int = sum(rows for rows, *_ in self.rejected.values())
         return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
 

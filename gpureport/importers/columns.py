@@ -37,13 +37,13 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
-"""Why a cell that may have lost its end has no value."""
+"""The reason why a cell that may have lost its end has no value."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
 """nvidia-smi's unit for each base unit, used if neither heading nor cell states one."""
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell has no value, or None; any `[bracketed]` text is a reason."""
+    """Return why a cell has no value, or None if it has one; any `[bracketed]` text is a reason."""
     bracketed = text.startswith("[") and text.endswith("]")
     return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
@@ -52,7 +52,7 @@ def absence(text: str) -> str | None:
 class Column:
     """One column of a log: the metric or name that it fills (`target`), and how its cells are read.
 
-    `source` is its name, or the field that a `heading` was `translated` to. `unit` is that of bare numbers, `stated`
+    `source` is its name, or the field to which its `heading` was `translated`. `unit` applies to numbers without one,
     the one in the heading.
     """
 
@@ -172,7 +172,6 @@ class Rows:
 
 
 def decode(columns: Sequence[Column], cells: Sequence[Any], lines: IntArray) -> tuple[Rows, dict[str, BoolArray]]:
-    """Return rows, and for each fault which rows have it."""
     rows, faults = Rows(lines, None, {}), dict[str, BoolArray]()
     for column, texts in sorted(zip(columns, cells, strict=True), key=lambda pair: pair[0].target == TIME):
         if column.target == TIME:
@@ -303,7 +302,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which a `preferred` column or the first one fills each target."""
+    """Return a layout in which each target is filled by its `preferred` column, or otherwise by its first."""
     # the last one counts
     order = sorted(enumerate(columns), key=lambda pair: (pair[1].source in preferred, -pair[0]))
     chosen = {column.target: place for place, column in order}

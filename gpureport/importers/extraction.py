@@ -32,7 +32,7 @@ _SEVERAL_WRITERS = (
     "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
 )
 _MOST_AT_ONCE = 128
-"""Rows of one moment at most: GPUs and their parts."""
+"""The most rows at one moment: GPUs and their parts."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
 """Metrics of which a responding GPU has a value; errors in all of them, if there are so many, mean that it is lost."""
@@ -265,7 +265,7 @@ class Extraction:
             **dict.fromkeys(order.notes if order else (), True),
             f"{rows} in the hour that {self._zone} has twice in autumn: the first of the two is taken.": self._doubled
             and not order,
-            # a few timed rows beside many others may not be the log's subject
+            # a few rows with a time among many others may not belong to the log itself
             f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead.": not interval
             and self._untimed > self._account.rows,
             "The log has time stamps: --interval was not used.": self._stamped and interval,

@@ -58,7 +58,7 @@ class Gpu:
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
-        # ECC and what the driver keeps take less than a tenth of the memory
+        # ECC and the driver take less than a tenth of the memory
         larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
             id=f"gpu:{self.index}",
@@ -97,7 +97,7 @@ class Gpus:
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU has a name no other has; two machines of a kind share PCI addresses."""
+        """Whether each GPU is identified uniquely; two machines of the same type have equal PCI addresses."""
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
@@ -262,13 +262,13 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
 
 _LARGEST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""Fewest ticks, least share of the usual size, largest share of larger ones (pragmatic)."""
+"""The fewest ticks, the least share of ticks with the usual size, and the largest share of larger ones (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""Least ratio of gaps between ticks and within; largest median of the latter (1 to 6 ms, 50 under load)."""
+"""Gaps between ticks: least ratio to gaps within, and largest median of the latter (1 to 6 ms, 50 under load)."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""Least share of rows that repeat after a tick, and its lead over other distances."""
+"""The least share of rows that repeat after a tick, and its lead over other distances."""
 _HEAD = 50_000
-"""Rows looked at for ticks (pragmatic)."""
+"""The number of rows in which ticks are looked for (pragmatic)."""
 _MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
@@ -302,21 +302,21 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
     for limit in np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).tolist():
         apart = gaps > limit
         inside, between = gaps[~apart], gaps[apart]
-        # whole seconds do not show whether the rows of a second are one tick
+        # whole seconds do not show whether the rows of one second are a single tick
         told = len(between) >= _FEWEST_TICKS and np.median(between) >= _SILENCE * max(limit, resolution)
         if not told or not len(inside) or np.median(inside) > _TOGETHER:
             continue
-        # the last tick may be cut, so it does not count
+        # the last tick may be incomplete, so it does not count
         sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
         size = int(np.bincount(sizes).argmax())
         alike = float((sizes == size).mean())
-        # of equally good limits the largest allows the longest pause in a tick
+        # among equally good limits, the largest allows the longest pause within a tick
         if 1 < size <= _LARGEST and alike >= most and (sizes > size).mean() <= _LARGER:
             best = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit))
             most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    # rows that are equal within each tick are of one GPU, written several times
+    # if rows are equal within each tick, they are about one GPU, written several times
     copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
     return None if copies else best
 
@@ -337,7 +337,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
-    """Yield the rows; unless named, a GPU has its place in the tick as index."""
+    """Yield the rows; unless a column identifies the GPU, its index is the position in the tick."""
     account = log.account
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
@@ -348,7 +348,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             continue
         account.mixed_note = _MIXED
         first, times, count = not begun, rows.times, np.arange(len(rows))
-        # of a torn line, the lost row comes before the row that is kept
+        # in a torn line, the lost row comes before the row that is kept
         lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
         if first:
             begun, counted = True, 0
@@ -370,7 +370,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             places = count - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
             sizes[0] += before
             fits = sizes == ticks.size
-            # the first and the last tick may continue in the rows before and after
+            # the first and the last tick may continue in the previous and the next rows
             fits[0] |= bool(before) and sizes[0] <= ticks.size
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
             last, before, kept = int(times[-1]), int(sizes[-1]), fits[tick]
@@ -388,7 +388,7 @@ def _name_places(places: IntArray, size: int) -> Texts:
 
 
 def date_rows(rows: Rows, log: "QueryLines") -> Rows:
-    """Return rows with the date above as time and, unless named, the place below it as GPU."""
+    """Return rows with the date above them as time and, unless the GPU is identified, the position below it as GPU."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := clock.parse_printed_time(text)) is not None]
     if not dates:
         return rows

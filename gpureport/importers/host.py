@@ -222,7 +222,7 @@ def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Colu
 
     `memory` beside GPUs is theirs.
     """
-    # a line of no table may repeat a heading a million times
+    # a line outside tables may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
     distinct = [name for name in dict.fromkeys(names) if len(name) <= _LONGEST]
     gpus = set(filter(_GPU.search, distinct))

@@ -22,7 +22,7 @@ _TIMED = re.compile(
 _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
-"""The first line of sysstat's programs: system, release, host, date, number of cores."""
+"""The first line of sysstat's programs: system, release, host, date, and number of cores."""
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),

@@ -118,7 +118,7 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
         absent_cells=list_absent(dict(sorted(absent.items()))),
     )
     if not quality.synthetic_time:
-        # what one log missed another may hold
+        # another log may have what one log missed
         quality = measure_times(joined.tables.values(), quality)[0]
     machines = sorted({log.node for log in logs if log.node is not None})
     if machines and not all(device.uuid or device.serial for device in joined.known.values()):
@@ -191,8 +191,8 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
             tables[name] = surveys.stack_rows([before, rows], name)
             continue
         if is_host and (twice := sorted({*before.column_names} & {*rows.column_names} - surveys.KEYS)):
-            what = f"several host logs for one run hold {twice[0]}"
-            raise SourceError(log.given.locator, what, "give one, or join them before", code="metric_in_two_logs")
+            what = f"several host logs of one run contain {twice[0]}"
+            raise SourceError(log.given.locator, what, "give one of them, or join them", code="metric_in_two_logs")
         every = joined.rates.get(name) or 1.0, rate or 1.0
         tables[name] = _join_columns(before, rows, every, account, covering=is_host)
     quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)

@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 """A whole id of MLflow."""
 HEAD_BYTES = 64 * 1024
-"""How much text of a source an importer sees to recognise it."""
+"""How much of a source an importer sees to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""How much if that does not suffice: the output of a job may precede a log."""
+"""How much it sees if that is not enough, since the output of a job may precede a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options that select rows or their times, and so are part of the identity of a run.
+    """Options that select rows or affect their times, and are therefore part of the identity of a run.
 
-    `columns` are the query fields of a log without a header, `interval` the seconds between ticks of a log without
-    stamps. `around` is not an option: it is the local span of the GPU log beside a file without dates.
+    `columns` has the query fields of a log without a header, `interval` the seconds between ticks in a log without
+    stamps. `around` is not an option but the local time span of the GPU log beside a file without dates.
     """
 
     tz: str | None = None
@@ -66,7 +66,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What a person, or a file beside the logs, says about a run; not part of its identity."""
+    """Facts about a run from a user or a file beside the logs; not part of its identity."""
 
     name: str | None = None
     step: str | None = None
@@ -84,7 +84,7 @@ class Labels:
         return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
 
     def find_work(self, quality: Quality) -> Work | None:
-        # work stated for several runs does not hold for an unfinished one
+        # work stated for several runs does not apply to an unfinished one
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
@@ -103,9 +103,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is known after all batches of a source: `span` in microseconds, `intervals` in seconds.
+    """The facts that are known after all batches of a source: `span` in microseconds, `intervals` in seconds.
 
-    If the source states its `timezone`, times are UTC. `tags` have the names of `LABEL_TAGS`.
+    If the source states its `timezone`, times are UTC. `tags` have the names in `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -122,15 +122,15 @@ class Outcome:
 
 
 class Importer(Protocol):
-    """Recognises and reads sources of one kind, which is their `Source.kind`."""
+    """Recognises and reads sources of one `kind`, the value of `Source.kind`."""
 
     kind: ClassVar[str]
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a source begins as one of this kind."""
+        """Return whether a source with this beginning is of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
-        """Begin to read a source; raise `SourceError` if nothing in it can be used."""
+        """Begin to read a source. Raises SourceError if nothing in it is usable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,7 @@ def select_runs(
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):
-        # whole ids need no list of all runs
+        # complete ids do not need a list of all runs
         direct = [store.run(name) for name in dict.fromkeys(wanted)]
         if None not in direct:
             return _take_newest([run for run in direct if run], selection.latest), []

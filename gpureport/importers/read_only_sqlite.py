@@ -92,7 +92,7 @@ def _copy(path: Path, log: Path) -> Path:
 
 @lru_cache(256)
 def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
-    """Return a copy of a database and its log in a folder, made once per state of both."""
+    """Return a folder with a copy of a database and its log, made once per state of the two."""
     folder = make_temporary_folder()
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)

@@ -59,10 +59,10 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what an unreadable file is, what to do, and a code; `is_other`: a log of the kind not wanted."""
+    """Return what an unreadable file is, what to do, and a code; `is_other` says that it is a log of the other kind."""
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
-    # the beginning of the first line with words that a terminal can print
+    # the beginning of the first line with printable words
     start = redact_start(first, 60).replace("\t", " ")
     shown = start if start.isprintable() and "\ufffd" not in start else ""
     before = _PREFIXED.match(text)
@@ -134,7 +134,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
 
 
 _MOST_LINES, _OF_A_KIND = 300_000, 300
-"""Lines of a text that are searched at most, and of one kind."""
+"""The most lines of a text that are searched, and the most lines of one kind that are kept."""
 
 
 def thinned(data: bytes) -> bytes:

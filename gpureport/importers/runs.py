@@ -247,7 +247,6 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
 def assign_training_logs(
     files: Sequence[Input], runs: Sequence[Sequence[Input]], options: ReadOptions
 ) -> list[list[Input]]:
-    """Return per run the training logs whose time it shares."""
     if len(runs) == 1:
         return [list(files)]
     found: list[list[Input]] = [[] for _ in runs]

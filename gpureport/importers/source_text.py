@@ -154,7 +154,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are unpacked at once, of which bzip2 can make 80 MB."""
+"""Compressed bytes that are decompressed at once, from which bzip2 can make 80 MB."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),

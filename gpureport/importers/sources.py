@@ -28,7 +28,7 @@ _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,proj
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """File names, of which the store of a tracker contains at least one."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
-"""What a log of any tool but nvidia-smi, the first importer, names somewhere."""
+"""Words of which the log of any tool other than nvidia-smi (the first importer) contains at least one."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -37,7 +37,7 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> Tracker | None:
-    """Return the reader of a tracker's store: a locator, or a path with or without `#` and a run."""
+    """Return the tracker that reads a store, given as a locator, or as a path with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None

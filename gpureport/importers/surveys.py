@@ -76,7 +76,7 @@ class Log:
 
     @cached_property
     def keys(self) -> dict[str, tuple[columns.IntArray, Hashes]]:
-        """Each device's times, and a number for each row."""
+        """The times of each device, and a number that identifies the content of each row."""
         tables = self._tables or self._read_again()
         return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
 
@@ -142,7 +142,7 @@ def check_shared_time(locator: str, span: Span, main: Span) -> None:
 
 
 def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
-    """Return each time's nearest stamp by place, the earlier of two, and its distance."""
+    """Return the position of the stamp nearest to each time (the earlier of two), and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
     place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)

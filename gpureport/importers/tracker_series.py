@@ -225,7 +225,10 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
 # reading
 
 _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4, 14 * 4 + 1), key=abs)]
-_COVERED, _EQUAL = 0.8, 60_000_000  # share of a device's time, and microseconds by which shared times are equal
+_COVERED, _EQUAL = (
+    0.8,
+    60_000_000,
+)  # least covered share of a device's time; microseconds within which times are equal
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:
@@ -260,7 +263,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
             replaced += sum(len(own) - own.column(each).null_count for each in set(own.column_names) - KEYS)
         moved = columns.to_arrow(times, pa.timestamp("us"))
         series[device.id] = rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
-        # completed with what only the tracker knows
+        # with facts that only the tracker knows
         names = ("memory_total_bytes", "power_limit_watts", "model")
         lacks = {each: getattr(known.get(device.id, device), each) for each in names if not getattr(device, each)}
         known[device.id] = replace(device, **lacks)
@@ -287,7 +290,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
 
 
 class TrackedReading:
-    """Reads one run of a tracker, as `Reading` reads one from logs; its bytes say nothing of what is stored."""
+    """Reads one run of a tracker, with the interface of `Reading`; its sources do not show what is stored."""
 
     sizes: tuple[int, ...] = ()
 
@@ -297,7 +300,7 @@ class TrackedReading:
         if options.tz:
             load_zone(options.tz)
         self._kind, self._info, self._options, self._strict = chosen.tracker.kind, info, options, strict
-        # a worker process gets this, without the other runs
+        # a worker process gets this run without the others
         self._record = partial(chosen.tracker.record, chosen.store, info, chosen.selection)
         self.labels, self.file_labels = labels, Labels()
         self.locator = f"{self._kind}:{chosen.store.where}#{info.id}"

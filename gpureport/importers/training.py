@@ -46,7 +46,7 @@ _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
 """The fewest rows that show a clock, and the share of falling times from which there is none."""
 _SLOW = 2
-"""First iterations that take so many times as long are start-up (pragmatic)."""
+"""The first iterations are start-up if they take this many times as long as others (pragmatic)."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""

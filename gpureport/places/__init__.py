@@ -24,12 +24,12 @@ from gpureport.regular_files import SCHEMES, code_system_error, copy_path
 if TYPE_CHECKING:
     from pyarrow import fs
 
-_SMALL = 2**23  # bytes that are written by one request; of an object of 10 MB and more pyarrow makes parts
-_CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # together 45 s; the defaults range from 10 s to 15 min
-_AT_ONCE = 16  # requests at the same time; pyarrow keeps 25 connections open
+_SMALL = 2**23  # bytes written in one request; pyarrow uploads an object of 10 MB or more in parts
+_CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # 45 s in total; the defaults range from 10 s to 15 min
+_AT_ONCE = 16  # number of concurrent requests; pyarrow keeps 25 connections open
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _LOGIN = {
-    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and what they may do there",
+    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and their permissions there",
     "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
 }
@@ -48,8 +48,8 @@ _CASES = (
     ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
-"""A code, words of the clients' long texts that show it, what is wrong, and what to do where that is not to log in."""
-_LONGEST = 160  # characters of an unknown error that are shown
+"""A code, words in the clients' messages that indicate it, what is wrong, and what to do unless it is to log in."""
+_LONGEST = 160  # maximum number of characters shown of an unknown error
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -64,9 +64,9 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 
 
 class RemotePath(PurePosixPath):
-    """An object of a bucket, or a folder, which exists while an object is in it; methods are pathlib's.
+    """An object or folder in a bucket, with methods as in pathlib; a folder exists as long as it contains an object.
 
-    Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` where the bucket is not reached or refuses.
+    Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` if the bucket is unreachable or denies access.
     """
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class RemotePath(PurePosixPath):
         return self.find_info().type.name == "Directory"
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Do nothing: a folder is there once something lies in it."""
+        """Do nothing, since a folder exists once it contains an object."""
 
     def read_bytes(self) -> bytes:
         with self.reach() as client, client.open_input_file(self.path) as stream:
@@ -100,9 +100,9 @@ class RemotePath(PurePosixPath):
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        """Write an object, which appears whole or not at all, with the type that its name implies.
+        """Write an object atomically, with the content type that its name implies.
 
-        Dropping a stream closes it, which publishes half an object. So a thread writes, which no interrupt reaches.
+        Dropping a stream closes it and publishes half an object, so a thread that interrupts do not reach writes it.
         """
         large, (kind, _) = len(content) > _SMALL, guess_type(self.name)
 
@@ -135,7 +135,7 @@ class RemotePath(PurePosixPath):
         return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yield matches of a pattern, without `**`, in or below a folder; only folders for a final slash."""
+        """Yield paths below a folder that match a pattern without `**`; with a final slash, only folders."""
         parts = pattern.rstrip("/").split("/")
         for info in self.list_infos(recursive=len(parts) > 1):
             names = info.path.removeprefix(f"{self.path}/").split("/")
@@ -155,21 +155,21 @@ class RemotePath(PurePosixPath):
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Refuse a missing or unreachable bucket, before the work whose result goes there."""
+        """Raise `PlaceError` if the bucket is missing or unreachable, before the work whose result goes there."""
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
                 raise PlaceError(str(bucket), *_NO_BUCKET, code="no_such_bucket")
         except PlaceError as error:
-            # whoever may write objects may lack the right to ask for the bucket
+            # a user who may write objects may lack the right to query the bucket
             if error.code != "access_denied":
                 raise
 
     @contextmanager
     def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
-        """Give the client for an object; `large`: more than `_SMALL` bytes are to be written.
+        """Yield the client for an object; `large` says that more than `_SMALL` bytes will be written.
 
-        What the bucket refuses is a `PlaceError`; a missing object, or what this machine refuses, an `OSError`.
+        Errors of the bucket become `PlaceError`; a missing object, or an error on this machine, is an `OSError`.
         """
         import pyarrow as pa
 
@@ -191,12 +191,12 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     given = os.environ.get
     if scheme == "s3":
         return fs.S3FileSystem(
-            # pyarrow does not read these, which every other client does
+            # pyarrow ignores these variables, unlike every other client
             endpoint_override=given("AWS_ENDPOINT_URL_S3") or given("AWS_ENDPOINT_URL") or None,
             connect_timeout=_CONNECT_SECONDS,
             request_timeout=_SILENT_SECONDS,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # one request for a small object instead of three; of a large one it may write the beginning alone
+            # one request for a small object instead of three; for a large object it may write only the beginning
             allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
         )
     if scheme == "gs":
@@ -204,7 +204,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     if not (account := given("AZURE_STORAGE_ACCOUNT")):
         what = "the storage account is not named"
         raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
-    # without either, the az command's login or the machine's identity is used
+    # without either, the login of `az` or the identity of the machine is used
     key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)
 
@@ -220,7 +220,7 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return a path or, for a URL, a place in a bucket. Raises SettingsError if the scheme is unknown."""
+    """Return the path or, for a URL, the place in a bucket. Raises SettingsError if the scheme is unknown."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
@@ -231,7 +231,7 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> list[Result]:
-    """Return a function's result for each place, several at a time: a bucket is slow to answer."""
+    """Return the result of a function for each place, several at a time, since buckets respond slowly."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -281,7 +281,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Give a folder to write a place's files to; on success those for a bucket are sent, what leads to them `last`."""
+    """Yield a folder for the files of a place; on success, those for a bucket are uploaded, `last` at the end."""
     if isinstance(place, Path):
         yield place
         return

@@ -14,7 +14,7 @@ from gpureport.regular_files import read_regular_file
 STORE, STORE_MARKER = ".gpureport", "store.json"
 """The default name of a store, and the file that marks a folder as a store."""
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
-"""What a store keeps in its folder; other names are free, such as `site` in a history that jobs share."""
+"""Names that a store uses in its folder; others are free, such as `site` in a history that jobs share."""
 _TRACKED = "meta.yaml"
 _SAYS = b"lifecycle_stage:"
 _ANOTHER = "choose another name"

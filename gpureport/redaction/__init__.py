@@ -52,7 +52,7 @@ _QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"
 _VALUE = re.compile(rf"{_QUOTED}|[^\s,;&\"']+", re.DOTALL)
 _SCALAR = re.compile(rf"{_QUOTED}|[^\s,{{}}\[\]\"']+", re.DOTALL)
 _ANY = re.compile(rf"\{{(?:{_QUOTED}|[^{{}}\"'])*+\}}|\[(?:{_QUOTED}|[^\[\]\"'])*+\]|{_VALUE.pattern}", re.DOTALL)
-"""Values in text, and in JSON without and with lists and objects."""
+"""Matches values in text, in JSON, and in JSON including lists and objects."""
 _LINE = re.compile(rf"{_QUOTED}|[^\r\n\"']+", re.DOTALL)
 _OPENING = re.compile(r"\\*[\"']|(?=[{\[])")
 _AFTER_VALUE = ":.)]}`"

@@ -67,7 +67,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
         hint = f"write one of {', '.join(sorted(_LONGER))}"
         raise RenderError("--detail full", what, hint, code="nothing_to_show")
     if detail and ".html" not in formats:
-        what, hint = "none of the files to write holds samples", "write one of .html, or leave it out"
+        what, hint = "none of the files to write can contain samples", "write one of .html, or leave it out"
         raise RenderError(f"--detail {detail}", what, hint, code="nothing_to_show")
 
 

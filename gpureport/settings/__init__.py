@@ -82,8 +82,6 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The content of a settings file; empty without one."""
-
     file: str = FILE
     content: dict[str, Any] = field(default_factory=dict)
     text: str = ""
@@ -218,7 +216,7 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
             what = f"text {place} of {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write characters as they are, and * for any others", code="not_a_pattern")
+            raise section.wrong(key, what, "write plain characters, and * for any others", code="not_a_pattern")
     return texts
 
 
@@ -227,7 +225,7 @@ def _find_flaw(text: str, fewest: int) -> str:
     if len(text) > LONGEST_SECRET_PATTERN:
         return f"longer than {LONGEST_SECRET_PATTERN} characters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "it holds a space, a quote, or a character of regular expressions"
+        return "it contains a space, a quote, or a character of regular expressions"
     if len(text.replace(STAR, "")) < fewest:
         return f"too short, it needs {fewest} characters besides *"
     return ""

@@ -186,7 +186,7 @@ class Database(LocalStore):
 # a folder `mlruns`
 
 _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
-# a long value goes on in lines that are indented
+# a long value continues in indented lines
 _ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?|inf(?:inity)?|nan)"
 _POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?", re.ASCII | re.IGNORECASE)
@@ -267,7 +267,7 @@ def refuse_artifacts(folder: Path, wanted: str) -> None:
     # a folder that is missing or cannot be listed matters only when it is opened
     with suppress(OSError):
         if any(RUN_ID.fullmatch(each.parent.name) for each in folder.glob("[0-9]*/*/artifacts")):
-            what = "MLflow keeps the artifacts of its runs in it"
+            what = "it contains the artifacts of MLflow runs"
             hint = f"give the database or the server of these runs, {wanted}"
             raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
 
@@ -298,7 +298,7 @@ class Folder(LocalStore):
         said: dict[str, Any] = {**_read_meta(path, self.path)}
         if said.get("run_id", said.get("run_uuid")) != path.name:
             if RUN_ID.fullmatch(path.name) and path.is_dir():
-                what = f"does not say that it is of run {path.name}: missing, damaged, or of another one"
+                what = f"does not belong to run {path.name}, is damaged, or is missing"
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
         # the tag has the name as given, whereas YAML quotes it

@@ -224,7 +224,7 @@ def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
 
 
 def _account(runs: Sequence[stored.Stored], found: hardware.Hardware, asked: Selection) -> Quality:
-    # of a row's points, the first counts as kept, others as continued
+    # the first point of a row counts as kept, the others as continued
     kept = sum(len(each.times) for blocks in found.blocks.values() for each in blocks)
     points = found.count("points")
     others = [(each.run, path) for each in found.processes for path in each.others]

@@ -57,7 +57,7 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""Fields that fill a metric if a log has two fields for it."""
+"""The fields that take precedence if a log has two fields for a metric."""
 _MOST = 500
 """The most fields in a header; nvidia-smi knows 241."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
@@ -65,7 +65,7 @@ _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADI
 """A cheap test that every header passes and most other lines fail."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
 _ID = re.compile(rf"(?=.*[\d:*-]){_NAME.pattern}", re.ASCII)
-"""A model and an id as the driver writes them, perhaps with `*` for digits."""
+"""A model and an id in the driver's notation, perhaps with `*` in place of digits."""
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -181,7 +181,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header has a metric, or a time and a column of GPU logs only."""
+    """Return whether a header has a metric, or a time and a column that occurs only in GPU logs."""
     return any(is_metric(each.target) or (layout.stamp is not None and _is_of_gpu(each)) for each in layout.columns)
 
 

@@ -120,7 +120,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Return lines with one blank between cells; date and time are one cell."""
+    """Return lines with one space between cells; date and time are one cell."""
     text = np.frombuffer(lines.translate(bytes.maketrans(b",\t\r", b"   ")), dtype=np.uint8)
     blank = text == ord(" ")
     # the last of several spaces stays, unless the line ends there

@@ -97,7 +97,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
     dates = [date for line in before + after for date in re.findall(r"(\d{1,2}/\d{1,2}/\d{4}) ", line)]
     notes: tuple[str, ...] = ()
     if dates and all(re.match(r"(?:0?\d|1[0-2])/", date) for date in dates):
-        notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not tell.",)
+        notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not show the order.",)
     if names is None and header is None and is_headerless(before):
         rows = [cells for line in before if len(cells := line.split(",")) > 1]
         width = Counter(map(len, rows)).most_common(1)[0][0]
@@ -136,7 +136,6 @@ def read_query(  # noqa: PLR0913 - what is known of a log
 
 
 def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]], *, dated: bool) -> Iterator[Rows]:
-    """Yield the rows that hold a metric, and count the others."""
     translated, machines, doubted, account = dict[str, None](), Counter[str](), set[str](), log.account
     for layout, rows in parts:
         for each in layout.columns:

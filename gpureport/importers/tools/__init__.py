@@ -105,7 +105,7 @@ class ToolLog:
                     explain=self.explain,
                     longest=self.longest.get(name, LONGEST_LINE),
                 )
-        what = f"its beginning is none of {', '.join(name for name, *_ in self.forms)}"
+        what = f"it does not begin like {', '.join(name for name, *_ in self.forms)}"
         raise SourceError(str(file.path), what, "leave out --source-kind, or give another one", code="not_of_this_kind")
 
 

@@ -177,7 +177,7 @@ def draft_map(text: str) -> str:
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
-        # headings are several texts, each once
+        # several different texts are headings
         if 1 < len(header) == len(texts) <= _MOST_COLUMNS and any(map(_prove, header)):
             return "\n".join(_draft(header)) + "\n"
     return ""

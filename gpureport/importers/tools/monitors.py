@@ -118,7 +118,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""The share of memory in use, in per cent; our name for the load of a core."""
+"""The share of memory in use, in per cent; and gpureport's name for the load of a core."""
 
 
 @tools.form
@@ -183,7 +183,7 @@ _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
 _OVERSHOOT = 0.02
-"""Share by which the difference of two means may be off."""
+"""The largest relative error of the difference of two means."""
 
 
 def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools.Column], set[int]] | None:
