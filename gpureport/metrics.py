@@ -236,7 +236,8 @@ def load_gpus() -> tuple[Gpu, ...]:
     import tomllib
 
     content = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    return tuple(_row(entry, content["sources"]) for entry in content["gpu"])
+    families = ({"model": name} | entry for name, entry in content["families"].items())
+    return tuple(_row(entry, content["sources"]) for entry in (*content["gpu"], *families))
 
 
 @cache

@@ -34,7 +34,8 @@ def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
     if len(devices) > _NAMED:
         return f"{len(devices)} of {len(everybody)} GPUs"
     ordered = sorted(devices, key=split_numbers)
-    node, numbers = ordered[0].rpartition("/")[0], [device.rpartition("/")[2] for device in ordered]
+    node = ordered[0].rpartition("/")[0]
+    numbers = [device.rpartition("/")[2] for device in ordered]
     if any(device.rpartition("/")[0] != node for device in ordered):
         return join_words([gpu_name(device) for device in ordered])
     return f"GPUs {join_words([one.removeprefix('gpu:') for one in numbers])}" + (f" of {node}" if node else "")

@@ -207,7 +207,8 @@ def _decode_column(column: Column, cells: Any) -> tuple[Values, Texts | None, Bo
         whys = Texts.of(absence(text.strip()) if lost else None for text, lost in zip(texts, gone, strict=False))
         return numbers[codes], whys[codes] if texts else None, none
     read = [_read_text(column.read, str(text)) for text in coded.to_pylist()]
-    values, reasons = [value for value, _ in read], Texts.of(why_not for _, why_not in read)
+    values = [value for value, _ in read]
+    reasons = Texts.of(why_not for _, why_not in read)
     bad = np.array([value is None for value in values], dtype=np.bool_) & (reasons.codes < 0)
     wrong = bad[codes] if bad.any() else none
     why = reasons[codes] if reasons.texts else None

@@ -196,7 +196,8 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
         # each name has a single index
         return False
     order = np.argsort(keys, kind="stable")
-    same, close = np.diff(keys[order]) == 0, np.abs(np.diff(times[both][order])) < clock.TICK
+    same = np.diff(keys[order]) == 0
+    close = np.abs(np.diff(times[both][order])) < clock.TICK
     return bool((same & close & (np.diff(indices[order]) != 0)).any())
 
 

@@ -107,7 +107,8 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
     outcomes = [_add_log(joined, log) for log in logs]
     if len(logs) == 1:
         return logs[0].outcome
-    whole, zones = merge_quality([each.quality for each in outcomes]), {each.timezone for each in outcomes}
+    whole = merge_quality([each.quality for each in outcomes])
+    zones = {each.timezone for each in outcomes}
     absent = Counter[tuple[str, str]]()
     for cells in whole.absent_cells:
         absent[cells.column, cells.reason] += cells.cells

@@ -49,7 +49,8 @@ def open_database(
     """
     hint = f"give one that {title} wrote; copy it again while nobody writes to it"
     try:
-        log, uri = path.with_name(f"{path.name}-wal"), f"{path.resolve().as_uri()}?mode=ro"
+        log = path.with_name(f"{path.name}-wal")
+        uri = f"{path.resolve().as_uri()}?mode=ro"
         if read_head(path)[_WAL_BYTE:] == _IN_WAL_MODE:
             is_empty = not (log.is_file() and log.stat().st_size)
             uri = f"{uri}&immutable=1" if is_empty else f"{_copy(path, log).as_uri()}?mode=ro"

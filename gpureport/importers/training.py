@@ -174,7 +174,8 @@ class TrainingLog:
             sound[:begun] = codes[:begun] != known[WAITING]
             account.note(*[] if sound.all() else [_START_UP])
         table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
-        span, zone = (int(series.times.min()), int(series.times.max())), "UTC" if kind == "utc" else None
+        span = (int(series.times.min()), int(series.times.max()))
+        zone = "UTC" if kind == "utc" else None
         outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 

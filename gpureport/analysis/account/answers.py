@@ -56,7 +56,8 @@ def _find_root(
 ) -> int | None:
     if root.explains and findings[place].cause not in root.explains:
         return None
-    wanted, families = set(findings[place].devices or gpus), dict[str | None, dict[int, set[str]]]()
+    wanted = set(findings[place].devices or gpus)
+    families = dict[str | None, dict[int, set[str]]]()
     for other, found in enumerate(findings):
         devices = set(found.devices or gpus)
         is_named = found.kind == root.kind and (not root.causes or found.cause in root.causes)
@@ -98,7 +99,8 @@ def withdraw_headroom(findings: list[Finding], run: Run) -> tuple[list[Finding],
 def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[NotJudged, ...]:
     if context.recording.run.is_mean:
         return tuple(doubts.unjudged(kind, "single_mean") for kind in dict.fromkeys(entry.kind for entry in entries))
-    columns, pairs = set(context.recording.rows.schema.names), list[tuple[NotJudged, NotJudged]]()
+    columns = set(context.recording.rows.schema.names)
+    pairs = list[tuple[NotJudged, NotJudged]]()
     devices: dict[NotJudged, set[str | None]] = {}
     for said in entries:
         lacking, entry = [name for name in said.metrics if not context.recorded(name)], said

@@ -32,7 +32,8 @@ def answer_checklist(
 ) -> Iterator[ChecklistEntry]:
     """Yield the answer to each item: its first code in `checklist.toml` that applies, or otherwise its last."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
-    found, judged = {kind for kind, _ in causes}, {*kinds} - {one.kind for one in analysis.not_judged}
+    found = {kind for kind, _ in causes}
+    judged = {*kinds} - {one.kind for one in analysis.not_judged}
     missing = [one for one in analysis.not_judged if one.kind in _WAITS]
     codes = {(one.kind, one.code) for one in analysis.not_judged}
     seen = {summary.metric for one in analysis.statistics for summary in one.metrics}
@@ -44,7 +45,8 @@ def answer_checklist(
     # the rule on memory does not judge GPUs with almost no memory in use
     has_room = "mem_headroom" in found or (used or 0.0) < (_BARE if "mem_headroom" in judged else _ROOMY)
     means = [one for one in (facts.setup.compiled, facts.setup.cuda_graphs, facts.setup.cudnn_benchmark) if one]
-    taken, idle = [one for one in means if one.value], [kind for kind in _LITTLE_WORK if kind in found]
+    taken = [one for one in means if one.value]
+    idle = [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
     # several kinds may need the same recording, so name it once

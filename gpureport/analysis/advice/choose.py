@@ -329,7 +329,8 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
     if not finding.steps:
         return "Nothing to do, by what the log shows."
-    facts, taken = adapt_facts(known, finding), [STEPS[name].taken for name in list_steps(finding)]
+    facts = adapt_facts(known, finding)
+    taken = [STEPS[name].taken for name in list_steps(finding)]
     told = [params for holds, params in map(_tell_taken, filter(None, taken)) if holds(facts) is not None]
     settings = [getattr(facts.setup, param) for params in told for param in params]
     said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))

@@ -342,7 +342,8 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
     is_told, s = all(one[1] >= limits.held for one in found), gather_signals(series)
     samples = [int(gather_signals(one).busy.sum()) for *_, one in found]
-    sure, limit = doubts.confidence_of(min(samples)), "highest" if share >= limits.held else "below"
+    sure = doubts.confidence_of(min(samples))
+    limit = "highest" if share >= limits.held else "below"
     yield context.finding(
         "clocks_locked",
         Severity.INFO,

@@ -260,7 +260,8 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
     # less is jitter
     own = {name: intervals.drop_shorter(intervals.difference(one, shared), _JITTER) for name, one in gaps.items()}
     for name, spans in ((name, one) for name, one in {"": shared, **own}.items() if len(one)):
-        seconds, longest = intervals.total_seconds(spans), float(np.ptp(spans, axis=1).max()) / 1e6
+        seconds = intervals.total_seconds(spans)
+        longest = float(np.ptp(spans, axis=1).max()) / 1e6
         needed = gap_seconds(max(series.interval for series in gpus.values()))
         far = Threshold(value=needed, unit="s", provenance=Provenance.PRAGMATIC, source=_WHY)
         pauses = jobs.summarise_pauses([gpus[name]] if name else gpus.values())

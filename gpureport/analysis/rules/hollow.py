@@ -150,7 +150,8 @@ def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[l
     groups: list[list[_Episode]] = []
     for one in episodes:
         for group in groups:
-            start, end = min(each.span.start for each in group), max(each.span.end for each in group)
+            start = min(each.span.start for each in group)
+            end = max(each.span.end for each in group)
             shared = min(end, one.span.end) - max(start, one.span.start)
             either = max(end, one.span.end) - min(start, one.span.start)
             is_alike = one.cause == group[0].cause and all(one.device != each.device for each in group)
@@ -170,7 +171,8 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
     signs, cause, is_hung = middle.signs, middle.cause, middle.cause == "hang"
     devices = list(dict.fromkeys(each.device for each in group))
     spans = intervals.to_spans(each.span for each in group)
-    seconds, series = intervals.total_seconds(spans), [context.series[device] for device in devices]
+    seconds = intervals.total_seconds(spans)
+    series = [context.series[device] for device in devices]
     inside = [intervals.contains(spans, one.times - one.shift) for one in series]
     readings = [one.count_readings(POWER, rows) for one, rows in zip(series, inside, strict=True)]
     used = min(float(np.nanmean(one.values(UTILISATION)[rows])) for one, rows in zip(series, inside, strict=True))

@@ -302,7 +302,8 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * total_seconds(intersection(phases[0], spans)) > stretch.seconds:
         return  # an evaluation like those before
-    length, share = held.seconds, held.seconds / sum(each.interval.seconds for each in context.jobs)
+    length = held.seconds
+    share = held.seconds / sum(each.interval.seconds for each in context.jobs)
     is_long = pause or length > limits.long or share > limits.share
     worked = float(seconds[used > IDLE_RATIO + 1e-6].sum())
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
@@ -358,7 +359,8 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
     counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)
     readings, sampled = max(counts), max(float(seconds.sum()), 1e-9)
     is_seen = readings >= doubts.SURE_READINGS and sampled / len(gpus) >= limits.shortest
-    is_display, idle = all(map(jobs.draws_only_display, gpus.values())), used <= IDLE_RATIO + 1e-6
+    is_display = all(map(jobs.draws_only_display, gpus.values()))
+    idle = used <= IDLE_RATIO + 1e-6
     for kind in (_START, _TAIL):
         if readings < doubts.SURE_READINGS:
             yield doubts.unjudged(kind, doubts.TOO_FEW, None, doubts.count_of(readings, "sample"))

@@ -55,7 +55,8 @@ def find_phases(context: Context, device: str) -> Phases | None:
     # a rest is an idle gap, start-up or tail
     works = [np.median(used[one:past]) > IDLE_RATIO for one, past in zip(first, stop, strict=True)]
     spans = intervals.drop_shorter(spans[np.array(works, dtype=np.bool_)], _SHORTEST)
-    period, lengths = find_period(spans[:, 0].tolist(), _AGREE, _AGREE), spans[:, 1] - spans[:, 0]
+    period = find_period(spans[:, 0].tolist(), _AGREE, _AGREE)
+    lengths = spans[:, 1] - spans[:, 0]
     between = used[~intervals.contains(spans, series.times[rows] - series.shift)]
     if period is None or not period.members.all() or np.ptp(lengths) > _ALIKE * np.median(lengths):
         return None
@@ -174,7 +175,8 @@ def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
     for other, names in groups.items():
         shown = [measured(events.WAITING, "median", share)] if share else []
         cpu, job = other or (np.nan, np.nan)
-        words, cause = {"part": share, "cpu": cpu, "job": f"{job:.2f} cores"}, _find_requests(context, names)
+        words = {"part": share, "cpu": cpu, "job": f"{job:.2f} cores"}
+        cause = _find_requests(context, names)
         if other is not None:
             shown.append(compare_with_limit(CPU, "median", cpu, ">=", waits.FULL))
             shown.append(compare_with_limit(JOB, "median", job, "<", waits.HARDLY))

@@ -263,7 +263,8 @@ def host_memory(context: Context, limits: Limits) -> Found:
             continue
         peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
         cpu = float(np.median(busy)) if len(busy) else np.nan
-        known, cores = waits.read_host_params(context, series), waits.count_host_cores(context, series)
+        known = waits.read_host_params(context, series)
+        cores = waits.count_host_cores(context, series)
         has_workers = known.workers and cores and known.workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
         if is_roomy and np.isnan(cpu):

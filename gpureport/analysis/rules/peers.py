@@ -228,7 +228,8 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
         metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
         if np.isnan(peers.tables[metric]).all():
             yield from (doubts.not_recorded("slow_gpu", device, CLOCK) for device in peers.names)
-        slow, causes = find_lower(peers, metric, getattr(limits, least), limits), dict[str, list[str]]()
+        slow = find_lower(peers, metric, getattr(limits, least), limits)
+        causes = dict[str, list[str]]()
         for name in slow:
             causes.setdefault(_find_cause(context, peers, name, limits), []).append(name)
         for cause, names in causes.items():

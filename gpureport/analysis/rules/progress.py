@@ -66,7 +66,8 @@ def find_fall(
     count, held = int(passed[-1] / length), max(int(np.ceil(hold / length - 0.01)), 2)
     if count < 2 * held:
         return None
-    places, blocks = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1), np.arange(count + 1)
+    places = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1)
+    blocks = np.arange(count + 1)
     edges = np.searchsorted(places, blocks)
     numbers = np.diff(edges)
     if not numbers.all():
@@ -199,9 +200,11 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
     for case, metric, unit, device, change in _list_unexplained(context, limits):
         found.setdefault((case, metric, unit), {})[device] = change
     for (case, metric, unit), changes in found.items():
-        change, devices = max(changes.values(), key=lambda one: one.fall), tuple(filter(None, changes))
+        change = max(changes.values(), key=lambda one: one.fall)
+        devices = tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
-        rises, seconds = change.spans[0, 0] < change.usual_spans[0, 0], intervals.total_seconds(spans)
+        rises = change.spans[0, 0] < change.usual_spans[0, 0]
+        seconds = intervals.total_seconds(spans)
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
         rise, fall = (
@@ -303,7 +306,8 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     if is_staged or covers(spans, change.spans) or covers(spans, later):
         return True
     # an evaluation: its results are logged after each span, and almost no steps during it
-    told, rate = [each.times for each in find_evaluations(context.recording)], _read_rate(context)
+    told = [each.times for each in find_evaluations(context.recording)]
+    rate = _read_rate(context)
     if not told or rate is None:
         return False
     ends = change.spans + np.array([0, _AFTER * 1e6], dtype=np.int64)

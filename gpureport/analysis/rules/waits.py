@@ -111,7 +111,8 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     def describe(spans: intervals.Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
-        shown, count = [limits.compare(CPU, "median", busy, ">=", "cpu")], count_host_cores(context, lane.source)
+        shown = [limits.compare(CPU, "median", busy, ">=", "cpu")]
+        count = count_host_cores(context, lane.source)
         return {
             "cause": "other programs" if own.meets_limit else "data",
             "shown": [*shown, *([own] if own.meets_limit else []), *show_cores(count)],
@@ -271,7 +272,8 @@ def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
     held = np.where(np.isnan(used), 0.0, np.concatenate(cells))
-    whole, lost = max(float(held.sum()), 1e-9), float(np.nansum((1 - np.clip(used, 0, 1)) * held))
+    whole = max(float(held.sum()), 1e-9)
+    lost = float(np.nansum((1 - np.clip(used, 0, 1)) * held))
     rows = {f"at {IDLE_RATIO:.0%} and less": used <= IDLE_RATIO + 1e-6}
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
     shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}

@@ -189,7 +189,8 @@ def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArra
     if not len(known):
         return unknown
     if not is_logged:
-        watts, rows = find_default_limit(series)[0], round(_HELD_SECONDS / (series.interval or np.inf))
+        watts = find_default_limit(series)[0]
+        rows = round(_HELD_SECONDS / (series.interval or np.inf))
         limit = np.full(len(series), watts)
         if np.isnan(watts) and at_least and 0 < rows <= len(known):
             limit = np.full(len(series), np.sort(known)[-rows])
@@ -209,7 +210,8 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
     """Yield a total per recorded clock event reason of a GPU, in the order of NVML, unnamed bits last."""
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
-    signals, events = gather_signals(series), {reason: hold_clock_by_events(series, reason) for reason in recorded}
+    signals = gather_signals(series)
+    events = {reason: hold_clock_by_events(series, reason) for reason in recorded}
     if series.is_recorded("clock_event_unknown_bits"):
         masks = columns.integers(series.rows.column("clock_event_unknown_bits")).astype(np.uint64)
         every = int(np.bitwise_or.reduce(masks))

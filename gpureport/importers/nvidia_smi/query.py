@@ -93,7 +93,8 @@ def _find_other_form(text: str) -> Form | None:
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[Layout | None, tuple[str, ...]]:
     """Return the columns that a person named, if the log needs them, and notes."""
     place, header = next(find_headers(text), (len(text), None))
-    before, after = text[:place].split("\n")[-_LINES:], text[place:].split("\n")[1:_LINES]
+    before = text[:place].split("\n")[-_LINES:]
+    after = text[place:].split("\n")[1:_LINES]
     dates = [date for line in before + after for date in re.findall(r"(\d{1,2}/\d{1,2}/\d{4}) ", line)]
     notes: tuple[str, ...] = ()
     if dates and all(re.match(r"(?:0?\d|1[0-2])/", date) for date in dates):

@@ -200,7 +200,8 @@ _SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
 def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     found: list[tuple[int, str | None, dict[str, str]]] = []
     for number, text in tools.text_lines(lines, first, account):
-        section, figure = _SECTION.fullmatch(text.strip()), _FIGURE.fullmatch(text.strip())
+        section = _SECTION.fullmatch(text.strip())
+        figure = _FIGURE.fullmatch(text.strip())
         if section:
             found.append((number, section[1], {}))
         elif figure and found:

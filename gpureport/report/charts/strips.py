@@ -32,7 +32,8 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     row = next(height for most, height in _STRIPS if len(run.strips) <= most)
     labels = [display.shorten_middle(strip.label, _LABEL) for strip in run.strips]
     events = [event for event in run.events if event.at is not None]
-    left, top = min(max(_LETTER * max(map(len, labels)) + 16, 70.0), 190.0), _EVENTS if events else 6.0
+    left = min(max(_LETTER * max(map(len, labels)) + 16, 70.0), 190.0)
+    top = _EVENTS if events else 6.0
     inner, bottom = width - left - _RIGHT, row * len(run.strips)
     scale = svg.HorizontalScale(start=0.0, end=max(run.axis_seconds, 1e-3), width=inner)
     ticks = svg.place_time_ticks(0.0, run.axis_seconds)

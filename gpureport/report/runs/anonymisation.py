@@ -197,7 +197,8 @@ class _Pseudonyms:
         self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
         self._texts = {**shared.texts, **files, **self._sources}
-        paths, last = [PurePath(source.locator) for source in run.sources], PurePath(run.name).parts[-1:]
+        paths = [PurePath(source.locator) for source in run.sources]
+        last = PurePath(run.name).parts[-1:]
         if not paths or any(last in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths):
             # the run is named after its file or folder
             self._texts[run.name] = f"run-{run.id[:_SHOWN]}"

@@ -100,7 +100,8 @@ def build_time_table(bars: Sequence[TimeBar]) -> Table:
     labels, rows = class_labels(bars), []
     extra = [NO_JOB] if any(bar.no_job for bar in bars) else []
     for bar in bars:
-        parts, row = {part.key: part for part in bar.parts}, [Cell(text=bar.label), Cell(text=bar.total)]
+        parts = {part.key: part for part in bar.parts}
+        row = [Cell(text=bar.label), Cell(text=bar.total)]
         for part in map(parts.get, labels):
             small = display.join(part.hours, part.causes if bar.whole else "") if part else ""
             text, value = (part.text, part.ratio) if part else (display.percent(0.0), 0.0)

@@ -309,10 +309,12 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     share += " of the time from first to last sample lies near a sample" if covered is not None else ""
     if pauses:
         # time that no sample covers, although it is too short for a gap
-        count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
+        count = display.plural(pauses.count, "pause")
+        longest = display.duration(pauses.longest_seconds)
         share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)
-        length, at = display.duration((gap.end - gap.start) / 1e6), display.elapsed(run.since_start(gap.start))
+        length = display.duration((gap.end - gap.start) / 1e6)
+        at = display.elapsed(run.since_start(gap.start))
         yield "Longest gap", f"{length}, {run.device(gap.device)} at {at}"

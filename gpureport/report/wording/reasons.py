@@ -35,7 +35,8 @@ def describe_reason(reason: Reason | None) -> str:
 
 def describe_state(drift: Reason) -> str:
     """Return how the machine drifted: `started 12 °C warmer and ran at a 6% lower clock`."""
-    warmer, lower = "warmer" if drift.amount > 0 else "cooler", "lower" if drift.least < 1 else "higher"
+    warmer = "warmer" if drift.amount > 0 else "cooler"
+    lower = "lower" if drift.least < 1 else "higher"
     size = display.percent(abs(drift.least - 1))
     return f"started {abs(drift.amount):.0f} °C {warmer} and ran at a {size} {lower} clock"
 

@@ -195,7 +195,8 @@ def _list_measurements(
     if count >= _MANY_CHECKS:
         needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
         said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log has only one moment"
-        text, certainty = f"{said}, too short for {count} checks.", f"{count} checks need a longer log."
+        text = f"{said}, too short for {count} checks."
+        certainty = f"{count} checks need a longer log."
         yield 1, _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
         return
     yield from ((1, each) for each in _measure_longer(comparison))

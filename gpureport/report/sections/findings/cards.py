@@ -117,7 +117,8 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 def _summarize(group: Found) -> str:
     """Return the sentence of a single finding, or number, length and the largest of several."""
-    largest, count = terms.humanize(display.clean_sentence(group.finding.summary)), len(group.findings)
+    largest = terms.humanize(display.clean_sentence(group.finding.summary))
+    count = len(group.findings)
     if count == 1:
         return largest
     known, run = terms.DESCRIPTIONS.get(group.finding.kind), group.run

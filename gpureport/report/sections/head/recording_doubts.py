@@ -145,7 +145,8 @@ def describe_drivers(analysis: Analysis) -> str:
 
 def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
     for analysis in analyses:
-        counted, known = {gpu.device for gpu in analysis.gpu_time}, [gpu.id for gpu in analysis.run.gpus]
+        counted = {gpu.device for gpu in analysis.gpu_time}
+        known = [gpu.id for gpu in analysis.run.gpus]
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))

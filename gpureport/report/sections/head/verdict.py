@@ -125,7 +125,8 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
         said += f"; {findings.missing} more could not be assessed" if findings.missing else ""
     elif pauses >= NOTABLE:
-        said, code = f"; short pauses take {display.percent(pauses)} of the time", VerdictCode.SHORT_PAUSES
+        said = f"; short pauses take {display.percent(pauses)} of the time"
+        code = VerdictCode.SHORT_PAUSES
     if said:
         return f"No problems found{said}.", code
     return f"Healthy: {display.lower_first(computing)}; no problems found.", VerdictCode.HEALTHY
@@ -210,7 +211,8 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
 
 
 def _describe_largest_loss(step: Step) -> str:
-    held, lost = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    lost = gpu_time.lost_seconds_by_class(step.analyses)
     if not held or not lost or recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS:
         return ""
     name, seconds = next(iter(lost.items()))
@@ -232,7 +234,8 @@ def _describe_training(comparison: Comparison) -> str:
         return ""
     size = display.percent(abs(ratio - 1))
     gain = f"{ratio:.1f} times as fast" if ratio >= _TIMES else f"{size} {'faster' if ratio > 1 else 'slower'}"
-    held, lost = gpu_time.job_gpu_seconds(last.analyses), gpu_time.lost_seconds_by_class(last.analyses)
+    held = gpu_time.job_gpu_seconds(last.analyses)
+    lost = gpu_time.lost_seconds_by_class(last.analyses)
     is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
     is_hidden = ratio > whole and is_short and lost.get("startup", 0.0) / held >= _START_UP
     return f"Training alone is {gain}{'; start-up hides it in runs this short' if is_hidden else ''}."
@@ -281,7 +284,8 @@ def build_tiles(
         return (*first[:2], lost, memory if memory not in first[:2] else hottest)
     if told:
         return (*[*told, computing][:2], lost, memory)
-    held, wasted = gpu_time.job_gpu_seconds(step.analyses), gpu_time.lost_seconds_by_class(step.analyses)
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    wasted = gpu_time.lost_seconds_by_class(step.analyses)
     is_lost = worst is not None or (held and sum(wasted.values()) / held >= _LOST)
     if is_lost and lost.value != _CANNOT:
         return computing, lost, hottest, memory
@@ -340,7 +344,8 @@ def _build_use_tiles(step: Step, findings: Findings) -> tuple[Tile, Tile]:
         return first, second
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
-    by_class, pauses = gpu_time.lost_seconds_by_class(analyses), gpu_time.excessive_short_pauses(analyses)
+    by_class = gpu_time.lost_seconds_by_class(analyses)
+    pauses = gpu_time.excessive_short_pauses(analyses)
     computing, lost = seconds.get("computing", 0.0) / held, sum(by_class.values()) / held
     share = display.percent(lost)
     if pauses is not None:

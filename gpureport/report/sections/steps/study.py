@@ -238,7 +238,8 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
 
 def build_target_tile(comparison: Comparison, study: Study | None) -> Tile | None:
     """Return the time that the last step, or the best group, took to the target that was asked for."""
-    figures, found = Figures(comparison), measure_time_to_target(select_focus(comparison, study), comparison.goals)
+    figures = Figures(comparison)
+    found = measure_time_to_target(select_focus(comparison, study), comparison.goals)
     if found is None:
         return None
     before, _ = (None, None) if study else figures.ends(measured.SECONDS_TO_TARGET)

@@ -223,7 +223,8 @@ def build_step_table(comparison: Comparison) -> Table:
         small += _name_changes(before, step) if before else ()
         row = [Cell(text=display.clean(step.label), small="; ".join(small))]
         for metric, (_, show) in zip(metrics, columns, strict=True):
-            value, delta = step.value(metric), None if metric in _WITHOUT_CHANGE else deltas.get(metric)
+            value = step.value(metric)
+            delta = None if metric in _WITHOUT_CHANGE else deltas.get(metric)
             # do not print the change of the settled time below a figure of the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
