@@ -50,9 +50,8 @@ def _describe_kind(analysis: Analysis, kind: str) -> Iterator[str]:
 def _describe_finding(one: Finding) -> Iterator[str]:
     lost = "" if one.lost_gpu_seconds is None else f", lost {one.lost_gpu_seconds:.4g}"
     period = "" if one.period_seconds is None else f", every {one.period_seconds:.4g} s"
-    samples = "" if one.samples is None else f", {one.samples} samples"
-    named = f"{one.cause or 'no cause'}, {one.severity}, {one.confidence}"
-    yield f"{_devices(one.devices)} {_spans(one.intervals)}{lost}{period}: {named}{samples}, {len(one.ruled_out)} out"
+    named = f"{one.cause or 'no cause'}, {one.severity}, {one.confidence}, {one.samples} samples"
+    yield f"{_devices(one.devices)} {_spans(one.intervals)}{lost}{period}: {named}, {len(one.ruled_out)} out"
     for each in one.evidence:
         limit = "" if each.threshold is None else f" {each.relation} {each.threshold.value:.4g}"
         yield f"  {each.metric}, {each.statistic}: {each.observed:.4g}{limit}"
@@ -91,7 +90,7 @@ def _describe_time(analysis: Analysis) -> Iterator[str]:
 
 def _describe_jobs(analysis: Analysis) -> Iterator[str]:
     for job in analysis.jobs:
-        yield f"job {_spans([job.interval])}, window {_spans([job.window] if job.window else [])}"
+        yield f"job {_spans([job.interval])}, window {_spans([job.window])}"
     yield from (f"{phase.kind} {_spans([phase.interval])}" for phase in analysis.phases)
 
 
@@ -106,8 +105,10 @@ def _describe_stages(analysis: Analysis) -> Iterator[str]:
 
 
 def _describe_device(one: DeviceStatistics) -> Iterator[str]:
-    names = ("observed_seconds", "idle_seconds", "energy_joules", "energy_seconds", "energy_bridged_seconds")
-    names += ("memory_peak_bytes", "memory_headroom_ratio")
+    names = (
+        *("observed_seconds", "idle_seconds", "energy_joules", "energy_seconds", "energy_bridged_seconds"),
+        *("memory_peak_bytes", "memory_headroom_ratio"),
+    )
     known = {name: getattr(one, name) for name in names}
     yield f"{one.device}: {', '.join(f'{name} {value:.4g}' for name, value in known.items() if value is not None)}"
     if (read := one.energy_counter) is not None:
@@ -163,10 +164,10 @@ _SUBJECTS: dict[str, Callable[[Analysis], Iterable[str]]] = {
 class Want(dict[str, Any]):
     """What a finding must be, in a recording where it is the only one of its kind."""
 
-    run: Recording | Analysis
+    run: Recording
 
 
-def want(run: Recording | Analysis, /, **facts: Any) -> Want:
+def want(run: Recording, /, **facts: Any) -> Want:
     """Return what a finding must be: `gpus` ("0,1", "" for the job), `spans` (to a second), or any field of it."""
     made = Want(facts)
     made.run = run

@@ -60,7 +60,7 @@ def night(folder: Path, *spans: tuple[float, float], zone: str | None = "Europe/
 
 
 def test_rows_of_which_nothing_says_which_hour_are_noted(tmp_path: Path, hold: Hold) -> None:
-    spans = {
+    spans: dict[str, list[tuple[float, float]]] = {
         "after it": [(2.25, 2.5)],
         "both": [(1.5, 3.5)],
         "paused before it": [(0.5, 1.5), (2.25, 2.5)],

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +121,7 @@ COLUMN_SETS = {
     "clock_max events generation generation_max lanes lanes_max ecc_corrected ecc_uncorrected",
     "shuffled": "watts events index total util clock timestamp celsius memory name limit",
 }
-_COLUMNS = {
+_COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "timestamp": ("timestamp", lambda value: f"{moment(value):%Y/%m/%d %H:%M:%S.%f}"[:-3]),
     "index": ("index", str),
     "name": ("name", str),
@@ -171,7 +172,7 @@ def write(folder: Path, script: Script, gpus: list[Rows], host: Rows) -> None:
 
 
 def _cells(name: str, rows: Rows) -> list[str]:
-    form: Callable[[float], str] = _COLUMNS[name][1]
+    form = _COLUMNS[name][1]
     return ["[N/A]" if np.isnan(value) else form(value) for value in rows[name].tolist()]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gpureport
-from gpureport.testing import Severity
+from gpureport.testing import Finding, Severity
 from tests.truth.labels import HOST_KINDS
 
 
@@ -34,8 +34,12 @@ def found(folder: Path) -> list[Found]:
         Found(kind=one.kind, severity=one.severity, gpu=gpu, start=start, end=end)
         for one in analysis.findings
         for gpu in [indices.get(device) for device in one.devices] or [None]
-        for start, end in [(part.start / 1e6, part.end / 1e6) for part in one.intervals] or [(None, None)]
+        for start, end in _spans(one)
     ]
+
+
+def _spans(one: Finding) -> list[tuple[float, float] | tuple[None, None]]:
+    return [(part.start / 1e6, part.end / 1e6) for part in one.intervals] or [(None, None)]
 
 
 Span = tuple[float, float]

@@ -57,7 +57,7 @@ def test_what_run_json_and_a_person_say(tmp_path: Path, hold: Hold) -> None:
         hold(f"damaged {text!r}", partial(read, tmp_path / "damaged"))
     for zone in ("UTC", "+00:00", "+02:00", "-05:00", "+05:30", "../etc", ""):
         hold(f"zone {zone}", partial(read, record(tmp_path / "zone", timezone=zone)))
-    noted = {"notes": ["dmon.log is missing: no dmon."], "exit_code": 137}
+    noted: dict[str, Any] = {"notes": ["dmon.log is missing: no dmon."], "exit_code": 137}
     hold("notes and an exit code", partial(read, record(tmp_path / "noted", **noted)))
     hold("killed", partial(read, record(tmp_path / "killed", ended=None, exit_code=None)))
 

@@ -35,7 +35,7 @@ def test_lines_of_every_form(tmp_path: Path, hold: Hold) -> None:
             *("5 1.5 0\nx y z\n6 2.5 0\n\n", "5 1.5 0\n17952217"),
         )
     ):
-        source = folder(tmp_path / f"{place}", [Made(id=run_id(1), series={"loss": []} | USED)])
+        source = folder(tmp_path / f"{place}", [Made(id=run_id(1), series=USED | {"loss": []})])
         next(source.rglob("metrics/loss")).write_text(text)
         hold(text, partial(recording, source))
 
