@@ -222,7 +222,7 @@ def test_without_readable_settings_no_command_begins(
     (tmp_path / "gpureport.toml").write_text('[secrets]\npatterns = ["(a+)+"]\n')
     refused = gpureport(*command)
     assert (refused.code, refused.out, len(refused.err.splitlines())) == (2, "", 1)
-    assert refused.err.startswith("gpureport: gpureport.toml:2: text 1 of patterns cannot be used: it holds")
+    assert refused.err.startswith("gpureport: gpureport.toml:2: text 1 of patterns cannot be used: it contains")
     assert gpureport(*command, "--help").code == 0
 
 
