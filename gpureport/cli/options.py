@@ -28,9 +28,14 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 _GROUPS = {"@PICK": ("where", "store"), "@ALL": ("select", "require_hardware"), "@READ": ("host", "require_hardware")}
 _PAGES = frozenset((".html", ".md", ".pdf", ".png", ".svg"))
 _RESULTS = _PAGES | {".json", ".prom", ".txt", ".xml"}
-_OWN = (b'"schema": "gpureport.', b'"verdict": {', b"\nWHERE THE GPU TIME WENT")
-_HEAD = 4096
-"""Beginnings of JSON and text that gpureport wrote; the rest may look like a log."""
+_OWN = (
+    b'"schema": "gpureport.',
+    b'"verdict": {',
+    b"\nWHERE THE GPU TIME WENT",
+    b'<testsuites name="gpureport',
+    b" gpureport_",
+)
+"""What is among the first bytes of JSON, text, JUnit and metrics that gpureport wrote; the rest may look like a log."""
 _SECTIONS = {
     "by": "Steps",
     "tagged": "Stored runs",
@@ -334,9 +339,13 @@ def _holds_data(path: Path) -> bool:
     from gpureport.importers.sources import is_readable
 
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
+        return not is_own_output(path) and is_readable(path)
     except OSError as error:
         what = f"cannot be read, so it may be a log ({error.strerror})"
         raise SettingsError(str(path), what, "name another file, or check its disk", code="cannot_read") from error
-    return not any(words in head for words in _OWN) and is_readable(path)
+
+
+def is_own_output(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(4096)
+    return any(words in head for words in _OWN)

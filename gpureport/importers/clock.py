@@ -78,7 +78,11 @@ def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     slashes = bytes(texts.buffers()[2] or b"").count(b"/")
-    if slashes in {0, 2 * len(texts)} and (pc.min(pc.binary_length(texts)).as_py() or 0) >= _SECONDS:
+    if (
+        slashes in {0, 2 * len(texts)}
+        and not texts.null_count
+        and (pc.min(pc.binary_length(texts)).as_py() or 0) >= _SECONDS
+    ):
         with suppress(pa.ArrowInvalid):
             # nvidia-smi's stamps are ISO with slashes, and Arrow reads a whole column at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
@@ -384,12 +388,13 @@ def _on_one_clock(
             # a single late or early row is among rows that are in order
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
+        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+        doubled = before > 0 and 0 < after < 2 * fall and fall <= after + pace
         causes = {
-            # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
-            _SUMMER_TIME: before > 0 and 0 < after < 2 * fall and fall <= after + pace,
-            _WRITERS: cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
+            _WRITERS: not doubled and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
             # more lines than usual between two rows, as a header, may begin another recording
             _RESTARTED: fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()),
+            _SUMMER_TIME: doubled,
         }
         found.append((cut, fall, next((cause for cause, fits in causes.items() if fits), CLOCK_SET_BACK)))
     others = [cause for *_, cause in found if cause != _RESTARTED]

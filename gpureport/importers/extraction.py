@@ -83,7 +83,7 @@ class Extraction:
             raise SourceError(str(self._file.path), what, hint, code=code)
 
     def _read_one_moment(self) -> list["pa.Table"]:
-        if not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
+        if self._options.interval or not self._account.snapshot or not 0 < self._untimed <= _MOST_AT_ONCE:
             return []
         once = Extraction(self._file.again(), replace(self._options, interval=1.0), self._form, explain=self._explain)
         tables = list(once.batches())

@@ -1,10 +1,10 @@
 """What an importer is, and what a tracker is: how each recognises its sources, and what it makes of them.
 
-An importer yields the series of a log in batches. A tracker `acme` is an `ACME = Tracker(...)` in a module or folder
-`acme` of `importers`: `holds` recognises a store, `open` gives it as a `Store`, and `record` makes a `Tracked` of a run
-with `build_tracked` of `tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes
-`acme:STORE#RUN` a locator; it is also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are
-microseconds of UTC.
+An importer yields the series of a log in batches. A tracker `acme` is an `ACME = Tracker(...)` in a module of
+`importers`: `holds` recognises a store, `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with
+`build_tracked` of `tracker_series`. `acme="module:ACME"` in `TRACKERS` in `importers/__init__.py` makes
+`acme:STORE#RUN` a locator; it is also in `TRACKER_KINDS` in `recording.py`. `file_trackers.py` has the shortest ones.
+Times are microseconds of UTC.
 """
 
 import re

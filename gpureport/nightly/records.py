@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
-WORK, PRICE = "--work", "--gpu-hour-price"
+WORK, CURRENCY = "--work", "--gpu-hour-price currency"
 """Names of params, which no user's has, for the work of a run, such as `12000 steps`, and its currency."""
 
 
@@ -62,7 +62,7 @@ def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     # work counted from a log has fractions that differ from night to night, so only its unit is recorded
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
-    stated += [(PRICE, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
+    stated += [(CURRENCY, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
     return NightlyRun(
         source=_name_source(source),
         run_id=known.id,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport.comparison.figures import FINEST_RATIO, TIMED_FIGURES
 from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
-from gpureport.nightly.records import PRICE, NightlyRecord, NightlyRun
+from gpureport.nightly.records import CURRENCY, NightlyRecord, NightlyRun
 from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, select_new_shifts
 from gpureport.report.wording.terms import name_figure, per_batch
 
@@ -115,10 +115,11 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     unit = next((run.work_unit for point in reversed(known) for run in reversed(point.runs)), "")
+    stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}
     title = name_figure(kind.name, per_batch(unit)) if unit and kind.is_of_work else kind.title
     return Trend(
         group=group,
-        kind=replace(kind, title=title, currency=dict(known[-1].runs[-1].params).get(PRICE, "")),
+        kind=replace(kind, title=title, currency=stated.pop() if len(stated) == 1 else ""),
         points=points,
         changes=tuple(_build_change(known, each, kind, is_new=each.place in newest) for each in shifts),
     )
@@ -160,7 +161,8 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
     for run in runs:
         for key, value in run.params:
             held[key].add(value)
-    return {key: ", ".join(sorted(values)) for key, values in held.items()}
+    # a currency slows no job, and records of earlier versions lack it
+    return {key: ", ".join(sorted(values)) for key, values in held.items() if key != CURRENCY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

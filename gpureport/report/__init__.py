@@ -96,6 +96,7 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
 
 
 def write_whole(target: Place, content: bytes) -> None:
+    """Write a file atomically, and create its folder if it is missing. Raises RenderError."""
     try:
         atomic_writes.replace_file(target, content, target.parent)
     except OSError as error:

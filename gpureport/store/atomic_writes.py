@@ -108,8 +108,8 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
         part.write_bytes(content)
         flush_to_disk(part)
         part.replace(path)
-        # a folder into which anybody may put files, and nobody look, cannot be flushed
-        if os.access(path.parent, os.R_OK):
+        # some folders and mounts cannot be flushed; the file is in place nevertheless
+        with suppress(OSError):
             flush_to_disk(path.parent)
     finally:
         remove_entry(part)
@@ -158,4 +158,5 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _temporary_path(runs: Path, name: str) -> Path:
-    return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"
+    short = os.fsdecode(os.fsencode(name)[:200])  # many file systems allow 255 bytes in all
+    return runs / f".tmp-{short}-{os.getpid()}-{secrets.token_hex(4)}"

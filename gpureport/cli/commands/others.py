@@ -1,5 +1,6 @@
 """The commands that analyse no runs, and `gpureport` without a command."""
 
+import os
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.messages import count, list_names, print_note
-from gpureport.cli.options import Options
+from gpureport.cli.options import Options, is_own_output
 
 _LOGS = {".csv", ".log", ".txt", ".xml"}
 _MOST = 1000
@@ -85,11 +86,8 @@ def describe_folder(folder: Path) -> Iterator[str]:
     below = [each for path in inner for each in _list_entries(path) if each.is_dir()]
     recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
     logs = [path for path in entries if _LOGS.intersection(map(str.lower, path.suffixes)) and path.is_file()]
-    if logs:
-        # files that gpureport wrote end like logs
-        from gpureport.importers.sources import is_readable, recognise_companion
-
-        logs = [path for path in logs if is_readable(path) and recognise_companion(path) is None]
+    # files that gpureport wrote end like logs
+    logs = [path for path in logs if os.access(path, os.R_OK) and not is_own_output(path)]
     told = [
         (f"{count(len(found), noun)} ({list_names(map(str, found), 3)}):", f"analyze {shlex.quote(str(found[-1]))}")
         for found, noun in ((recordings, "recording"), (logs, "log"))

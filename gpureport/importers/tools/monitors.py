@@ -171,9 +171,10 @@ def _find_devices(header: Sequence[str], pattern: "re.Pattern[str]", meanings: t
 def _find_sensors(header: Sequence[str]) -> _Table | None:
     others: list[tools.Column] = []
     for place, heading in enumerate(header[1:] if header[:1] == ["Date"] else (), 1):
-        name, _, stated = heading.partition(" [")
+        match = re.fullmatch(r"(.+?) \[([^\]]*)\]", heading)
+        name = match[1] if match else heading
         target, unit = tools.GPUZ.get(name, ("", ""))
-        meaning = target, "F" if stated.endswith("F]") else unit
+        meaning = target, "F" if match and match[2].endswith("F") else unit
         others.append((place, None if target.startswith("host_") else 0, name, meaning))
     return (0, others) if any(target.startswith("gpu_") for *_, (target, _) in others) else None
 

@@ -244,10 +244,12 @@ def build_target_tile(comparison: Comparison, study: Study | None) -> Tile | Non
         return None
     before, _ = (None, None) if study else figures.ends(measured.SECONDS_TO_TARGET)
     spent = "" if found.gpu_seconds is None else display.gpu_time(found.gpu_seconds)
+    missed = {run.missing for run in found.runs} == {MissingTarget.NOT_REACHED}
+    not_known = "not reached" if missed else "not known"
     return Tile(
         label=f"Time to {name_metric(found.name)}={found.target:g}",
         before="" if before is None else display.duration(before),
-        value="not reached" if found.seconds is None else display.duration(found.seconds),
+        value=not_known if found.seconds is None else display.duration(found.seconds),
         change=None if study else build_change(figures.delta(measured.SECONDS_TO_TARGET)),
         context=spent or display.raise_first(_describe_time(found, figures.currency)),
     )

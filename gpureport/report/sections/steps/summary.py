@@ -32,6 +32,7 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
+_WIDEST = 0.1  # width of the interval of a share of the work per GPU that is stated although nothing changed
 _MAIN = 0.5  # share of the change from which one step is the main one
 _TENFOLD = 10.0  # ratio from which a change is a multiple
 # maximum number of columns, and of set-up changes below the name of a step
@@ -65,8 +66,9 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
         way = "" if before == after else "rises" if delta.difference > 0 else "falls"
         change = say("headline.use", way=way, before=before, after=after)
-    # good scaling leaves the GPU time per unit of work as it was
-    if delta.verdict is Verdict.NOT_ENOUGH_DATA or (delta.verdict is Verdict.NO_CLEAR_CHANGE and not scaled):
+    # good scaling leaves the GPU time per unit of work as it was; the share must be known well to be stated then
+    is_known = scaled is not None and scaled.interval is not None and scaled.interval[1] - scaled.interval[0] <= _WIDEST
+    if delta.verdict is Verdict.NOT_ENOUGH_DATA or (delta.verdict is Verdict.NO_CLEAR_CHANGE and not is_known):
         change = say(f"headline.{delta.verdict.code}", noun=noun)
     if fall := printed.describe_fall(comparison):
         return choose_headline((f"{change}, but {fall}.", f"{change}, but quality fell.")), VerdictCode.QUALITY_FELL
