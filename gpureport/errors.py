@@ -54,7 +54,7 @@ class GpureportError(Exception):
 
 
 class SourceError(GpureportError):
-    """A source is missing, cannot be read, or holds nothing that this tool can use.
+    """A source is missing, unreadable, or contains nothing usable.
 
     Args:
         aside: lines that the user can save and use, printed to standard output; may be empty.
@@ -69,7 +69,7 @@ class SourceError(GpureportError):
 
 
 class PlaceError(GpureportError):
-    """A bucket cannot be reached, or refuses access."""
+    """A bucket cannot be reached, or denies access."""
 
 
 class StoreError(GpureportError):
@@ -77,7 +77,7 @@ class StoreError(GpureportError):
 
 
 class UnknownRunError(StoreError):
-    """The store holds no run with a given name."""
+    """The store has no run with a given name."""
 
 
 class DamagedRunError(StoreError):

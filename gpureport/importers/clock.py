@@ -385,10 +385,10 @@ def _on_one_clock(
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
         causes = {
-            # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+            # a doubled hour repeats the whole fold; a time server sets a clock back by seconds
             _SUMMER_TIME: before > 0 and 0 < after < 2 * fall and fall <= after + pace,
             _WRITERS: cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
-            # more lines than usual between two rows, as a header, may begin another recording
+            # more lines than usual between two rows, such as a header, may begin another recording
             _RESTARTED: fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()),
         }
         found.append((cut, fall, next((cause for cause, fits in causes.items() if fits), CLOCK_SET_BACK)))

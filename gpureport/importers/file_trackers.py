@@ -1,8 +1,8 @@
 """Trackers whose store is one file.
 
 Trackio has a SQLite database per project, with each logged set as a row of JSON text. `sacct -P` with GPU use, and
-CodeCarbon's emissions.csv, have one row per run with means of all of it: enough for GPU hours, mean use and energy, too
-little to judge anything.
+CodeCarbon's emissions.csv, have one row per run with means over the whole run. They give GPU-hours, mean use and
+energy, but are too little for any check.
 """
 
 import csv

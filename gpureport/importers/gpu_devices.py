@@ -1,7 +1,8 @@
-"""Which GPU a row is of, by uuid, PCI address, serial, index or model, or by its place; and what rows say of each GPU.
+"""Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position; collects facts about each GPU.
 
-If no column names a GPU, its place does: at every tick nvidia-smi writes one row per GPU, always in one order, and then
-waits. Stamps show where ticks begin; if they cannot, a column that changes slowly repeats after each tick.
+If no column identifies a GPU, its position does. At every tick nvidia-smi writes one row per GPU, always in the same
+order, and then waits. Stamps show where ticks begin. If they do not, a slowly changing column shows it, because its
+values repeat every tick.
 """
 
 import re
@@ -92,7 +93,7 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        """Names of devices; the machine is first, so that GPUs keep places."""
+        """Names of devices; the machine is first, so that GPUs keep their positions."""
         return [HOST, *(f"gpu:{gpu.index}" for gpu in self._found)]
 
     @property
@@ -101,7 +102,7 @@ class Gpus:
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the place of each GPU's row, `where` it is one, among all GPUs, or one of LEFT_OUT."""
+        """Return for each row in `where` the position of its GPU among all GPUs, or one of LEFT_OUT."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
@@ -255,7 +256,7 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
     there = (around >= 0) & (around < len(own))
     apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
-    # a row of another GPU lies nearer to one of the two, unless one is missing
+    # a row of another GPU would be closer to one of the two, unless one is missing
     beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
     fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits

@@ -218,9 +218,9 @@ _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
-    """Return places and column of the time, other columns by place, and other headings, if there is a load.
+    """Return position and column of the time, other columns by position, and other headings, if there is a load.
 
-    `memory` beside GPUs is theirs.
+    Beside GPUs, a `memory` column is about them.
     """
     # a line outside tables may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]

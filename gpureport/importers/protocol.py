@@ -1,10 +1,10 @@
-"""What an importer is, and what a tracker is: how each recognises its sources, and what it makes of them.
+"""Defines importers and trackers: how each recognises its sources, and what it returns.
 
-An importer yields the series of a log in batches. A tracker `acme` is an `ACME = Tracker(...)` in a module or folder
-`acme` of `importers`: `holds` recognises a store, `open` gives it as a `Store`, and `record` makes a `Tracked` of a run
-with `build_tracked` of `tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py` makes
-`acme:STORE#RUN` a locator; it is also in `TRACKER_KINDS` in `recording.py`. `trackio.py` is the shortest. Times are
-microseconds of UTC.
+An importer yields the series of a log in batches. A tracker `acme` is defined by `ACME = Tracker(...)` in a module or
+folder `acme` in `importers`: `holds` recognises a store, `open` returns it as a `Store`, and `record` turns a run into
+a `Tracked` with `build_tracked` from `tracker_series`. `acme="acme:ACME"` in `TRACKERS` in `importers/__init__.py`
+enables `acme:STORE#RUN`; add it to `TRACKER_KINDS` in `recording.py` too. Trackio in `file_trackers.py` is the shortest
+example. Times are microseconds in UTC.
 """
 
 import re
@@ -135,7 +135,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run, `beside` a log or with metrics for the log `companion_of`.
+    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`.
 
     A training log found `beside` the log need not be readable.
     """
@@ -271,8 +271,8 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` returns whether a file or folder is a store; `refuse_folder` raises for a folder with data of runs that is
-    not one.
+    `holds` returns whether a path is a store; `refuse_folder` raises an error for a folder that has data on runs but is
+    not a store.
     """
 
     kind: str

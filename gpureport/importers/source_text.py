@@ -245,7 +245,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
         head += block
         if len(head) >= _SNIFFED:
             break
-    # zeros in most pairs of bytes, on one side, are UTF-16; a run of NUL bytes fills both sides
+    # zeros on one side of most byte pairs mean UTF-16; a run of NUL bytes has zeros on both sides
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
     most = max(0.3 * len(head[:_SNIFFED]), 16)
     utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
@@ -321,7 +321,7 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log in UTF-8; `last` says that the log ends here."""
+    """Whole lines of a log in UTF-8; `last` is true if the log ends here."""
 
     data: bytes
     first_line: int

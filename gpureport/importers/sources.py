@@ -256,7 +256,7 @@ def split_path(locator: str) -> tuple[tuple[str, ...], int]:
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
-    # the repetitions `base/1` and `fast/1` are not both called 1
+    # two folders for `base/1`, since `fast/1` may exist as well
     numbers = len(list(takewhile(str.isdecimal, reversed(folders))))
     return (folders, min(numbers + 1, len(folders))) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
 

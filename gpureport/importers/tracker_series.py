@@ -1,6 +1,6 @@
 """A run of a tracker: its points as rows of devices, training metrics, work, and an account; and how it is read.
 
-Attached logs replace the tracker's records of the devices that they cover.
+Attached logs replace the tracker's series for the devices that they cover.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

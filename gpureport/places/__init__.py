@@ -1,7 +1,7 @@
 """Places of runs, reports and logs: a path on this machine, or an object or folder in a bucket.
 
-Buckets are reached by pyarrow, with the part of pathlib's interface used here. Credentials, region and endpoint come
-from where each cloud's own clients look for them. `written_paths` says which paths a command may write.
+Buckets are accessed through pyarrow, with the part of pathlib's interface used here. Credentials, region and endpoint
+are found where each cloud's own clients look for them. `written_paths` checks which paths a command may write.
 """
 
 import os
@@ -115,7 +115,7 @@ class RemotePath(PurePosixPath):
         try:
             map_places(put, [self])
         except PlaceError:
-            # the parts may be one object although the answer was lost, or surprises pyarrow
+            # the upload may be complete although its response was lost, or is one that pyarrow does not expect
             with suppress(FileNotFoundError, PlaceError):
                 if large and self.read_bytes() == content:
                     return
@@ -239,7 +239,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or the local copy of an object or folder, fetched if it changed; it may not exist."""
+    """Return a path, or the local copy of an object or folder, fetched again if it changed; it need not exist."""
     if isinstance(place, Path):
         return place
     info = place.find_info()

@@ -19,7 +19,7 @@ from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_sys
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
 """Names of temporary files and folders; others with the same beginning belong to the user."""
-_STALE = 86_400  # seconds after which nobody writes a half-written file or folder any more
+_STALE = 86_400  # seconds after which the writer of an unfinished file or folder must be dead
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
 

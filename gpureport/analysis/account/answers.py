@@ -19,7 +19,7 @@ _COVERED_SHARE = 0.9  # a root must cover this share of the time of its conseque
 _RESOLVED = 1.8
 """Number of intervals in a driver's period from which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities with a power sensor that sees part of the time; and the first with averaged power (NVML)."""
+"""Compute capabilities whose power sensor measures part of the time; and the first with averaged power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:

@@ -163,7 +163,7 @@ def _rate_severity(limits: Limits, share: float) -> Severity:
     return Severity.WARNING if share >= limits.warning else Severity.INFO
 
 
-def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of the job they are
+def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share of the job
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], share: float, between: float
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
@@ -205,7 +205,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return the case for the sentence: where the gaps lie, and whether a job was running then."""
+    """Return the case for the sentence: where the gaps are, and whether a job was running then."""
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":

@@ -177,7 +177,7 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    # most microseconds between the rows of one query
+    # most microseconds between the first and the last row of one query
     slack, note = (60_000, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None

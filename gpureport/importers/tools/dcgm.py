@@ -240,7 +240,7 @@ _ROLES = {
 
 
 def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]]] | None:
-    """Return places of columns by role, and fields; none if a line is one reading."""
+    """Return the positions of columns by role, and the fields; there are none if a line is a single reading."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         bare = re.sub(r"[ _\-.]", "", heading.lower())
