@@ -156,7 +156,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
 
 def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) -> None:
     if option := sources.find_given(options, names):
-        what = f"{name} is stored, and the option only matters while a log is read"
+        what = f"{name} is stored, and the option applies only when a log is read"
         raise SettingsError(option, what, "name its log instead", code="only_while_reading")
 
 

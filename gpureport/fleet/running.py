@@ -172,7 +172,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
             client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
         except (OSError, ValueError) as error:
             how = "check the address, or start one; finished runs are kept"
-            raise SourceError(str(cluster), "no Dask scheduler answers", how, code="no_connection") from error
+            raise SourceError(str(cluster), "no Dask scheduler responds", how, code="no_connection") from error
         with client, client.get_executor(pure=False) as executor:
             yield executor
 

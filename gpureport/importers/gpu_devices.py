@@ -272,13 +272,13 @@ _REPEATED, _CLEARLY = 0.9, 0.2
 _HEAD = 50_000
 """The number of rows in which ticks are looked for (pragmatic)."""
 _MIXED = (
-    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
-    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
+    "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
+    "apart. They are kept as one device, which no check uses. Give their number with --gpus-per-tick."
 )
 _ONE_GPU = (
-    "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
+    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. For more, give --gpus-per-tick."
 )
-_PLACES = "No column tells the GPUs apart: each is a place in the tick ({})."
+_PLACES = "No column identifies the GPUs, so each is a place in the tick ({})."
 
 
 def names_gpus(rows: Rows) -> bool:
@@ -314,7 +314,7 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
         alike = float((sizes == size).mean())
         # among equally good limits, the largest allows the longest pause within a tick
         if 1 < size <= _LARGEST and alike >= most and (sizes > size).mean() <= _LARGER:
-            best = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit))
+            best = _Ticks(size, f"{alike:.1%} of the ticks have {size} rows", int(limit))
             most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
@@ -335,7 +335,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
     medians = [float(np.median(gaps[at % size == place])) for place in range(size)]
     if not size or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
         return None
-    return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
+    return _Ticks(size, f"the values of a column repeat after {size} rows in {share:.1%} of them")
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
@@ -396,7 +396,7 @@ def date_rows(rows: Rows, log: "QueryLines") -> Rows:
         return rows
     lines, times, zoned = np.array(dates, dtype=np.int64).T
     if zoned.any():
-        log.account.note("Dates above the rows name a zone: they are taken as written.")
+        log.account.note("Dates above the rows name a zone: they are taken as written, without conversion.")
     ticks = np.searchsorted(lines, rows.lines) - 1
     log.account.reject_rows(reasons.NO_TIME, rows.lines[ticks < 0])
     rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]
@@ -404,6 +404,6 @@ def date_rows(rows: Rows, log: "QueryLines") -> Rows:
     usual = int(np.bincount(sizes[sizes > 0], minlength=2).argmax())
     if usual > 1 and not names_gpus(rows):
         places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
-        log.account.note(_PLACES.format(f"a date stands above each {usual} rows"))
+        log.account.note(_PLACES.format(f"there is a date above every {usual} rows"))
         rows.data["index"] = _name_places(np.where(sizes[ticks] == usual, places, -1), usual)
     return rows

@@ -124,8 +124,8 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
     machines = sorted({log.node for log in logs if log.node is not None})
     if machines and not all(device.uuid or device.serial for device in joined.known.values()):
         note = (
-            "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-            f"{list_first(machines, 3)}. A uuid among their columns would tell."
+            "Logs of the same time have the same GPU indices, so they are taken for logs of several machines: "
+            f"{list_first(machines, 3)}. A uuid among their columns would show it."
         )
         quality = replace(quality, notes=(*quality.notes, note))
     return Outcome(
@@ -197,7 +197,7 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
         every = joined.rates.get(name) or 1.0, rate or 1.0
         tables[name] = _join_columns(before, rows, every, account, covering=is_host)
     quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)
-    also = f"; {unused:,} values not used, because {main} holds those metrics" if unused else ""
+    also = f"; {unused:,} values not used, because {main} has those metrics" if unused else ""
     said = f"{log.given.locator}: {added:,} rows joined by time to those of {main}{also}."
     notes = quality.notes if main else tuple(f"{log.given.locator}: {note}" for note in quality.notes)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in quality.log_events)

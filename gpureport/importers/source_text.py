@@ -46,7 +46,7 @@ class ByteAccount:
         nul_bytes = format_count(self.nul_bytes, "NUL byte")
         runs = format_count(self.nul_runs, "run")
         found = {
-            f"The compressed log is {self.damage}: read up to there.": self.damage,
+            f"The compressed log is {self.damage}, and is read up to that point.": self.damage,
             f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
             f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.": self.latin_1_lines,
             f"{format_count(self.long_lines, 'line')} shortened, as no log has lines so long.": self.long_lines,

@@ -224,7 +224,7 @@ def _write_to_folder(
 
     def find(part: str, key: str) -> Path:
         if not (home / part / key).resolve().is_relative_to(store.root):
-            what, hint = "a link leads out of the store", "replace the link by what it leads to"
+            what, hint = "a link points out of the store", "replace the link by its target"
             raise SourceError(str(home / part / key), what, hint, code="link_out_of_folder")
         (home / part).mkdir(exist_ok=True)
         return home / part / key

@@ -109,7 +109,7 @@ class LineFile:
                 return
             # a second attempt with the rest raises the error
             os.write(self.file, text[written:])
-            reason = "the file takes no more"
+            reason = "the file cannot grow further"
         except OSError as error:
             reason = error.strerror or "it cannot be written"
         self.failure = f"{self.name} ends early: {reason}."

@@ -181,7 +181,7 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
 """Metrics of which the last reading in a window counts rather than the mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
-_CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
+_CUMULATIVE = "The means are those since the collection began, so the mean of each window was made from two of them."
 _OVERSHOOT = 0.02
 """The largest relative error of the difference of two means."""
 

@@ -127,8 +127,8 @@ def set_document(  # noqa: PLR0913 - what a document is made of
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
         raise RenderError(where, what, hint, code="cannot_set_pdf") from error
     except OSError as error:
-        what = f"no PDF can be set here ({error.strerror})"
-        hint = "make room there, or set TMPDIR"
+        what = f"a PDF cannot be written here ({error.strerror})"
+        hint = "free some space there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), what, hint, code="cannot_write") from error
 
 
