@@ -14,7 +14,7 @@ _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, e
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
-"""What is wrong, what to do about it, and the code; a caller that knows the place makes an error from them."""
+"""What is wrong, what to do about it, and the code; a caller that knows where makes an error from them."""
 _NO_THREAD = "can't start new thread"
 """Python's message if the system refuses a thread, because of memory or a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")

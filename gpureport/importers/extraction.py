@@ -35,7 +35,7 @@ _MOST_AT_ONCE = 128
 """The most rows at one moment: GPUs and their parts."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics of which a responding GPU has a value; errors in all of them, if there are so many, mean that it is lost."""
+"""Metrics of any GPU that responds; errors in all that were recorded, if at least two, mean that it is lost."""
 
 
 class Extraction:

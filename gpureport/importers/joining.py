@@ -30,7 +30,7 @@ _JOINED, _HELD = "joined", "held"
 
 
 class _Joined:
-    """What logs of one run hold together: devices, rows and intervals by id, and the machines with a host log."""
+    """The joint content of several logs of one run: devices, rows and intervals by id, and machines with a host log."""
 
     def __init__(self) -> None:
         self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()
@@ -164,7 +164,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a main log, or of one beside the log `main`; return what is known of it and its new devices."""
+    """Add the rows of a main log, or of one beside the log `main`; return the facts about it and its new devices."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):

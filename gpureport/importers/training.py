@@ -323,7 +323,7 @@ def is_training_text(text: str) -> bool:
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
     names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
-    # the bar drawn most often counts training steps
+    # the bar that was drawn most often counts training steps
     loop, keras, where = max(names, key=names.__getitem__, default=""), 0, dict[str, object]()
     done = spent = before = steps = 0
     from_zero = False

@@ -159,7 +159,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
         if value is None and not figure["diverged"]:
             return ""
         values.append("not a number" if value is None else f"{value:.4g}")
-    # a document may come from a version that compared final values
+    # the document may be from a version that compared final values
     work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
     return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}"
 

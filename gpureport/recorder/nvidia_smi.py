@@ -196,7 +196,7 @@ class LoggedProgram:
     def stop(self) -> None:
         if self.descriptor is None:
             return
-        # SIGTERM, since a background job of a shell passes on that SIGINT is ignored
+        # SIGTERM, since the children of a shell's background job inherit that SIGINT is ignored
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)

@@ -1,4 +1,4 @@
-"""Writes files and folders that appear whole or not at all; disk errors become store errors."""
+"""Writes files and folders atomically; disk errors become store errors."""
 
 import ctypes
 import errno
@@ -53,7 +53,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # a bucket cannot rename, so the order keeps readers from mixing two contents
+            # a bucket cannot rename, so the order of uploads keeps readers from mixing two versions
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return
@@ -108,7 +108,7 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
         part.write_bytes(content)
         flush_to_disk(part)
         part.replace(path)
-        # a folder into which anybody may put files, and nobody look, cannot be flushed
+        # a folder in which anybody may create files but nobody may list them cannot be flushed
         if os.access(path.parent, os.R_OK):
             flush_to_disk(path.parent)
     finally:

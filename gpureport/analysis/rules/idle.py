@@ -168,7 +168,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # little work is not a problem, and a GPU that never worked has its own finding
+        # a little work is not a problem, and a GPU that never worked has its own finding
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -294,7 +294,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
     counts = _count_readings(context.whole_log, stretch)
     if is_short or not _read_use(context.whole_log, stretch)[0].sum():
-        # too short, or nearly all in a log gap, or memory alone shows no job
+        # too short, nearly all in a log gap, or memory alone shows that there was no job
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
         yield doubts.unjudged(kind, "single_reading", where="before the first" if is_start else "after the last")

@@ -86,7 +86,7 @@ def describe_folder(folder: Path) -> Iterator[str]:
     recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
     logs = [path for path in entries if _LOGS.intersection(map(str.lower, path.suffixes)) and path.is_file()]
     if logs:
-        # files that gpureport wrote end like logs
+        # files that gpureport wrote have the same extensions as logs
         from gpureport.importers.sources import is_readable, recognise_companion
 
         logs = [path for path in logs if is_readable(path) and recognise_companion(path) is None]

@@ -168,7 +168,7 @@ def _read_node(
             rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
             if meaning.primes:
                 # it is about the time before the monitor began
-                account.absent[name, "x"] += int((~np.isnan(each[begins])).sum())
+                account.absent[name, "first value of a monitor"] += int((~np.isnan(each[begins])).sum())
                 rate = np.where(begins, np.nan, rate)
             columns[meaning.metric] = rate * meaning.factor
         name, scope = (HOST, "host") if gpu is None else (f"gpu:{gpu}", "gpu")

@@ -36,7 +36,7 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Cells that are complete, because no longer cell begins with them."""
+"""Cells that cannot be cut off, because no other cell begins with them."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _STAMPED = len("2026/03/14 09:26:53")
 """Characters with which a row begins; more than half are digits."""

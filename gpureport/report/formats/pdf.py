@@ -1,4 +1,4 @@
-"""PDF files set by typst: tagged, with vector figures, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
+"""Tagged PDF files by typst, with vector figures, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
 Templates read the content from a JSON file, so that a name from a log is a string and never markup.
 """

@@ -128,7 +128,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    # if waits explain low use, a finding says so
+    # if waits explain low use, there is a finding on them
     silent = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
     curves = [curve.known for run in silent for curve in run.training if curve.name == WAITING]
     share = max((float(np.median(known)) for known in curves if len(known)), default=0.0)
