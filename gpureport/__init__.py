@@ -1,7 +1,7 @@
-"""Reads the GPU logs that a training run left behind and says where the GPU time went, and why.
+"""Reads the GPU logs of a training run and shows where the GPU time went, and why.
 
-The command line is `gpureport`. From Python, `read` returns recordings, `analyze` finds out how one used its GPUs,
-`compare` compares several, and `report` writes the result of either.
+The command line is `gpureport`. From Python, `read` returns recordings, `analyze` analyses one, `compare` compares
+several, and `report` writes the result of either.
 """
 
 import sys

@@ -14,7 +14,7 @@ _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, e
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
-"""What is wrong, what to do about it, and the code; a caller that knows the place makes an error from them."""
+"""What is wrong, what to do about it, and the code; a caller that knows where makes an error from them."""
 _NO_THREAD = "can't start new thread"
 """Python's message if the system refuses a thread, because of memory or a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
@@ -54,7 +54,7 @@ class GpureportError(Exception):
 
 
 class SourceError(GpureportError):
-    """A source is missing, cannot be read, or holds nothing that this tool can use.
+    """A source is missing, unreadable, or contains nothing usable.
 
     Args:
         aside: lines that the user can save and use, printed to standard output; may be empty.
@@ -69,7 +69,7 @@ class SourceError(GpureportError):
 
 
 class PlaceError(GpureportError):
-    """A bucket cannot be reached, or refuses access."""
+    """A bucket cannot be reached, or denies access."""
 
 
 class StoreError(GpureportError):
@@ -77,7 +77,7 @@ class StoreError(GpureportError):
 
 
 class UnknownRunError(StoreError):
-    """The store holds no run with a given name."""
+    """The store has no run with a given name."""
 
 
 class DamagedRunError(StoreError):

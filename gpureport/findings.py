@@ -63,9 +63,9 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One measured value with the limit that made it count, or without one if it is only context.
+    """One measured value with the limit that made it count, or without a limit if it is only context.
 
-    The metric is a column, or a quantity in words (`duration`); the statistic says how the series was reduced.
+    The metric is a column, or a quantity in words (`duration`); the statistic is how the series was reduced.
     """
 
     metric: str

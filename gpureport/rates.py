@@ -1,4 +1,4 @@
-"""Measures sampling intervals, also where they change, and counts work from what a training loop logged."""
+"""Measures sampling intervals, even where they change, and counts the work that a training loop logged."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +10,7 @@ from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
 """Number of consecutive distances, each long enough for a log gap, that make a slow rate (pragmatic: a collector that
-hangs ten times would not write exactly one sample each time in between)."""
+hung ten times would not write exactly one sample in between each time)."""
 _CLOSE = 0.5
 """A row is just behind another below this share of the mean distance (pragmatic: a quarter of a cycle)."""
 _NOT_ALTERNATING = 0.1

@@ -21,7 +21,7 @@ class RecordedRun:
     """The content of `run.json`, written when recording begins and again when it ends.
 
     The zone is an IANA name or an offset such as `+02:00`; times are in microseconds since 1970 (UTC), and `ended` is
-    None during the recording. `params` hold the visible configuration, `tags` the job's owner and place, and `notes`
+    None during the recording. `params` have the visible configuration, `tags` the job's owner and place, and `notes`
     what was not recorded.
     """
 

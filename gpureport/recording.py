@@ -116,7 +116,7 @@ class Run:
     work: Work | None = None
 
     def __post_init__(self) -> None:
-        """Replace secrets in every text, so that nothing made from a run can show one; its id does not change."""
+        """Replace secrets in every text, so that no output of a run can show one; its id does not change."""
         _set(
             self,
             name=redact_text(self.name),

@@ -11,9 +11,9 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, Confidence, NotJudged
 from gpureport.recording_advice import RECORD, choose_recording
 
-SURE_READINGS = 5  # readings that give high confidence
-FEW_READINGS = 2  # with fewer readings anything may be chance
-COARSE_SECONDS = 60.0  # seconds; with samples this far apart, edges and lengths are guesses
+SURE_READINGS = 5  # number of readings that gives high confidence
+FEW_READINGS = 2  # with fewer readings, any result may be chance
+COARSE_SECONDS = 60.0  # seconds; with samples this far apart, starts, ends and lengths are guesses
 NOT_RECORDED, TOO_FEW = "not_recorded", "too_few_samples"
 
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("doubts.toml").read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def unjudged(
     case: str = "",
     **words: str,
 ) -> NotJudged:
-    """Return why a kind could not be judged, in the words that `doubts.toml` has for the code and the kind or case."""
+    """Return why a kind could not be judged, as `doubts.toml` words the code for the kind or case."""
     said = _SAID[code]
     reason, recording, *named = said if isinstance(said, list) else said.get(case or kind) or said[""]
     wanted, reason = tuple(metrics or named), _NAME.sub(lambda name: words[name[1]], reason)

@@ -1,4 +1,4 @@
-"""Numbers and names of GPUs as text for the sentences of findings, and the templates of sentences."""
+"""Formats numbers and names of GPUs for the sentences of findings, and fills in the templates of sentences."""
 
 import re
 from collections.abc import Callable, Sequence

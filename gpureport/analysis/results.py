@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A time in which GPUs were held, with their sustained work: `active` of each GPU, `window` of all together."""
+    """A time in which a job held GPUs, and their sustained work: `active` for each GPU, `window` for all together."""
 
     number: int
     interval: Interval
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """The rise of a counter of the driver, and its part `in_gaps` of the log; with resets and impossible rises."""
+    """The rise of a driver's counter, its part `in_gaps` of the log, and the resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -148,7 +148,7 @@ def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """The price of an hour of one GPU, None if none is stated, and where it is stated."""
+    """The price of one GPU-hour (None if not stated), and where it is stated."""
 
     device: str
     amount: float | None
@@ -174,7 +174,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return what the lost time of a finding costs at most, None if the loss or a price is not known."""
+        """Return the maximum cost of the time lost to a finding; None if the loss or a price is not known."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -218,7 +218,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses longer than samples cover but too short for log gaps, of the GPU with the most."""
+    """Pauses that are longer than samples cover but too short for log gaps, on the GPU with the most."""
 
     count: int
     longest_seconds: float
@@ -229,9 +229,9 @@ class Pauses:
 class Analysis:
     """The results of the analysis of one run.
 
-    `limits` are sentences about what this sampling cannot show, with their `limit_codes`. `answers` has every kind once
-    per group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs. `in_turn`
-    says that several GPUs were recorded one after the other.
+    `limits` are sentences about what this sampling cannot show, with their `limit_codes`. `answers` has one entry per
+    kind and group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs.
+    `in_turn` says that several GPUs were recorded one after the other.
 
     Attributes:
         run: the run.

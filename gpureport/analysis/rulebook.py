@@ -19,14 +19,14 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 Words = Mapping[str, Any]
-"""What a sentence names: texts, figures in base units, and flags; "@units" has how a figure of a name is written."""
+"""The fields of a sentence: texts, figures in base units, and flags; "@units" has the format of each figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
     """A kind that explains findings of another kind.
 
-    `when` says where the other must lie: `during` the root, `since` its beginning, or anywhere (`ever`). `causes`
+    `when` says when the other must occur: `during` the root, `since` its beginning, or at any time (`ever`). `causes`
     limits the causes of the root, `explains` those of the other. With `needs_place` the root must name devices
     and times.
     """
@@ -198,7 +198,7 @@ class Context(Memo):
         found = (one for one in self.findings_on(device) if kinds is None or one.kind in kinds)
         return to_spans(part for one in found for part in one.intervals)
 
-    def finding(  # noqa: PLR0913 - what a finding states, each by name
+    def finding(  # noqa: PLR0913 - each argument is a field of the finding
         self,
         kind: str,
         severity: Severity,
@@ -265,7 +265,7 @@ Judge = Callable[[Context, Limits], Found]
 class Rule:
     """A function that finds one kind, or several by one computation, with its section of `rules.toml`.
 
-    `conditions` say briefly when each kind is found, `more` adds details. `recording` says what to record besides
+    `conditions` summarise when each kind is found, and `more` adds details. `recording` says what to record besides
     metrics. With `whole_log`, the function also reads samples outside jobs.
     """
 

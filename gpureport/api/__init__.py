@@ -1,4 +1,4 @@
-"""The Python API, which `import gpureport` offers; a new function also gets its name in `gpureport/__init__.py`."""
+"""The Python API. Add the name of a new function to `gpureport/__init__.py` as well."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -71,8 +71,8 @@ def read(  # noqa: PLR0913 - each option is given by name
             can be read, each of the others gives a `UserWarning`.
         mlflow_raw_times: whether MLflow's system metrics keep the times at which they were logged.
 
-    Raises PlaceError when a bucket cannot be reached, or refuses; SourceError when the source is missing or holds
-    nothing that can be used; TypeError when a key of `labels` or `tracker` is unknown.
+    Raises PlaceError if a bucket cannot be reached or denies access; SourceError if the source is missing or contains
+    nothing usable; TypeError if a key of `labels` or `tracker` is unknown.
     """
     (source,), hosts, trained = map(_fetch, (source, host, training))
     mapping = read_column_map(Path(column_map)) if column_map else None
@@ -144,7 +144,7 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
             2.49, "currency": "EUR", "date": "2026-11-01"}}`. Without it the defaults apply, and no file in the working
             directory is read. Secrets that it names are hidden from then on. A removed setting is a `UserWarning`.
 
-    Raises SettingsError when a kind or a setting is unknown.
+    Raises SettingsError if a kind or a setting is unknown.
     """
     if isinstance(settings, Mapping):
         stated = check_sections(Settings(file="settings", content=dict(settings)))
@@ -188,13 +188,13 @@ def compare(
             run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
         by: how to group a list into steps, as for `--by`: `"param:batch_size"`, `"gpu,param:precision"`. Groups are in
-            in the order of their values; those of `"folder"` by the numbers that names of folders begin with, or by
-            the start of their first runs.
+            the order of their values. With `"folder"` they are in the order of the numbers that begin folder names, or
+            otherwise of the starts of their first runs.
         better: direction of training metrics whose names do not show it: `{"my_metric": "higher"}`, or `"lower"`.
         target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
 
-    Raises ValueError when there are fewer than two steps, `by` names no settings, or `better` or `target` says nothing;
-    SettingsError when a run lacks a param or tag of `by`, or its log lies in no folder that tells its step.
+    Raises ValueError if there are fewer than two steps, or if `by`, `better` or `target` is malformed; SettingsError if
+    a run lacks a param or tag of `by`, or its log is not in a folder that identifies its step.
     """
     grouping = factors.parse_factors(by)
     if isinstance(runs, Mapping):
@@ -234,7 +234,7 @@ def report(results: Results, *, format: str, title: str | None = None) -> str: .
 def report(
     results: Results, path: str | Path | None = None, *, format: str | None = None, title: str | None = None
 ) -> Place | str:
-    """Write the report of one run, of several as steps, or of a comparison; return the path or URL, or the text.
+    """Write or return the report of one run, of several runs as steps, or of a comparison.
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
@@ -242,8 +242,8 @@ def report(
         format: format of the text to return instead of writing a file, such as `"md"`.
         title: title of the report; if None, the names of the runs.
 
-    Raises PlaceError when the bucket cannot be reached, or refuses; RenderError when the format is unknown, or not text
-    where text is wanted, or the file cannot be written; TypeError unless either `path` or `format` is given.
+    Raises PlaceError if the bucket cannot be reached or denies access; RenderError if the format is unknown or is not
+    text, or if the file cannot be written; TypeError unless exactly one of `path` and `format` is given.
     """
     if (path is None) == (format is None):
         raise TypeError("give either a path to write to, or a format to return")

@@ -42,7 +42,7 @@ from gpureport.report.wording.reasons import (
 _NEAR = 0.1
 """A change is almost on its limit up to this distance, as a share of the limit and of the interval (pragmatic)."""
 _ROOM = 0.9
-"""Safety factor on the wanted half-width, since few runs give only a rough estimate of their scatter (pragmatic)."""
+"""Safety factor on the wanted half-width, since a few runs give only a rough estimate of the scatter (pragmatic)."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
@@ -122,7 +122,7 @@ def _hold_change(
     verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
     text = f"{verb} by {size}"
     if all(map(isfinite, ends)):
-        # only an interval that holds the change in 95% of cases has a level
+        # only an interval that contains the change in 95% of cases has a level
         low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
         text += f" ({'95%: ' if has_level else ''}{low} to {high})"
     return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
@@ -173,7 +173,7 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return why the size of a change is not known well enough, and what would settle it.
+    """Return why the size of a change is not known well enough, and how to find out.
 
     The interval must shrink until it no longer reaches the limit, or, for a change that
     keeps the limit, until it is below the limit's size: to the share `aim` of its

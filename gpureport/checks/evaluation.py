@@ -180,7 +180,7 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
 
 
 def _judge(rule: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput) -> tuple[Observed, CheckOutcome, Why]:
-    """Return what a run shows for a limit, the outcome and the reason; acknowledged findings do not break a limit."""
+    """Return the observation for a limit, the outcome and the reason; acknowledged findings do not break a limit."""
     limit, seen = rule.limit, _observe(rule, run, given)
     outcome, reason = _decide_outcome(limit, seen)
     if outcome is not CheckOutcome.BROKEN:

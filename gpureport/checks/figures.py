@@ -70,10 +70,10 @@ def join_reasons(*reasons: Why) -> Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What a run shows for a limit.
+    """The observation of a run for a limit.
 
     `value` is in the unit of the limit. If a part, named by `open_part`, is not known, the true value lies within
-    `ends`. `doubt` is why there is no value, or why the limit can be broken but not pass.
+    `ends`. `doubt` is why there is no value, or why a run can break the limit but not pass it.
     """
 
     value: float | None = None

@@ -228,7 +228,7 @@ FIGURES: dict[str, Allowed] = {
 """Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Similarity to a known name from which an unknown one is a typing error, and from which that name is suggested."""
+"""Similarity to a known name from which a name is a typing error, and from which the known one is suggested."""
 _SUGGESTED = 3  # kinds at most
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
@@ -271,7 +271,7 @@ def parse_limit(text: str, where: str) -> Limit:
 
 def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: bool) -> Allowed:
     is_change, metric = of == "change", recognise_metric(name)
-    # a loss, an error or an accuracy needs no word before it, unless it is a typing error of a known name
+    # a loss, an error or an accuracy needs no `training` before it, unless it is a typing error of a known name
     is_slip = name in FIGURES or get_close_matches(name, FIGURES, 1, _NEAR)
     is_quality = metric is not None and metric.role in QUALITY_ROLES and not is_slip
     if is_bounded and of != "new" and (is_named or is_quality):

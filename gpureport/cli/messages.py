@@ -1,4 +1,4 @@
-"""Messages besides the result: errors, notes and progress; and the current time."""
+"""Messages other than results: errors, notes and progress; and the current time."""
 
 import os
 import shutil

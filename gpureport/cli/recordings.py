@@ -109,7 +109,7 @@ def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Seque
     kept = [each for at, each in enumerate(found) if not any(each[at] for each in taken.values())]
     if found and not kept:
         what = "every run in it is named as well"
-        hint = "leave out the folder, or what lies in it"
+        hint = "leave out either the folder or its runs"
         raise SourceError(source, what, hint, code="named_twice")
     if names := [other for other, each in taken.items() if any(each)]:
         print_note(f"gpureport: {source}: counted once, as named: {', '.join(names)}")

@@ -123,8 +123,8 @@ def _report_matches(table: LabelTable) -> None:
     parts = [f"{len(labelled):,} of {count(len(found), 'run')} labelled"]
     zones = ": give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
     for doubt, text, hint in (
-        (SEVERAL, "not, as several rows fit equally well", ""),
-        (TIMES, "not, as its times and those of the table cannot be compared", zones),
+        (SEVERAL, "not, because several rows fit equally well", ""),
+        (TIMES, "not, because its times cannot be compared with those of the table", zones),
         (NO_ROW, "without a row", ""),
     ):
         names = [match.name for match in found if match.doubt == doubt]

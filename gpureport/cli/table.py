@@ -50,8 +50,8 @@ def _name_several(name: str = "source", *, required: bool = False, metavar: str 
 
 
 _STEPS = """is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A run
-without a step label is a step of its own. A folder of several runs of `gpureport record`, named beside other sources,
-is one step; `--by folder` makes one step of other logs in a folder."""
+without a step label is a step of its own. If other sources are named too, a folder with several runs of `gpureport
+record` is one step; `--by folder` makes one step of other logs in a folder."""
 COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",

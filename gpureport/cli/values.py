@@ -174,7 +174,7 @@ def _number(text: str) -> float:
 EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
     pair: ("not a key with its value", "write KEY=VALUE", "not_a_pair"),
     amount: ("not an amount with its unit", "write it as 12000:steps", "not_an_amount"),
-    direction: ("not a metric with its better direction", "write it as my_metric=higher", "not_a_direction"),
+    direction: ("not a metric with the direction that is better", "write it as my_metric=higher", "not_a_direction"),
     target: ("not a metric with its value", "write it as val_accuracy=0.78", "not_a_target"),
     indices: ("not a list of GPU indices", "write it as 0,2", "not_gpu_indices"),
     job: ("not the number of a job", "write a number from 1 on, or each", "not_a_job_number"),

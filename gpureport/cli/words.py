@@ -45,7 +45,7 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file or tracker; the name of a stored run may look like a path."""
+    """Return whether a word names a file or tracker; stored runs may have names that look like paths."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
     return _looks_like_path(source) and find_stored(source, options) is None
@@ -156,7 +156,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
 
 def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) -> None:
     if option := sources.find_given(options, names):
-        what = f"{name} is stored, and the option only matters while a log is read"
+        what = f"{name} is stored, and the option applies only when a log is read"
         raise SettingsError(option, what, "name its log instead", code="only_while_reading")
 
 

@@ -1,4 +1,4 @@
-"""Finds out from several steps how work scales with GPUs, which batch fits, and which GPUs would be enough."""
+"""Estimates from several steps how work scales with GPUs, which batch fits, and which GPUs would be enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -174,7 +174,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the exact least-squares slope and intercept: a float's last digit must not decide what fits."""
+    """Return the exact least-squares slope and intercept, because a float's last digit must not decide what fits."""
     exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
     rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
     slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())

@@ -226,7 +226,7 @@ def average(step: Step, metric: str) -> Mean | None:
         return Mean(value=exp(middle), interval=(low, high), basis=Basis.REPLICATES)
     plain = Mean(value=own.before, settled=own.steady)
     if own.contrast is None or own.reason is not None:
-        # its allowance for slow changes applies to a difference, not to one run
+        # the allowance for slow changes applies to a difference, not to a single run
         return plain
     if not is_work:
         interval = coarsest_interval(step.runs)

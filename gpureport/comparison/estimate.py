@@ -19,7 +19,7 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # number of gaps from which batches represent them well enough
-# from twice as many samples on, neighbours are averaged: a transform of all would dominate the cost
+# from twice as many samples on, neighbours are averaged, because transforming all of them would dominate the cost
 _LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
@@ -41,7 +41,7 @@ class MeanEstimate:
     mean: float
     error: float
     degrees: int  # 0 if there are too few samples
-    drop: float = 0.0  # how much lower the mean is within gaps than between them
+    drop: float = 0.0  # the difference between the mean outside gaps and within them
     gaps: tuple[float, ...] = ()  # the lengths of gaps as shares of the time, if they are modelled separately
     seen: int = 0  # number of gaps, however they are modelled
 
@@ -68,8 +68,8 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
 
 
 def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
-    # batches do not show how rare a rare event is: gaps come at random, each with its own length, so the time lost to
-    # them is a compound Poisson sum
+    # batches do not show how rare a rare event is; gaps occur at random with random lengths, so the time lost to them
+    # is a compound Poisson sum
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
     lengths = edges[1::2] - edges[::2]
     if not 0 < len(lengths) < _MANY_GAPS or idle.all():
@@ -129,7 +129,7 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return how many samples a batch must hold: Politis and White's length, but at least four correlation times."""
+    """Return the samples per batch: Politis and White's block length, but at least four correlation times."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
         # long correlations also show in averages of neighbours; `mean` takes three times as long along short rows

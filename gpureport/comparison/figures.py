@@ -27,8 +27,8 @@ POINTS, SHARE = 0.02, 0.03
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
 """How far slow changes may move two short recordings of one load apart: points for a share, a ratio otherwise.
 
-A recording shorter than the regimes of a load shows only one of them, however little it scatters. So a difference
-counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference between two runs.
+A recording that is shorter than the regimes of a load shows only one of them, even if it scatters little. So a
+difference counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference between two runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
 """Length up to which a recording may hold a single regime, and from which its own scatter is enough.
@@ -50,7 +50,7 @@ three, counting the shorter run detects more differences from a third on)."""
 
 
 class FigureRole(StrEnum):
-    """How a figure is measured, which decides how precise it can be."""
+    """How a figure is measured, which determines its precision."""
 
     MEAN = "mean"  # over time, with scatter within a run
     PEAK = "peak"
@@ -223,7 +223,8 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
-    # a run that stopped long before the others is left out, for start-up weighs more in it, unless it did all the work
+    # a run that stopped long before the others is left out, because start-up weighs more in it, unless it did all the
+    # work
     seconds = [observed_seconds([run.analysis]) for run in runs]
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
     least = min(SHORTEST_SECONDS, max(seconds) * _LIKE)

@@ -20,7 +20,7 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Seconds and samples of a GPU below which no share of its time is meaningful (pragmatic)."""
+"""Seconds and samples of a GPU below which shares of its time are meaningless (pragmatic)."""
 NOTABLE_RATIO = 0.005  # share of the GPU time from which a loss is worth naming (pragmatic)
 NEGLIGIBLE_RATIO = 0.0005  # share of the GPU time that would print as less than 0.1%
 UNSEEN_RATIO = 0.05  # share of the GPU time without utilisation that a report mentions (pragmatic)

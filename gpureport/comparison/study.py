@@ -140,7 +140,7 @@ def select_focus(comparison: Comparison, study: Study | None) -> Step:
 
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
-    # groups of short runs take part; the family-wise level lets at most one study in twenty name a wrong best group
+    # groups of short runs are included; the family-wise level lets at most one study in twenty name a wrong best group
     figure = BY_METRIC[metric]
     long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
     known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]

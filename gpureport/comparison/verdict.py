@@ -22,8 +22,8 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # one case in twenty has no random gap for three times their mean distance
-_MOST_RUNS, _MOST_NEEDED = 20, 1000  # runs beyond which nobody repeats a job, or no number is given (pragmatic)
+_UNSEEN = 3.0  # in one case in twenty, no random gap occurs for three times the mean distance
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # more runs than anybody repeats a job; above it no number is advised (pragmatic)
 
 
 class Verdict(StrEnum):
@@ -195,7 +195,7 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or each side if `on_both`; None above `_MOST_RUNS`."""
+    """Return the number of runs that the first side needs, or each side if `on_both`; None above `_MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts

@@ -41,7 +41,7 @@ _MOST_BINS = 1000  # most bins per point: if points lie years apart, bins get lo
 class Throughput:
     name: str
     unit: str
-    width: float  # seconds of a bin: the usual spacing of points, at least 1 s
+    width: float  # bin width in seconds: the usual spacing of points, at least 1 s
     rates: FloatArray  # means over the bins for which work is known
     work: CountedWork  # from one point to the next, and before the first
 

@@ -14,7 +14,7 @@ Facts: TypeAlias = dict[str, Any]
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # most overlaps listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Runs from which a symptom is no accident, and share of the assessed runs from which it is lasting (pragmatic)."""
+"""Runs from which a symptom is not a coincidence, and share of assessed runs from which it is lasting (pragmatic)."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",

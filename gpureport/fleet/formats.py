@@ -174,7 +174,7 @@ def _round(value: Any) -> Any:
 def anonymise_fleet_report(report: Facts) -> Facts:
     """Return the report with numbers or short hashes instead of names; times, amounts and models stay.
 
-    Names cannot be found inside a text, so a text that may hold one is replaced as a whole.
+    Names inside a text cannot be found, so a text that may contain one is replaced as a whole.
     """
     numbers: dict[tuple[str, str], str] = {}
 

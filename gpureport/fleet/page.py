@@ -78,7 +78,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
     known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
     computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
-    # rounded down to whole per cent, so that it never reads 100% despite lost time
+    # rounded down to whole per cent, so that it is never 100% despite lost time
     yield f"{floor(100 * computing / known + 1e-4)}% computing" if known > 0 else ""
     yield period
 

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 TRIES = 3
 """Worker deaths after which a task is abandoned: one beside other tasks, then two alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
-"""Tasks handed to each local process, so that one waits, and to a cluster, enough for hundreds of workers."""
+"""Tasks handed to each local process, so that one is waiting, and to a cluster, enough for hundreds of workers."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
 """Takes the number of finished runs, the number of all runs, and the name of the last one."""
@@ -150,7 +150,7 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 
 
 def _end_with(owner: BaseProcess) -> None:
-    # a killed process does not end its workers; they write files whole or not at all, so they may end at any time
+    # a killed process does not end its workers; they write files atomically, so they may end at any time
     owner.join()
     os._exit(1)
 
@@ -172,7 +172,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
             client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
         except (OSError, ValueError) as error:
             how = "check the address, or start one; finished runs are kept"
-            raise SourceError(str(cluster), "no Dask scheduler answers", how, code="no_connection") from error
+            raise SourceError(str(cluster), "no Dask scheduler responds", how, code="no_connection") from error
         with client, client.get_executor(pure=False) as executor:
             yield executor
 

@@ -25,7 +25,7 @@ _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
 """The most groups and runs listed, few enough to follow up, and the most runs and steps that advice names."""
 _MOST_WEEKS = 520
-"""Weeks beyond which those without a run are left out, so that a clock wrong by years cannot fill the page."""
+"""Number of weeks above which weeks without a run are left out, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
 """The part of `unused` in which a process held the GPU's memory, so that no other job could use the GPU."""

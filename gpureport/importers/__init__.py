@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Registry:
-    """Importers or trackers by kind, in the order of asking, each loaded from `module:name` when its turn comes."""
+    """Importers or trackers by kind, in the order in which they are tried, each loaded from `module:name` when used."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)

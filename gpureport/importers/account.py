@@ -100,8 +100,8 @@ def format_columns_option(row: Sequence[str]) -> str:
 class Account:
     """Counts each line of a log once: rows are counted when they are yielded, all other lines by the form.
 
-    `absent` counts cells without a value by column and reason; `rejected` has by reason the count, the first line and
-    examples. A `snapshot` shows GPUs at one moment. `mixed_note` is the note if GPUs cannot be distinguished.
+    `absent` counts cells without a value by column and reason. `rejected` has the count, the first line and examples
+    for each reason. A `snapshot` shows GPUs at one moment. `mixed_note` is added if GPUs cannot be distinguished.
     """
 
     rows: int = 0

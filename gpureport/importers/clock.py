@@ -54,7 +54,7 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArra
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
         shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
-        what = f"{zone.key} has no {shown}: clocks were set forward there, and the log has rows of that hour"
+        what = f"{zone.key} has no {shown}: clocks were set forward then, but the log has rows in that hour"
         hint = "name the zone that the clock of the machine was set to, perhaps UTC"
         raise SettingsError("--tz", what, hint, code="skipped_hours")
     # an hour skipped in spring gets the offset in between; only a doubled hour uses the second one
@@ -339,10 +339,10 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
     copied = int(copies.sum())
     restarted = any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps)
     notes: dict[str, object] = {
-        f"{format_count(copied, 'row')} {'says' if copied == 1 else 'say'} again what earlier ones say, the same GPU, "
-        "stamp and values, as where a log was appended to itself; they were left out.": copied,
-        "The log holds recordings out of the order of time: rows keep their stamps and were put in order.": restarted,
-        f"Stamps run backwards {shuffled:,} times, too often for a clock: rows were put in order by them.": shuffled,
+        f"{format_count(copied, 'row')} {'says' if copied == 1 else 'say'} again what earlier ones say (same GPU, "
+        "stamp and values), as in a log that was appended to itself. They were left out.": copied,
+        "The log has recordings out of the order of time. Their rows keep their stamps and were sorted.": restarted,
+        f"Stamps run backwards {shuffled:,} times, too often for a clock, so rows were sorted by stamp.": shuffled,
     }
     return Order(lines, times, copies, clocks, [note for note, holds in notes.items() if holds], shuffled > 0)
 

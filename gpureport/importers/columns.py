@@ -37,7 +37,7 @@ TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
-"""The reason why a cell that may have lost its end has no value."""
+"""The reason given for a cell that may be cut off."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
 """nvidia-smi's unit for each base unit, used if neither heading nor cell states one."""
 
@@ -52,8 +52,8 @@ def absence(text: str) -> str | None:
 class Column:
     """One column of a log: the metric or name that it fills (`target`), and how its cells are read.
 
-    `source` is its name, or the field to which its `heading` was `translated`. `unit` applies to numbers without one,
-    the one in the heading.
+    `source` is its name, or the field to which its `heading` was `translated`. `unit` is the one in the heading, and
+    applies to numbers without a unit.
     """
 
     target: str

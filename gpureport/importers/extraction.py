@@ -24,18 +24,18 @@ from gpureport.recording_advice import RECORDS_ONE
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
 """Yields the rows of a form, given lines, the number of the first one, and the account that counts other lines."""
-_NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
-_INTERVAL = "say with --interval how many seconds apart it was recorded"
-_ONE_MOMENT = "The log holds one row of each GPU and no time: it is a single sample, whose time is counted from 0."
+_NAME_GPUS = "record a column that identifies it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
+_INTERVAL = "give the seconds between its samples with --interval"
+_ONE_MOMENT = "The log has one row per GPU and no time, so it is a single sample, whose time is counted from 0."
 _SEVERAL_WRITERS = (
-    "Several writers wrote to the log at once. The rows were put in the order of time; the log does not show whether "
-    "they are of the same GPUs, so checks that depend on that are skipped. Give every process a file of its own."
+    "Several writers wrote to the log at once. The rows were sorted by time. The log does not show whether they are "
+    "about the same GPUs, so checks that depend on that are skipped. Give each process its own file."
 )
 _MOST_AT_ONCE = 128
 """The most rows at one moment: GPUs and their parts."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics of which a responding GPU has a value; errors in all of them, if there are so many, mean that it is lost."""
+"""Metrics of any GPU that responds; errors in all that were recorded, if at least two, mean that it is lost."""
 
 
 class Extraction:
@@ -74,7 +74,7 @@ class Extraction:
                 yield from self._tables(rows, times, devices)
         except (ArithmeticError, LookupError, ValueError) as error:
             # any error that a hostile text may cause in a form
-            what = f"it is damaged in a way that nothing reads ({type(error).__name__}: {error})"
+            what = f"it is damaged and cannot be read ({type(error).__name__}: {error})"
             raise SourceError(str(self._file.path), what, RECORDS_ONE, code="no_usable_row") from error
         if self._account.rows == 0 and (single := self._read_one_moment()):
             yield from single
@@ -219,7 +219,7 @@ class Extraction:
         rejected = self._account.rejected
         known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids[1:])
         counts = ", ".join(f"{n} {reason}" for reason, (n, *_) in rejected.items())
-        what = f"none of its {self._account.lines} lines holds a value of a GPU" + (f" ({counts})" if counts else "")
+        what = f"none of its {self._account.lines} lines has a value of a GPU" + (f" ({counts})" if counts else "")
         shown = [each for *_, found in rejected.values() for each in found]
         first = min(shown, key=lambda each: each.line, default=None)
         what += f", such as line {first.line}: {first.text}" if first else ""
@@ -232,9 +232,9 @@ class Extraction:
                 ),
                 (
                     {*rejected} == {reasons.NOT_SELECTED},
-                    ("it holds none of the GPUs selected", f"--gpus can name {known}", "gpus_not_held"),
+                    ("it has none of the selected GPUs", f"--gpus can name {known}", "gpus_not_held"),
                 ),
-                ({*rejected} == {reasons.GPU_NOT_NAMED}, ("no row names its GPU", _NAME_GPUS, "no_gpu_named")),
+                ({*rejected} == {reasons.GPU_NOT_NAMED}, ("no row identifies its GPU", _NAME_GPUS, "no_gpu_named")),
                 (True, (what, RECORDS_ONE, "no_usable_row")),
             )
             if holds
@@ -263,12 +263,12 @@ class Extraction:
         notes: dict[str, object] = {
             _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note: self._is_mixed,
             **dict.fromkeys(order.notes if order else (), True),
-            f"{rows} in the hour that {self._zone} has twice in autumn: the first of the two is taken.": self._doubled
+            f"{rows} in the hour that {self._zone} has twice in autumn. The first of the two is assumed.": self._doubled
             and not order,
             # a few rows with a time among many others may not belong to the log itself
-            f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead.": not interval
+            f"{self._untimed:,} rows have no time stamp and were left out. To read them, give --interval.": not interval
             and self._untimed > self._account.rows,
-            "The log has time stamps: --interval was not used.": self._stamped and interval,
+            "The log has time stamps, so --interval was not used.": self._stamped and interval,
         }
         return [*self._gpus.notes(), *(note for note in notes if notes[note]), *self._file.account.notes()]
 

@@ -1,8 +1,8 @@
 """Trackers whose store is one file.
 
 Trackio has a SQLite database per project, with each logged set as a row of JSON text. `sacct -P` with GPU use, and
-CodeCarbon's emissions.csv, have one row per run with means of all of it: enough for GPU hours, mean use and energy, too
-little to judge anything.
+CodeCarbon's emissions.csv, have one row per run with means over the whole run. They give GPU-hours, mean use and
+energy, but are too little for any check.
 """
 
 import csv
@@ -316,7 +316,7 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
             "still running": state in {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"},
             "not started": not seconds,
             "without a GPU": not gpus,
-            "without rows of its steps (give sacct no -X)": not steps,
+            "without rows of its steps (run sacct without -X)": not steps,
             "without a record of the use of all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")

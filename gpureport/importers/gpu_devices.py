@@ -1,7 +1,8 @@
-"""Which GPU a row is of, by uuid, PCI address, serial, index or model, or by its place; and what rows say of each GPU.
+"""Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position; collects facts about each GPU.
 
-If no column names a GPU, its place does: at every tick nvidia-smi writes one row per GPU, always in one order, and then
-waits. Stamps show where ticks begin; if they cannot, a column that changes slowly repeats after each tick.
+If no column identifies a GPU, its position does. At every tick nvidia-smi writes one row per GPU, always in the same
+order, and then waits. Stamps show where ticks begin. If they do not, a slowly changing column shows it, because its
+values repeat every tick.
 """
 
 import re
@@ -92,7 +93,7 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        """Names of devices; the machine is first, so that GPUs keep places."""
+        """Names of devices; the machine is first, so that GPUs keep their positions."""
         return [HOST, *(f"gpu:{gpu.index}" for gpu in self._found)]
 
     @property
@@ -101,7 +102,7 @@ class Gpus:
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the place of each GPU's row, `where` it is one, among all GPUs, or one of LEFT_OUT."""
+        """Return for each row in `where` the position of its GPU among all GPUs, or one of LEFT_OUT."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
@@ -255,7 +256,7 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
     there = (around >= 0) & (around < len(own))
     apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
-    # a row of another GPU lies nearer to one of the two, unless one is missing
+    # a row of another GPU would be closer to one of the two, unless one is missing
     beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
     fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits
@@ -271,13 +272,13 @@ _REPEATED, _CLEARLY = 0.9, 0.2
 _HEAD = 50_000
 """The number of rows in which ticks are looked for (pragmatic)."""
 _MIXED = (
-    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
-    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
+    "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
+    "apart. They are kept as one device, which no check uses. Give their number with --gpus-per-tick."
 )
 _ONE_GPU = (
-    "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
+    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. For more, give --gpus-per-tick."
 )
-_PLACES = "No column tells the GPUs apart: each is a place in the tick ({})."
+_PLACES = "No column identifies the GPUs, so each is a place in the tick ({})."
 
 
 def names_gpus(rows: Rows) -> bool:
@@ -313,7 +314,7 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
         alike = float((sizes == size).mean())
         # among equally good limits, the largest allows the longest pause within a tick
         if 1 < size <= _LARGEST and alike >= most and (sizes > size).mean() <= _LARGER:
-            best = _Ticks(size, f"{alike:.1%} of the ticks hold {size} rows", int(limit))
+            best = _Ticks(size, f"{alike:.1%} of the ticks have {size} rows", int(limit))
             most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
@@ -334,7 +335,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
     medians = [float(np.median(gaps[at % size == place])) for place in range(size)]
     if not size or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
         return None
-    return _Ticks(size, f"a column repeats itself after {size} rows, in {share:.1%} of them")
+    return _Ticks(size, f"the values of a column repeat after {size} rows in {share:.1%} of them")
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
@@ -395,7 +396,7 @@ def date_rows(rows: Rows, log: "QueryLines") -> Rows:
         return rows
     lines, times, zoned = np.array(dates, dtype=np.int64).T
     if zoned.any():
-        log.account.note("Dates above the rows name a zone: they are taken as written.")
+        log.account.note("Dates above the rows name a zone: they are taken as written, without conversion.")
     ticks = np.searchsorted(lines, rows.lines) - 1
     log.account.reject_rows(reasons.NO_TIME, rows.lines[ticks < 0])
     rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]
@@ -403,6 +404,6 @@ def date_rows(rows: Rows, log: "QueryLines") -> Rows:
     usual = int(np.bincount(sizes[sizes > 0], minlength=2).argmax())
     if usual > 1 and not names_gpus(rows):
         places = np.arange(len(rows)) - np.searchsorted(ticks, ticks)
-        log.account.note(_PLACES.format(f"a date stands above each {usual} rows"))
+        log.account.note(_PLACES.format(f"there is a date above every {usual} rows"))
         rows.data["index"] = _name_places(np.where(sizes[ticks] == usual, places, -1), usual)
     return rows

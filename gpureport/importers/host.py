@@ -195,7 +195,7 @@ class DayClock:
     def at(self, since_midnight: int | None, table: Hashable = None) -> tools.Stamp:
         if since_midnight is not None and self._day is None and self._around:
             self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
-            placed = f"its times were placed on {_name_day(self._day)}, where they are nearest to the start of the log."
+            placed = f"its times were placed on {_name_day(self._day)}, which is nearest to the start of the log."
             self._account.note(f"It writes no date: {placed}")
         if since_midnight is None or self._day is None:
             return None
@@ -218,9 +218,9 @@ _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
-    """Return places and column of the time, other columns by place, and other headings, if there is a load.
+    """Return position and column of the time, other columns by position, and other headings, if there is a load.
 
-    `memory` beside GPUs is theirs.
+    Beside GPUs, a `memory` column is about them.
     """
     # a line outside tables may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]

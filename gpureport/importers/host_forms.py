@@ -284,7 +284,7 @@ def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
 def _explain(account: Account) -> CodedProblem:
     rejected = ", ".join(f"{n} {reason}" for reason, (n, *_) in account.rejected.items()) or "no metric"
     hint = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
-    return f"none of its {account.lines} lines holds a value of a machine ({rejected})", hint, "no_usable_row"
+    return f"none of its {account.lines} lines has a value of a machine ({rejected})", hint, "no_usable_row"
 
 
 HOST = tools.ToolLog(

@@ -30,7 +30,7 @@ _JOINED, _HELD = "joined", "held"
 
 
 class _Joined:
-    """What logs of one run hold together: devices, rows and intervals by id, and the machines with a host log."""
+    """The joint content of several logs of one run: devices, rows and intervals by id, and machines with a host log."""
 
     def __init__(self) -> None:
         self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()
@@ -124,8 +124,8 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
     machines = sorted({log.node for log in logs if log.node is not None})
     if machines and not all(device.uuid or device.serial for device in joined.known.values()):
         note = (
-            "Logs of the same time hold the same numbers of GPUs, so they are taken for logs of several machines: "
-            f"{list_first(machines, 3)}. A uuid among their columns would tell."
+            "Logs of the same time have the same GPU indices, so they are taken for logs of several machines: "
+            f"{list_first(machines, 3)}. A uuid among their columns would show it."
         )
         quality = replace(quality, notes=(*quality.notes, note))
     return Outcome(
@@ -164,7 +164,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a main log, or of one beside the log `main`; return what is known of it and its new devices."""
+    """Add the rows of a main log, or of one beside the log `main`; return the facts about it and its new devices."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):
@@ -197,7 +197,7 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
         every = joined.rates.get(name) or 1.0, rate or 1.0
         tables[name] = _join_columns(before, rows, every, account, covering=is_host)
     quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)
-    also = f"; {unused:,} values not used, because {main} holds those metrics" if unused else ""
+    also = f"; {unused:,} values not used, because {main} has those metrics" if unused else ""
     said = f"{log.given.locator}: {added:,} rows joined by time to those of {main}{also}."
     notes = quality.notes if main else tuple(f"{log.given.locator}: {note}" for note in quality.notes)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in quality.log_events)

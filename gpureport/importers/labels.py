@@ -1,4 +1,4 @@
-"""Finds the row of a run in a job table, and the tags that the row gives.
+"""Finds the row of a run in a job table, and the run's tags in that row.
 
 A table is the output of `sacct -P`, or any table with a heading. A run gets the row that names it or its job, or
 otherwise the row of the only job on its machine at that time. If several rows fit equally well, it gets none.

@@ -28,7 +28,7 @@ def read_message(data: bytes) -> defaultdict[int, list[Any]]:
             continue
         size, at = _read_number(data, at) if key & 7 == _BYTES else (_SIZES.get(key & 7, len(data)), at)
         if at + size > len(data):
-            raise ValueError("a field is cut, or of no kind that is known")
+            raise ValueError("a field is cut off, or its kind is unknown")
         found[key >> 3].append(data[at : at + size])
         at += size
     return found
@@ -41,7 +41,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:  # noqa: PLR2004 - as above
             return value % 2**64, at + place + 1
-    raise ValueError("a number is cut")
+    raise ValueError("a number is cut off")
 
 
 MARK = "brain.Event:"

@@ -1,4 +1,4 @@
-"""What an importer is, and what a tracker is: how each recognises its sources, and what it makes of them.
+"""Defines importers and trackers: how each recognises its sources, and what it returns.
 
 An importer yields the series of a log in batches. A tracker `acme` is an `ACME = Tracker(...)` in a module of
 `importers`: `holds` recognises a store, `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with
@@ -135,7 +135,7 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run, `beside` a log or with metrics for the log `companion_of`.
+    """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`.
 
     A training log found `beside` the log need not be readable.
     """
@@ -157,9 +157,9 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
         if device.model is None:
             window = known.power_window if known and device.power_window == "unknown" else device.power_window
             devices[place] = replace(device, model=model, power_window=window)
-            notes[f"the GPU model {model} was given by --gpu-model: the log names none"] = None
+            notes[f"the GPU model {model} was given with --gpu-model, since the log names none"] = None
         elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
-            notes[f"{device.id} is known as {device.model}: --gpu-model {model} is not used for it"] = None
+            notes[f"{device.id} is known as {device.model}, so --gpu-model {model} is not used for it"] = None
     return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
 
 
@@ -271,8 +271,8 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` returns whether a file or folder is a store; `refuse_folder` raises for a folder with data of runs that is
-    not one.
+    `holds` returns whether a path is a store; `refuse_folder` raises an error for a folder that has data on runs but is
+    not a store.
     """
 
     kind: str
@@ -402,8 +402,8 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
         raise SourceError(where, "it contains no run", "name another store or experiment", code="no_finished_run")
     if not found:
         lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
-        what = f"none of {len(runs)} runs has ended and holds hardware series{lacking and f': {lacking}'}"
-        hint = f"--list shows the runs{'' if lacking else '; --run reads one whatever it holds'}"
+        what = f"none of {len(runs)} runs has both ended and recorded hardware series{lacking and f': {lacking}'}"
+        hint = f"--list shows the runs{'' if lacking else '; --run reads one in any case'}"
         raise SourceError(where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]

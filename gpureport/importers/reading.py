@@ -109,7 +109,7 @@ class Reading:
             self._refuse_rejected_lines(self._outcomes[0], self.locator)
         if others and not self._several:
             if self._outcomes[0].has_host:
-                what = "the GPU log already holds series of the machine"
+                what = "the GPU log already has series of the machine"
                 raise SourceError(others[0].locator, what, "leave it out", code="host_in_gpu_log")
             yield from self._read_logs(others)
         for each in self._trained:
@@ -169,7 +169,7 @@ class Reading:
         rejected = [entry for entry in outcome.quality.rejected if entry.reason != NOT_SELECTED]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
-            hint = "mend them or leave out --strict"
+            hint = "correct them, or leave out --strict"
             raise SourceError(where, f"lines were rejected: {reasons}", hint, code="lines_rejected")
 
     def run(self) -> Run:
@@ -182,8 +182,8 @@ class Reading:
         added = [each.span for each in outcomes[1:] if any(device.id in gpus for device in each.devices)]
         spans = [outcomes[0].span, *added]
         if len(gpus) > MOST_GPUS:
-            what = f"it holds {len(gpus):,} GPUs; at most {MOST_GPUS:,} are read in a run"
-            hint = "give a part of them with --gpus, or one log per node"
+            what = f"it has {len(gpus):,} GPUs, but a run may have at most {MOST_GPUS:,}"
+            hint = "select some with --gpus, or give one log per node"
             raise SourceError(self.locator, what, hint, code="too_many_gpus")
         rates = sorted(rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus)
         stated = self.file_labels
@@ -265,7 +265,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
     for run in runs:
         notes += run.notes
         if run.ended is None:
-            notes.append("The recorder was ended before the job, or is recording still: the exit code is not known.")
+            notes.append("The recorder was ended before the job, or is still recording, so the exit code is not known.")
         elif run.exit_code:
             notes.append(f"The job ended with exit code {run.exit_code}.")
     if runs and options.tz is None:

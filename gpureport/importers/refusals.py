@@ -26,7 +26,7 @@ _MOST_CELLS = 50
 """The least number of cells in a line of numbers that may be a query without its header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
 """Matches the first columns of a query after a prefix that another program wrote."""
-_TAKE_AWAY = "take that away (of several tasks keep one), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
+_TAKE_AWAY = "remove that text (keep one of several tasks), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
     "fix this on the machine until nvidia-smi by itself shows a table, then record again",
@@ -45,7 +45,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "git_lfs_pointer",
     ),
     r"JobID\|(?!.*TRESUsageIn)": (
-        "a table of Slurm's accounting without the use of GPUs",
+        "a Slurm accounting table without GPU utilisation",
         "add TRESUsageInAve to --format of sacct",
         "unusable_table",
     ),
@@ -81,7 +81,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             (
                 is_other and beside,
                 (
-                    "a log of GPUs, not of a host",
+                    "a GPU log, not a host log",
                     f"give it as a source; with --host, {_WANTED_BESIDE}",
                     "gpu_log_as_host",
                 ),
@@ -93,23 +93,23 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             (
                 is_other,
                 (
-                    "a host log: no column says which GPU a row is of",
-                    f"{_AS_HOST}; for what it has of GPUs, {_MAP}",
+                    "a host log, since no column identifies the GPU of a row",
+                    f"{_AS_HOST}; to read its columns about GPUs, {_MAP}",
                     "host_log_as_gpu",
                 ),
             ),
             (
                 not shown and name.startswith("nvstats"),
                 (
-                    "unsupported: a log that nvidia-smi daemon keeps in a form of its own",
-                    f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt",
+                    "it is a log of nvidia-smi daemon in a binary form, which is not supported",
+                    f"convert it with nvidia-smi replay -f {name} -r log.txt, then give log.txt",
                     "daemon_log",
                 ),
             ),
             (
                 before,
                 (
-                    f"another program wrote {before and before[1]!r} before what nvidia-smi wrote",
+                    f"another program wrote {before and before[1]!r} before the output of nvidia-smi",
                     _TAKE_AWAY,
                     "prefixed_lines",
                 ),

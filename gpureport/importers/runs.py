@@ -53,7 +53,7 @@ def find_source_runs(
     groups = _group_logs(logs, options, steps=steps)
     sourced = [log for log in logs if log.source is not None]
     if steps and len(groups) == 1 < len(sourced):
-        # nothing would be left to compare
+        # otherwise nothing would be left to compare
         groups = [{log: None} for log in sourced]
         groups[0] |= dict.fromkeys((log for log in logs if log.source is None), sourced[0])
     runs: list[list[list[Input]]] = [[] for _ in sources]

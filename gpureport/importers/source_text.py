@@ -46,7 +46,7 @@ class ByteAccount:
         nul_bytes = format_count(self.nul_bytes, "NUL byte")
         runs = format_count(self.nul_runs, "run")
         found = {
-            f"The compressed log is {self.damage}: read up to there.": self.damage,
+            f"The compressed log is {self.damage}, and is read up to that point.": self.damage,
             f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
             f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.": self.latin_1_lines,
             f"{format_count(self.long_lines, 'line')} shortened, as no log has lines so long.": self.long_lines,
@@ -245,7 +245,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
         head += block
         if len(head) >= _SNIFFED:
             break
-    # zeros in most pairs of bytes, on one side, are UTF-16; a run of NUL bytes fills both sides
+    # zeros on one side of most byte pairs mean UTF-16; a run of NUL bytes has zeros on both sides
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
     most = max(0.3 * len(head[:_SNIFFED]), 16)
     utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
@@ -321,7 +321,7 @@ _LEFT_OUT = b"\xff"
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log in UTF-8; `last` says that the log ends here."""
+    """Whole lines of a log in UTF-8; `last` is true if the log ends here."""
 
     data: bytes
     first_line: int

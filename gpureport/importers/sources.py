@@ -80,7 +80,7 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
         what = f"{file.account.damage} before its first line"
         raise SourceError(source, what, "copy or compress it again", code="damaged_archive")
     if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
-        what = "the file is empty, or holds nothing but blank lines or NUL bytes"
+        what = "the file is empty, or has only blank lines or NUL bytes"
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
     found = (IMPORTERS[kind] if kind in IMPORTERS.kinds else None) if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
@@ -226,8 +226,8 @@ def list_gpu_logs(source: Path) -> list[Input]:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
         store = find_store(source)
-        hint = RECORDS_ONE if store is None else f"give {store[1]}, a store of {store[0]}"
-        raise SourceError(str(source), "the folder holds no log of GPUs", hint, code="no_log")
+        hint = RECORDS_ONE if store is None else f"give {store[1]}, which is a store of {store[0]}"
+        raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")
     return logs
 
 
@@ -256,7 +256,7 @@ def split_path(locator: str) -> tuple[tuple[str, ...], int]:
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
-    # the repetitions `base/1` and `fast/1` are not both called 1
+    # two folders for `base/1`, since `fast/1` may exist as well
     numbers = len(list(takewhile(str.isdecimal, reversed(folders))))
     return (folders, min(numbers + 1, len(folders))) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
 
@@ -282,7 +282,7 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
         if (found := _parse_labels(content)) is not None:
             own, params, tags = own | found[0], params | found[1], tags | found[2]
         elif path.name in {record_folder.LABEL_FILE, f"{log.name}.json"}:
-            what = "an object with name, step, params and tags, and nothing else"
+            what = "an object with only name, step, params and tags"
             notes.append(f"{path.name} is not read as labels: it is damaged, too large, or not {what}.")
     pairs = tuple(params.items()), tuple(tags.items())
     return Labels(name=own.get("name"), step=own.get("step"), params=pairs[0], tags=pairs[1])

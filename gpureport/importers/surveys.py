@@ -137,7 +137,7 @@ def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: 
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
     if shared_time(span, main) < 0:
         times = [f"{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}" for at in (*span, *main)]
-        what = "it covers another time than the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
+        what = "its time differs from that of the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 

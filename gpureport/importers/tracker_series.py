@@ -1,6 +1,6 @@
 """A run of a tracker: its points as rows of devices, training metrics, work, and an account; and how it is read.
 
-Attached logs replace the tracker's records of the devices that they cover.
+Attached logs replace the tracker's series for the devices that they cover.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -212,7 +212,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     unseen = (last - span[1]) / 1e6
     # three intervals without samples at the end are worth a note (pragmatic)
     if unseen > max(3 * (interval or 0.0), 0):
-        what = "before the run did: nothing is known of that time, its stderr may say why"
+        what = "before the run, so nothing is known about that time; stderr of the run may say why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
     lines, kept = (count + len(training) for count in (quality.lines, quality.rows_kept))
     about = {"timezone": "UTC", "interval": interval, "work": work, **about}
@@ -269,7 +269,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         known[device.id] = replace(device, **lacks)
         taken.append(device.id)
     if not taken:
-        why = "it covers too little of it, or the run has several nodes and nothing says of which it is"
+        why = "it covers too little of the run, or the run has several nodes and the file does not name its node"
         return _note(tracked, f"{name} is attached to the run and not used: {why}.")
     used = f"{name} is attached to the run and is read for {', '.join(taken)} instead; its stamps are {zone}."
     run = _note(tracked, used).run

@@ -51,12 +51,12 @@ _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""
 _NOTES = {
-    "none": ["The training log states no times: its points are known by their steps only."],
-    "elapsed": ["The training log counts its times from 0: they were counted from the first sample of the run."],
+    "none": ["The training log states no times, so its points are known by their steps only."],
+    "elapsed": ["The training log counts its times from 0, which is taken as the first sample of the run."],
 }
 _START_UP = (
-    "The first iterations of the training log took over twice as long as usual: what they waited for data is start-up, "
-    "and left out."
+    "The first iterations of the training log took over twice as long as usual, so what they waited for data is "
+    "start-up and is left out."
 )
 Row = tuple[int, str, Mapping[str, Any]]
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
@@ -97,7 +97,7 @@ _ASIDE = re.compile(
 )
 _SCALES = {"ms": 1e-3, "us": 1e-6}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
-_ADDED = "The bars of the training log were taken one after the other: time between two of them is not in them."
+_ADDED = "The bars of the training log were taken one after the other, without the time between two of them."
 
 
 class Training(NamedTuple):
@@ -272,7 +272,7 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     gained, usual = count_gains(done)
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
-        account.note(f"The steps of the training log begin anew {times}: what each count comes to is added up.")
+        account.note(f"The steps of the training log begin anew {times}, so the ends of all counts are added up.")
     # epoch 0 is the first one; a fractional epoch is the amount done
     is_part = of_epochs and bool((done % 1).any())
     each = min(float(done[0]) or float(of_epochs and not is_part), usual)
@@ -323,7 +323,7 @@ def is_training_text(text: str) -> bool:
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
     bars = (bar for line in lines if "%|" in line and (bar := _BAR.match(line.strip())))
     names = Counter(name for bar in bars if not _ASIDE.search(name := _name_bar(bar)))
-    # the bar drawn most often counts training steps
+    # the bar that was drawn most often counts training steps
     loop, keras, where = max(names, key=names.__getitem__, default=""), 0, dict[str, object]()
     done = spent = before = steps = 0
     from_zero = False

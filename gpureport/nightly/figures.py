@@ -40,7 +40,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The least assumed deviation from night to night; counts are whole numbers."""
+        """The least deviation from night to night to assume; 0.5 for counts, which are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property

@@ -147,7 +147,7 @@ class History:
         self.folder = store / FOLDER
 
     def append(self, night: NightlyRecord) -> Place:
-        """Write a record to one file named after its content, whole or not at all, and return the file.
+        """Write a record atomically to one file named after its content, and return the file.
 
         An existing file stays as it is, unless its runs were recorded differently since then; it is then written again,
         so that it is the latest.

@@ -1,4 +1,4 @@
-"""Detects when the level of a figure shifted beyond its noise, over a window of nights rather than between two."""
+"""Detects shifts in the level of a figure beyond its noise, over a window of nights rather than between two."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,10 +25,10 @@ _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """The assumed correlation of a night with the one before, and the number of nights that this assumption weighs."""
 _HIGHEST = 0.8
-"""Highest correlation that is believed: a drift looks like 1, and would leave the deviation unbounded. It is chosen
+"""The highest correlation to accept; a drift looks like 1, and would leave the deviation unbounded. It is chosen
 rather than measured: at 0.8 the deviation is 1.6 times what differences from night to night show."""
 _DOUBT = 0.3
-"""Standard errors added to the correlation, since too low a correlation makes chance look like a change."""
+"""Standard errors added to the correlation, since underestimating it would make chance look like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
 """The share of its variance that a normal distribution keeps when clipped at `_CLIP`."""
@@ -69,8 +69,8 @@ class NightNoise:
     def levels(self, before: "FloatArray", after: "FloatArray") -> tuple[float, float, float]:
         """Return the levels before and after a step, and the standard error of their difference.
 
-        They are fitted by generalised least squares: if nights resemble the one before, the first night of a level says
-        more than any later one. Values far from the median of their level are clipped.
+        They are fitted by generalised least squares, because if each night resembles the one before, the first night of
+        a level is more informative than any later one. Values far from the median of their level are clipped.
         """
         reach = _CENTRE_CLIP * self.deviation
         centred = [np.clip(part, np.median(part) - reach, np.median(part) + reach) for part in (before, after)]

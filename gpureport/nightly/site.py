@@ -36,7 +36,7 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 def check_site(site: Place) -> None:
     """Refuse a folder whose first page gpureport did not write, before any work is done. Raises RenderError."""
-    # also in a marked folder, where somebody may have put a page since
+    # even in a marked folder, where somebody may have put a page since
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
 

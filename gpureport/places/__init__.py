@@ -1,7 +1,7 @@
 """Places of runs, reports and logs: a path on this machine, or an object or folder in a bucket.
 
-Buckets are reached by pyarrow, with the part of pathlib's interface used here. Credentials, region and endpoint come
-from where each cloud's own clients look for them. `written_paths` says which paths a command may write.
+Buckets are accessed through pyarrow, with the part of pathlib's interface used here. Credentials, region and endpoint
+are found where each cloud's own clients look for them. `written_paths` checks which paths a command may write.
 """
 
 import os
@@ -33,7 +33,7 @@ _LOGIN = {
     "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
 }
-_NETWORK = "check the network, AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT where you set it, and run it again"
+_NETWORK = "check the network, and AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT if you set it, then run it again"
 _NO_BUCKET = ("there is no such bucket", "create it, or check its name")
 _NO_LOGIN = "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
 _NO_LOGIN += "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
@@ -115,7 +115,7 @@ class RemotePath(PurePosixPath):
         try:
             map_places(put, [self])
         except PlaceError:
-            # the parts may be one object although the answer was lost, or surprises pyarrow
+            # the upload may be complete although its response was lost, or is one that pyarrow does not expect
             with suppress(FileNotFoundError, PlaceError):
                 if large and self.read_bytes() == content:
                     return
@@ -202,7 +202,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     if scheme == "gs":
         return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_SILENT_SECONDS))
     if not (account := given("AZURE_STORAGE_ACCOUNT")):
-        what = "the storage account is not named"
+        what = "no storage account is set"
         raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
     # without either, the login of `az` or the identity of the machine is used
     key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
@@ -226,7 +226,7 @@ def parse_place(text: str) -> Place:
     scheme, path = url[1], url[2].strip("/")
     if scheme not in SCHEMES or not path:
         hint = f"give a path, or a URL such as {SCHEMES[0]}://BUCKET/PATH; schemes are {', '.join(SCHEMES)}"
-        raise SettingsError(text, "this is not a URL in a bucket", hint, code="not_a_place")
+        raise SettingsError(text, "this is not the URL of an object in a bucket", hint, code="not_a_place")
     return RemotePath(f"{scheme}:", path)
 
 
@@ -239,7 +239,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or the local copy of an object or folder, fetched if it changed; it may not exist."""
+    """Return a path, or the local copy of an object or folder, fetched again if it changed; it need not exist."""
     if isinstance(place, Path):
         return place
     info = place.find_info()

@@ -159,7 +159,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
         if value is None and not figure["diverged"]:
             return ""
         values.append("not a number" if value is None else f"{value:.4g}")
-    # a document may come from a version that compared final values
+    # the document may be from a version that compared final values
     work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
     return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}"
 
@@ -224,7 +224,7 @@ def _write_to_folder(
 
     def find(part: str, key: str) -> Path:
         if not (home / part / key).resolve().is_relative_to(store.root):
-            what, hint = "a link leads out of the store", "replace the link by what it leads to"
+            what, hint = "a link points out of the store", "replace the link by its target"
             raise SourceError(str(home / part / key), what, hint, code="link_out_of_folder")
         (home / part).mkdir(exist_ok=True)
         return home / part / key

@@ -31,7 +31,7 @@ _ENVIRONMENT = re.compile(
     r"|TF_XLA_FLAGS|TF_GPU_ALLOCATOR|TF_FORCE_GPU_ALLOW_GROWTH|TF_GPU_THREAD_MODE|TF_GPU_THREAD_COUNT"
     r"|TF_ENABLE_ONEDNN_OPTS|TF_NUM_INTEROP_THREADS|TF_NUM_INTRAOP_THREADS|TOKENIZERS_PARALLELISM"
 )
-"""Variables that can change how a GPU works; none of them holds a secret."""
+"""Variables that can change how a GPU works; none of them contains a secret."""
 _ELSEWHERE = {
     *("docker", "podman", "apptainer", "singularity", "enroot", "kubectl", "ssh"),
     *("conda", "mamba", "micromamba", "uv", "poetry", "pixi", "hatch", "pipenv", "nix", "nix-shell"),

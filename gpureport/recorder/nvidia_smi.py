@@ -109,7 +109,7 @@ class LineFile:
                 return
             # a second attempt with the rest raises the error
             os.write(self.file, text[written:])
-            reason = "the file takes no more"
+            reason = "the file cannot grow further"
         except OSError as error:
             reason = error.strerror or "it cannot be written"
         self.failure = f"{self.name} ends early: {reason}."
@@ -196,7 +196,7 @@ class LoggedProgram:
     def stop(self) -> None:
         if self.descriptor is None:
             return
-        # SIGTERM, since a background job of a shell passes on that SIGINT is ignored
+        # SIGTERM, since the children of a shell's background job inherit that SIGINT is ignored
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)

@@ -148,7 +148,7 @@ def _is_headed_secret(name: str, value: str) -> bool:
     """Return whether the value after `name:` is a secret.
 
     Sentences contain `token: word` and `per token: 0.01`, so a value after an ambiguous name is a secret only if it has
-    a digit and is not a count. After `key`, the word before must say what the key opens, as in `API key`, or the value
+    a digit and is not a count. After `key`, the word before must name the kind of key, as in `API key`, or the value
     must look generated.
     """
     last = re.split(r"[ \t/]", name)[-1]

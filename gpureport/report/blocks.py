@@ -424,5 +424,5 @@ def _method(report: Report, words: str) -> Iterator[Block]:
     yield Block(forms=Form.PAGE, title="Inputs", level=3, table=method.inputs)
     yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=terms)
     kinds = [fact for fact in method.kinds if fact.name in told]
-    more = ["gpureport explain CHECK --detail full says it of every check, with its limits."] if kinds else []
+    more = ["gpureport explain CHECK --detail full shows it for every check, with its limits."] if kinds else []
     yield Block(forms=Form.PAGE, title="When this is found", level=3, texts=more, facts=kinds)

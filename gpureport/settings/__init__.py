@@ -210,7 +210,7 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise section.wrong(key, f"{key} must be a list of strings", f'write {key} = ["…", "…"]', code="not_a_list")
     if len(texts) > MOST_SECRET_PATTERNS:
-        what = f"{key} holds {len(texts)} strings, but at most {MOST_SECRET_PATTERNS} are allowed"
+        what = f"{key} has {len(texts)} strings, but at most {MOST_SECRET_PATTERNS} are allowed"
         raise section.wrong(key, what, "use one with * for several", code="too_many_values")
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):

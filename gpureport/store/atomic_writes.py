@@ -1,4 +1,4 @@
-"""Writes files and folders that appear whole or not at all; disk errors become store errors."""
+"""Writes files and folders atomically; disk errors become store errors."""
 
 import ctypes
 import errno
@@ -19,7 +19,7 @@ from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_sys
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
 """Names of temporary files and folders; others with the same beginning belong to the user."""
-_STALE = 86_400  # seconds after which nobody writes a half-written file or folder any more
+_STALE = 86_400  # seconds after which the writer of an unfinished file or folder must be dead
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
 
@@ -53,7 +53,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # a bucket cannot rename, so the order keeps readers from mixing two contents
+            # a bucket cannot rename, so the order of uploads keeps readers from mixing two versions
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return

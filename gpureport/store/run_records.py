@@ -1,7 +1,7 @@
 """Writes and reads `run.json`, a run and its quality as readable JSON, and lists the runs in a store.
 
-A flipped bit often gives another valid number, so the file holds the SHA-256 of its content: of the values rather than
-the bytes, since different white space is not damage.
+A flipped bit often gives another valid number, so the file has the SHA-256 of its content, computed from values rather
+than bytes, since different white space is not damage.
 """
 
 import json

@@ -83,7 +83,7 @@ def steps(*parts: tuple[float, int]) -> Floats:
     return np.concatenate([np.full(count, value, dtype=np.float64) for value, count in parts])
 
 
-def recording(  # noqa: PLR0913 - each argument is something a test varies
+def recording(  # noqa: PLR0913 - each argument is a property that tests vary
     *,
     every: float = 1.0,
     times: npt.ArrayLike | None = None,
@@ -204,7 +204,7 @@ def finding(
     cause: str | None = None,
     confidence: Confidence = Confidence.HIGH,
 ) -> Finding:
-    """Return a synthetic finding; its stretches are in seconds since the first sample."""
+    """Return a synthetic finding; its intervals are in seconds since the first sample."""
     return Finding(
         kind=kind,
         severity=Severity.WARNING,

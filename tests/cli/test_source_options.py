@@ -108,7 +108,7 @@ def test_runs_are_labelled_as_they_are_stored_and_afterwards(gpureport: Program,
     assert tags(gpureport, "job4411") == {}
     labelled = gpureport("ingest", str(labelled_logs), "--labels", "jobs.csv", "--tag", "account=art")
     assert notes(labelled) == (
-        "1 of 3 runs labelled; 1 not, as several rows fit equally well (gpu02); 1 without a row (mine); "
+        "1 of 3 runs labelled; 1 not, because several rows fit equally well (gpu02); 1 without a row (mine); "
         "2 of 3 rows fit no run"
     )
     again = gpureport("-v", "ingest", str(labelled_logs), "--labels", "jobs.csv", "--tag", "account=art")

@@ -19,7 +19,7 @@ _COVERED_SHARE = 0.9  # a root must cover this share of the time of its conseque
 _RESOLVED = 1.8
 """Number of intervals in a driver's period from which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities with a power sensor that sees part of the time; and the first with averaged power (NVML)."""
+"""Compute capabilities whose power sensor measures part of the time; and the first with averaged power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
@@ -151,13 +151,13 @@ def list_caveats(context: Context, findings: Sequence[Finding]) -> Iterator[tupl
     told = {series.device.id: series.explain_implausibility(POWER) for series in known}
     for doubt in dict.fromkeys(filter(None, told.values())):
         whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
-        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right, so it is left out."
+        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right and is left out."
     metered = [series for series in known if series.is_recorded(POWER)]
     if metered:
         yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():
         if gpu.compute_capability in _PART_TIME:
-            seen = f"The power sensor of the {gpu.model} sees a quarter of the time, as measured (arXiv 2312.02741)."
+            seen = f"The power sensor of the {gpu.model} measures a quarter of the time (arXiv 2312.02741)."
             yield "power_sensor", seen
         elif gpu.compute_capability < _AVERAGING:
             seen = "what it draws between samples is not seen"
@@ -170,7 +170,7 @@ def list_caveats(context: Context, findings: Sequence[Finding]) -> Iterator[tupl
     unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
     if unknown:
         clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
-        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
+        why = "the recording has no clock to compare with" if clocked else "no clock was recorded"
         yield "unknown_throttling_loss", f"Time lost to throttling is not known: {why}."
 
 
@@ -183,12 +183,12 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         unsought = f"shorter than {SHORTEST_GAP:.0f} s are not looked for"
         yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP else unseen}."
         if interval > POINT_SAMPLE_SECONDS:
-            many = "waits that recur faster than the sampling show in the mean only"
+            many = "waits that recur faster than the sampling show only in the mean"
             yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
     for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
         usual = phrases.duration(series.interval)
         denser = phrases.duration(series.sampling_rate.denser or 0.0)
-        yield "denser_part", f"Some samples are {denser} apart, most {usual}: shorter events are not reported there."
+        yield "denser_part", f"Some samples are {denser} apart, most {usual}, so shorter events are not reported there."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:
         slow = [to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]

@@ -27,12 +27,12 @@ UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: a gap whose cause is not known, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
-_BELOW_PEERS = "imbalance"  # the kind of finding on a GPU that does less than its peers
+_BELOW_PEERS = "imbalance"  # the kind of a finding on a GPU that does less than its peers
 _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, when it applies if no earlier claim does, and the share of that time that counts."""
+"""A class, its cause, the time in which it applies unless an earlier claim does, and the share of it that counts."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -58,7 +58,7 @@ def divide_gpu_times(
 ) -> Iterator[tuple[str, Divided]]:
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
-    # low use as its rule sees it, whether or not it became a finding
+    # low use as its rule detects it, whether or not it became a finding
     episodes = {} if low is None else low_use.find_low_use(context, low).spans
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for device in context.gpus():
@@ -73,7 +73,7 @@ def divide_gpu_times(
             yield device, _divide(series, context.whole, claims, [] if lost is None else causes, lost, edges)
 
 
-def _divide(  # noqa: PLR0913, PLR0917 - what time falls to, and what slowing cost of each row by its causes
+def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of each row lost to low clocks, by cause
     series: DeviceSeries,
     window: Interval,
     claims: Sequence[Claim],
@@ -102,7 +102,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - what time falls to, and what slowing co
             divided[name] = divided.get(name, np.zeros(len(sums))) + sums[:, place]
 
     count([claim[:2] for claim in claims], first, np.where(by_use, free, share))
-    # what a hollow stretch does not count
+    # not counted as hollow time
     count([("short_pauses", "")], np.zeros_like(first), np.where(by_use, 0.0, (1 - share) * free))
     if lost is not None:
         weight = np.where(by_use, np.nan_to_num(np.minimum(lost[row], used)), 0.0)

@@ -1,4 +1,4 @@
-"""Chooses the steps of `steps.toml` for a finding: all that no fact about the run rules out."""
+"""Chooses the steps in `steps.toml` for a finding: all those that no fact about the run rules out."""
 
 import tomllib
 from collections import Counter
@@ -148,7 +148,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
-        # by the cores that the job itself keeps busy, whatever else the machine does
+        # judged by the cores that the job itself keeps busy, regardless of other load
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
@@ -163,7 +163,7 @@ def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
     devices = set(finding.devices)
     is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
-    # a job that waits for the CPU needs more of it, whatever its mean use
+    # a job that waits for the CPU needs more of it, even if its mean use is low
     waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
     adapted = replace(
         known,
@@ -306,7 +306,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that nothing rules out: first untaken ones, last those with unknown conditions."""
+    """Return the steps that nothing rules out: first those not yet taken, last those with unknown conditions."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}

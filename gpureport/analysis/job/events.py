@@ -23,7 +23,7 @@ REQUESTS = "requests or input"
 WAITING, DATA = "data_wait_ratio", "data"
 """The share of an iteration spent on loading data, and the cause of low use it shows."""
 LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: a loader that keeps up shows none)
-_HALF = 0.5  # share of the events that must lie in stretches
+_HALF = 0.5  # share of the events that must be within the intervals
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -48,7 +48,7 @@ class Evaluations(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Number of evaluations that gave a value; values at one time count once."""
+        """Number of evaluations with a value; values at one time count once."""
         return len(np.unique(self.times[~np.isnan(self.values)]))
 
     @property
@@ -113,7 +113,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
-    """Yield events that mostly lie within `near` seconds of some stretches, with which stretches have one."""
+    """Yield events that are mostly within `near` seconds of some intervals, and which intervals have one."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
         if contains(union(wide), event.times).mean() >= _HALF:

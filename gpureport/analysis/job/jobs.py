@@ -158,7 +158,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU was lightly used before its work while its host was at a limit."""
+    """Return when a GPU was lightly used before its work, while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -241,11 +241,11 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return the jobs, the time without a job per GPU, the series within jobs, and the activity per GPU.
 
-    A job lasts while any of its GPUs has memory in use. The time before is start-up, because the job may already use
-    the CPU, unless it is half an hour in which the host does less than later. After that, a GPU has no job while it
-    rests with empty memory. If memory cannot show this, all time belongs to one job, except for long breaks between
-    two sessions. A tracker (`is_tracked`) logs all GPUs of its host. GPUs that neither work nor hold memory are then
-    not part of the run.
+    A job lasts while any of its GPUs has memory in use. The time before counts as start-up, because the job may already
+    use the CPU. It does not if it lasts half an hour or more and the host is less busy than later. After that, a GPU
+    has no job while it rests with empty memory. If memory cannot show this, all time belongs to one job, except for
+    long breaks between two sessions. A tracker (`is_tracked`) logs all GPUs of its host. GPUs that neither work nor
+    hold memory are then not part of the run.
     """
     gpus = pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
@@ -285,7 +285,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps between sessions: at least half an hour, 60 intervals, and the length of all samples."""
+    """Return log gaps between sessions: at least half an hour, 60 intervals, and as long as all samples together."""
     rows = series.gap_rows
     breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -353,7 +353,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when something else uses a GPU, before the job takes its memory and after, its use, and the job's."""
+    """Return when something else uses a GPU, before and after the job holds memory, its use, and that of the job."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))

@@ -35,8 +35,8 @@ def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClo
 
     Event bits and counters show it, otherwise clock, temperature and power do. A power cap keeps power
     at its limit, while heat leaves power unused. Single samples vary with the load, so means over
-    several decide. A GPU is hot near its temperature limit. If clock and power fall much further, the
-    highest temperatures of the run count as hot too.
+    several decide. A GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the
+    highest of the run also count as hot.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)
@@ -104,7 +104,7 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
         held, spans = detect(series, gather_signals(series), limits), intervals.NO_SPANS
         if held and (held.rows.any() or held.counted):
             spans = _find_episodes(series, held, limits, whole)
-            # a row at the end of an episode belongs to it, as the last sample of a log
+            # a row at the end of an episode belongs to it, like the last sample of a log
             inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
             held = held._replace(share=held.share * inside, rows=held.rows & inside)
             share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
@@ -124,7 +124,7 @@ def _find_episodes(series: DeviceSeries, held: HeldClock, limits: Limits, whole:
     s, rows = gather_signals(series), held.rows
     spans = series.find_owned(rows)
     if len(spans) > 1 and not np.isnan(s.temperature[rows]).all():
-        # the controller let go for a moment
+        # the controller stopped throttling for a moment
         cooled = (s.temperature < float(np.nanmedian(s.temperature[rows])) - limits.near_limit) | ~s.busy
         so_far = np.concatenate([[0], np.cumsum(cooled)])
         first = np.searchsorted(series.times, spans[:-1, 1])
@@ -154,7 +154,7 @@ def find_throttling(context: Context, limits: Limits) -> Found:
                 yield _tell_slowdown(context, series, kind, held, spans, limits)
 
 
-def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
+def _tell_slowdown(  # noqa: PLR0913, PLR0917 - the evidence of a slowdown
     context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: intervals.Spans, limits: Limits
 ) -> Finding:
     s, is_heat, rows, is_counted = gather_signals(series), kind == "thermal_throttle", held.share > 0, held.counted > 0
@@ -184,7 +184,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - what a slowdown is told by
     return context.finding(
         kind,
         Severity.INFO if seconds < limits.shortest else Severity.PROBLEM if is_grave else Severity.WARNING,
-        # what the driver counts is sure even with few samples
+        # the driver's counters are reliable even with few samples
         doubts.lowest(
             Confidence.HIGH if held.is_direct and cause != UNEXPLAINED else Confidence.MEDIUM,
             Confidence.HIGH if is_counted else doubts.confidence_of(samples, series.interval),
@@ -237,7 +237,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
         yield context.finding(
             "power_limited",
             Severity.INFO if case else Severity.WARNING,
-            # the duration does not matter, so coarse samples are as good
+            # the duration does not matter, so coarse samples will do
             doubts.confidence_of(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
             limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),

@@ -119,7 +119,7 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
             return None
         since = said[0].at if said else int(answers[-1])
         gone = times[~answered & (times >= since)]
-        # a lost GPU is silent until its next answer
+        # a lost GPU has no readings until it responds again
         begins, ends = np.append(since, gone), np.append(answers, max(context.whole.end, since))
         silent = intervals.union(np.column_stack([begins, ends[np.searchsorted(answers, begins, side="right")]]))
         back = "back" if len(answers) and answers[-1] > since else "end" if len(silent) else "last"
@@ -254,7 +254,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
     left = {
         name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none)) for name, one in gpus.items()
     }
-    # of a pause between jobs half an interval is theirs
+    # half an interval of a pause between jobs belongs to the jobs
     gaps = {name: intervals.drop_shorter(one, gpus[name].interval) for name, one in left.items()}
     shared = reduce(intervals.intersection, gaps.values()) if gaps else none
     # less is jitter

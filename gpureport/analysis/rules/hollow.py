@@ -1,4 +1,4 @@
-"""GPUs that report high utilisation but do little work: they hang, wait for copies, or run tiny kernels."""
+"""GPUs with high utilisation that do little work: they hang, wait for copies, or run tiny kernels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus twice their standard error, because a sensor may see only moments."""
+    """Return rolling means plus twice their standard error, because a sensor may sample only moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length

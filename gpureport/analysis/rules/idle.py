@@ -163,12 +163,12 @@ def _rate_severity(limits: Limits, share: float) -> Severity:
     return Severity.WARNING if share >= limits.warning else Severity.INFO
 
 
-def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of the job they are
+def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share of the job
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], share: float, between: float
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # little work is not a problem, and a GPU that never worked has its own finding
+        # a little work is not a problem, and a GPU that never worked has its own finding
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -205,7 +205,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and how much of t
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return the case for the sentence: where the gaps lie, and whether a job was running then."""
+    """Return the case for the sentence: where the gaps are, and whether a job was running then."""
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":
@@ -294,7 +294,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
     counts = _count_readings(context.whole_log, stretch)
     if is_short or not _read_use(context.whole_log, stretch)[0].sum():
-        # too short, or nearly all in a log gap, or memory alone shows no job
+        # too short, nearly all in a log gap, or memory alone shows that there was no job
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
         yield doubts.unjudged(kind, "single_reading", where="before the first" if is_start else "after the last")

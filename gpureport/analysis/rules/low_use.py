@@ -162,7 +162,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use while the CPU was not recorded, and low use while other programs filled it."""
+    """Yield low use during which the CPU was not recorded, and low use during which other programs filled it."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)

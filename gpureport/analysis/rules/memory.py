@@ -26,7 +26,7 @@ _AMPERE = (8, 0)
 class _Use(NamedTuple):
     """How one GPU's memory was used.
 
-    `ratio` is the peak as a share of what a job can get. `step` is the largest rise and
+    `ratio` is the peak as a share of the memory that a job can use. `step` is the largest rise and
     `spread` the range after it, as shares of the installed memory. `state` is `reserved` if
     one step took the memory, `constant` if it never changed, `short` or `coarse` if the log
     cannot show the step, and otherwise empty.
@@ -116,7 +116,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
     left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
-    part, unit = phrases.size(left).split(maxsplit=1)  # a unit that both share is written once
+    part, unit = phrases.size(left).split(maxsplit=1)  # a shared unit is written once
     step, spread, ratio, free = (
         (worst.step, worst.spread, np.nan, np.nan) if is_reserved else (np.nan, np.nan, worst.ratio, left)
     )
@@ -147,7 +147,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        # the longest time in which memory was held, without its beginning
+        # the longest time for which memory was held, without its beginning
         rows = series.rows_between(job.start, job.end + 1)
         known = series.known_rows(MEMORY)[rows]
         times, used = series.times[rows][known], series.values(MEMORY)[rows][known]

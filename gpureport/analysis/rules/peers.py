@@ -18,7 +18,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Severity
 
 _PAIR, _FEWEST = 2, 4
-_MOST_BLOCKS = 100_000  # a clock that leaps by years must not make more
+_MOST_BLOCKS = 100_000  # a clock that jumps by years must not create more
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
 """Metrics to compare: utilisation by its difference in points, power by its ratio."""
@@ -105,7 +105,7 @@ def _measure_difference(
     return 0.0 if is_chance else float(own.mean()) - usual
 
 
-def _build_finding(  # noqa: PLR0913, PLR0917 - who differs, in what and when
+def _build_finding(  # noqa: PLR0913, PLR0917 - the GPUs, the metric and the times
     context: Context, peers: Mapping[str, DeviceSeries], name: str, signal: str, spans: Spans, limits: Limits
 ) -> Finding:
     metric, is_power, unit = _METRICS[signal], signal == "power", "W" if signal == "power" else "1"

@@ -34,7 +34,7 @@ _SIGNS = (
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
 )
-"""What may change with the rate, the most telling first: cause, metric, unit, direction, noun."""
+"""What may change with the rate, the most informative first: cause, metric, unit, direction, noun."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
@@ -293,7 +293,7 @@ def _list_changes(
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings, stages or evaluations cover most of the time of a level."""
+    """Return whether findings, stages or evaluations cover most of the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]

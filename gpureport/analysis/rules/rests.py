@@ -160,7 +160,7 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
     own, interval = slice(begin, past), one.series.interval
     if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
         rest = float(np.nanmin(one.power))
-        # power this close to rest shows that nothing ran between readings
+        # power this close to the power at rest shows that nothing ran between readings
         if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
             return 1
     if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
@@ -188,7 +188,7 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the period of which most distances are multiples (`agree`; of few gaps `agree_few`), or None."""
+    """Return the period of which the share `agree` of distances (with few gaps `agree_few`) are multiples, or None."""
     if len(starts) < _STARTS:
         return None
     distances = np.diff(starts) / 1e6

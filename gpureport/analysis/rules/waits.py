@@ -34,7 +34,7 @@ _COPYING = "copying"
 ROWS = 30  # point samples needed for a mean
 # length in seconds and least number of bins for a mean of the host's load
 _OVER, _BINS = 30.0, 9
-# mean use of GPUs that get their data in time; share of bins in which waiting GPUs may reach it
+# mean utilisation of GPUs that get their data in time; share of bins in which waiting GPUs may reach it
 _FED, _RARELY = 0.90, 0.1
 # least difference of two levels, absolute and in standard errors; at three errors, 16 of 1,800 permuted series pass
 _APART, _ERRORS = 0.05, 4.0
@@ -254,7 +254,7 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
         return
 
 
-def build_finding(  # noqa: PLR0913 - what is said of low use, each by name
+def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
     context: Context,
     limits: Limits,
     kind: str,

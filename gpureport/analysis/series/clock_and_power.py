@@ -76,7 +76,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return the default power limit of a GPU (NaN if unknown) and its source: the log or the GPU table."""
+    """Return a GPU's default power limit (NaN if unknown) and its source: the log or the GPU table."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -99,7 +99,7 @@ class HeldClock(NamedTuple):
     share: FloatArray  # share of each row's time; 1 if a bit is set and no counter was recorded
     lowered: BoolArray  # rows with a lowered clock
     rows: BoolArray  # rows that show it without a counter
-    steps: intervals.Spans = intervals.NO_SPANS  # times between rows in which a counter rose
+    steps: intervals.Spans = intervals.NO_SPANS  # intervals between rows in which a counter rose
     counted: float = 0.0  # seconds
     in_gaps: float = 0.0  # of these, seconds across log gaps
     is_direct: bool = True  # whether the driver reports it, rather than clock, temperature and power

@@ -21,7 +21,7 @@ def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
 
 
 def union(stretches: Spans, within: int = 0) -> Spans:
-    """Return stretches sorted and disjoint, joined if at most `within` microseconds apart."""
+    """Return intervals sorted and disjoint, joined if at most `within` microseconds apart."""
     starts, ends = stretches[stretches[:, 1] > stretches[:, 0]].T
     if len(starts) == 0:
         return NO_SPANS

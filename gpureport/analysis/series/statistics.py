@@ -118,7 +118,7 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
     if len(rows) > 1 and (len(rows) < len(series) or len(series.pause_rows)):
         left, right, _, _ = measure_sample_extents(series.times[rows], series.sampling_rate, bridged=True)
         widths = (left + right) / 1e6
-    # next to rows without a value, a sample may cover more than its two sides
+    # next to rows without a value, `owned` may exceed the width
     bridged = max(float(widths.sum() - owned.sum()), 0.0)
     return float((power * np.maximum(widths - owned + inside, 0)).sum()), float(inside.sum()) + bridged, bridged
 
@@ -147,7 +147,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds over a window, without long stretches that have no samples (`removed`)."""
+    """Equal bins of `width` seconds over a window, without long intervals that have no samples (`removed`)."""
 
     start: int
     width: float

@@ -37,7 +37,7 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     engine = running.open_engine(options.engine, options.scheduler)
     if not source:
         if option := sources.find_given(options, [*sources.READING, *_LABELLING]):
-            what = "it only matters while a log is read"
+            what = "it applies only when a log is read"
             hint = "name a SOURCE, or leave it out"
             raise SettingsError(option, what, hint, code="only_while_reading")
         options = replace(options, tagged=options.tag)

@@ -72,7 +72,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
             for standing in kinds:
                 checks += latest.check_for_worse_change(found, draft.date, groups, standing=standing)
         verdict = Verdict(checks=tuple(checks))
-        # the runs of the record already say which source has no data
+        # the runs in the record already show which source has no data
         record = replace(draft, checks=tuple(records.capture_check(each) for each in checks if each.limit != HAS_DATA))
         history.append(record)
     # including records that another process added meanwhile
@@ -109,7 +109,7 @@ def _capture_night(
         try:
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
-            # readers of the site typed no command
+            # readers of the site did not type a command
             what = "there is neither a recording at this path nor a stored run with this name"
             raise StoreError(name, what, "see the output of gpureport record", code=error.code) from error
 

@@ -74,7 +74,7 @@ def is_store_scheme(scheme: str) -> bool:
 
 def refuse_database_server(scheme: str, store: str) -> None:
     if scheme.partition("+")[0] in _DATABASE_SERVERS:
-        what = "a database server is not opened directly: that could change its schema"
+        what = "a database server is not opened directly, because that could change its schema"
         hint = "run `mlflow server --backend-store-uri ...`, give its http URL"
         raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
 
@@ -103,7 +103,7 @@ def open_store(store: str) -> Store:
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
     if path.is_dir() and not stores.holds_runs(path):
         hint = next((f"give {each}" for each in sorted(path.iterdir()) if stores.holds_runs(each)), _GIVE)
-        raise SourceError(str(path), "the folder contains no MLflow runs", hint, code="no_runs")
+        raise SourceError(str(path), "the folder has no MLflow runs", hint, code="no_runs")
     return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
@@ -281,7 +281,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
 
 def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], options: ReadOptions) -> Iterator[str]:
     if info.deleted:
-        yield "The run was deleted in MLflow; it is read because it was named by its id."
+        yield "The run was deleted in MLflow, but is read because its id was given."
     if not info.finished:
         killed = "it was still running, or its process was killed"
         yield f"The run has no end in MLflow: {killed}; it ends with its last sample."
@@ -291,15 +291,15 @@ def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], o
         yield f"Derived from a value and its share, not recorded: memory and limits of {list_first(derived, _NAMED)}."
     if account.late:
         late = float(np.median(np.concatenate(account.late))) / 1e6
-        moved = f"all of them were moved back, by {late:.2f} s at the median"
+        moved = f"all of them were moved back, by a median of {late:.2f} s"
         moved = "as --mlflow-raw-times says, they stay there" if options.as_logged else moved
         yield f"MLflow stamps a system metric when it logs it, one interval after it was read: {moved}."
     if account.shared:
         where = list_first(account.shared, _NAMED)
         yield (
-            f"Several processes recorded the same names at the same time on {where}: their samples were told apart by "
-            "their steps and are all kept. If they ran on several machines, GPU 0 mixes those of all; give each a node "
-            "id."
+            f"Several processes recorded the same names at the same time on {where}, so their samples were told apart "
+            "by their steps, and all are kept. If they ran on several machines, GPU 0 mixes the GPUs of all; give each "
+            "machine a node id."
         )
 
 

@@ -135,7 +135,7 @@ class Server(Store):
             answer = connection.getresponse()
             body = answer.read(MOST_ANSWER_BYTES + 1)
             if len(body) > MOST_ANSWER_BYTES:
-                raise OSError(f"its answer is larger than {MOST_ANSWER_BYTES:,} bytes")
+                raise OSError(f"its response is larger than {MOST_ANSWER_BYTES:,} bytes")
         except (OSError, http.client.HTTPException):
             connection.close()
             raise
@@ -144,8 +144,8 @@ class Server(Store):
         return answer.status, answer.headers, body
 
     def _not_mlflow(self, why: str) -> SourceError:
-        what = f"it answers but is not an MLflow server ({redact_start(' '.join(why.split()))})"
-        hint = "check the address, and the prefix it is served under"
+        what = f"it responds, but is not an MLflow server ({redact_start(' '.join(why.split()))})"
+        hint = "check the address, and the prefix under which it is served"
         return SourceError(self.where, what, hint, code="not_an_mlflow_server")
 
     @contextmanager
@@ -162,7 +162,7 @@ class Server(Store):
             if not page.get("next_page_token"):
                 return
             asked = asked | {"page_token": page["next_page_token"]}
-        raise self._not_mlflow(f"its list of {part} does not end after {MOST_PAGES:,} pages")
+        raise self._not_mlflow(f"its list of {part} has more than {MOST_PAGES:,} pages")
 
     @cached_property
     def _experiments(self) -> dict[str, dict[str, Any]]:

@@ -301,7 +301,7 @@ class Folder(LocalStore):
                 what = f"does not belong to run {path.name}, is damaged, or is missing"
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
-        # the tag has the name as given, whereas YAML quotes it
+        # the tag has the name as given, while YAML quotes it
         name, parent = (_read_text(path / "tags" / f"mlflow.{tag}", self.path) for tag in ("runName", "parentRunId"))
         said |= {"run_id": path.name, "run_name": name or said.get("run_name"), "parent": parent}
         said |= {"experiment_id": path.parent.name, "deleted": path.parents[1].name == ".trash"}

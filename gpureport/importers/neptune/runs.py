@@ -56,7 +56,7 @@ class Recordings(Store):
             infos = [info for info in self.runs(asked.experiment) if not info.deleted]
             bare = [info.name for info in infos if not (info.hardware or info.fault)]
             if 0 < len(bare) < len(infos):
-                what = f"{len(bare)} runs hold no hardware series, {bare[-1]} among them"
+                what = f"{len(bare)} runs have no hardware series, such as {bare[-1]}"
                 raise SourceError(store, what, "leave out --require-hardware", code="no_hardware_series")
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
@@ -119,8 +119,8 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     processes = [each for each in every if asked.stage in {None, each.stage}]
     metrics = {path: tracker_series.join_series(each) for path, each in parts.items()}
     if not every:
-        what = "the run holds no hardware series"
-        raise SourceError(locator, what, "the client records none in notebooks", code="no_hardware_series")
+        what = "the run has no hardware series"
+        raise SourceError(locator, what, "Neptune's client records none in notebooks", code="no_hardware_series")
     if not processes:
         hint = f"it has {', '.join(sorted({each.stage or each.path for each in every}))}"
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
@@ -130,7 +130,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         raise SourceError(locator, "it has none of the selected GPUs", hint, code="gpus_not_held")
     series = _build_devices(found, asked.gpu_memory_total)
     if not series:
-        raise SourceError(locator, "its hardware series hold no value", "leave out the run", code="no_values")
+        raise SourceError(locator, "its hardware series have no values", "leave out the run", code="no_values")
     labels = {
         "user": [str(each.run.scalars.get("sys/owner") or "") for each in processes],
         "project": [each.run.project for each in processes],
@@ -215,8 +215,8 @@ def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
         yield f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"
     if any(each.metric == hardware.MEMORY for process in found.processes for each in process.leaves.values()):
         yield (
-            "GPU memory in use holds what the driver reserves (NVML's first interface), "
-            "a few hundred MiB that nvidia-smi leaves out"
+            "GPU memory in use holds what the driver reserves (NVML's first interface): "
+            "a few hundred MiB that nvidia-smi excludes"
         )
     nodes = {node for node, gpu in found.blocks if gpu is not None}
     if asked.gpu_memory_total is None and any(_find_highest(found, node, hardware.MEMORY) for node in nodes):

@@ -224,7 +224,7 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
         left += int((~once).sum())
         series[path] = each.taken(once)._replace(times=to_utc(each.times[once], zone))
     if left:
-        notes.append(f"{left} points are left out, of an hour that {tz} has twice in autumn")
+        notes.append(f"{left} points are left out because they are in an hour that {tz} has twice in autumn")
     firsts = [int(series[path].times.min()) for path in hardware if len(series[path].times)]
     off = min(firsts) - run.started if firsts and run.started is not None else 0
     if (whole := round(off / _QUARTER) * _QUARTER) and abs(off - whole) < _NEAR and abs(whole) <= 14 * _HOUR:
@@ -317,7 +317,7 @@ def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
     operation, version, at = entry["obj"], int(entry["version"]), entry.get("at")
     kind, path, value = operation["type"], "/".join(operation.get("path", ())), operation.get("value")
     if not 0 <= version < _MOST_COUNT:
-        raise ValueError("a version is no count")
+        raise ValueError("a version is not a count")
     if kind == "LogFloats":
         for each in operation["values"]:
             time, step = float(each["ts"]) * 1e6, each.get("step")
@@ -376,7 +376,7 @@ def _read_database(connection: sqlite3.Connection, size: int) -> Stored:
                 if not isinstance(value, bool | str):
                     points[name].append((moment, float(value), step))
     if version not in {"v3", "v4", "v5"}:
-        run.notes.append(f"the database is of version {version}, newer than is known")
+        run.notes.append(f"the database has version {version}, newer than is known")
     return run.with_points(points)
 
 
@@ -398,5 +398,5 @@ def _read_moment(message: bytes) -> int:
     time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
     if not is_dated(moment):
-        raise ValueError("an operation has a time that is no date")
+        raise ValueError("an operation has a time that is not a date")
     return moment

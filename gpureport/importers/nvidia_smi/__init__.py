@@ -1,7 +1,7 @@
 """The query fields of nvidia-smi (drivers 535 to 610), the metric that each fills, and header lines.
 
-`query` reads CSV of `--query-gpu`, `documents` reads `-q` and drawn tables, `monitors` reads dmon, lists of processes,
-and logs of several forms.
+`query` reads CSV from `--query-gpu`, `documents` reads `-q` and tables, and `monitors` reads dmon, lists of processes,
+and logs with several forms.
 """
 
 import re

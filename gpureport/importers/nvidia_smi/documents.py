@@ -12,9 +12,9 @@ from gpureport.importers.columns import LOST, TIME, Column, Record, form, make_c
 from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_field, read_cell
 from gpureport.metrics import BY_NAME
 
-_NUMBERED = "GPUs are numbered by their minor numbers: the log shows only some of those that are attached."
-_KEPT = "Of each section of nvidia-smi -q what is measured is kept; modes, versions, thresholds and processes are not."
-_INSTANT = "The log holds no average power: gpu_power_watts is the instant reading, as on GPUs older than Ampere."
+_NUMBERED = "GPUs are numbered by their minor numbers, because the log shows only some of the attached GPUs."
+_KEPT = "Of each section of nvidia-smi -q, what is measured is kept. Modes, versions, thresholds and processes are not."
+_INSTANT = "The log holds no average power, so gpu_power_watts is the instant reading, as on GPUs older than Ampere."
 _LINK = "pci/(?:pci_)?gpu_link_info"
 _REASONS = "clocks_(?:throttle|event)_reason"
 _POWER = "(?:gpu_)?power_readings"
@@ -291,8 +291,8 @@ _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Lines without a GPU: borders, headings, processes, MIG instances."""
-_LACKS = "Tables hold no clock event reasons, and power in whole watts: throttling does not show; --query-gpu shows it."
-_ZONES = "Times above the tables name a zone: they are taken as written."
+_LACKS = "Tables have no clock event reasons, and power in whole watts, so they hide throttling. --query-gpu shows it."
+_ZONES = "Times above the tables name a zone: they are taken as written, without conversion."
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
     rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"

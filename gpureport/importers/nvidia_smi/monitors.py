@@ -18,7 +18,7 @@ from gpureport.importers.nvidia_smi.query import NAME, QueryLines, as_pieces, re
 from gpureport.parsing import parse_quantity
 
 _CLOCK = "time of day"
-_CLOCK_NOTE = "The log has times of day and no date (-o T): days are counted from 1970-01-01. -o DT writes both."
+_CLOCK_NOTE = "The log has times of day and no date (-o T), so days are counted from 1970-01-01. -o DT writes both."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 _SERIES = {
     "pwr": ("gpu_power_watts", "W"),
@@ -152,12 +152,12 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _PMON_NOTE = (
-    "pmon lists processes: how many a GPU has and what memory they hold is kept. The sm of a GPU's only process is "
-    "taken for the GPU's utilisation; nvidia-smi dmon -o DT records it."
+    "pmon lists processes: how many a GPU has, and what memory they use, is kept. If a GPU has a single process, its "
+    "sm counts as the GPU's utilisation, which nvidia-smi dmon -o DT records."
 )
 _APPS_NOTE = (
-    "The log lists processes: how many a GPU has and what memory they hold is kept; the GPU has more in use. A GPU has "
-    "no row while it runs none."
+    "The log lists processes: how many a GPU has, and what memory they use, is kept. The GPU has more in use. A GPU "
+    "without a process has no row."
 )
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
@@ -177,7 +177,7 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    # most microseconds between the rows of one query
+    # most microseconds between the first and the last row of one query
     slack, note = (60_000, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None

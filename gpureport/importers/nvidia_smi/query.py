@@ -36,7 +36,7 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Cells that are complete, because no longer cell begins with them."""
+"""Cells that cannot be cut off, because no other cell begins with them."""
 _CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
 _STAMPED = len("2026/03/14 09:26:53")
 """Characters with which a row begins; more than half are digits."""
@@ -98,7 +98,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
     dates = [date for line in before + after for date in re.findall(r"(\d{1,2}/\d{1,2}/\d{4}) ", line)]
     notes: tuple[str, ...] = ()
     if dates and all(re.match(r"(?:0?\d|1[0-2])/", date) for date in dates):
-        notes = (f"Dates such as {dates[0]} are read as day/month/year; the log does not show the order.",)
+        notes = (f"Dates such as {dates[0]} are read as day/month/year, because the log does not show the order.",)
     if names is None and header is None and is_headerless(before):
         rows = [cells for line in before if len(cells := line.split(",")) > 1]
         width = Counter(map(len, rows)).most_common(1)[0][0]
@@ -113,7 +113,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
         hint = "name them as in --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     if header is not None and not above:
-        return None, (*notes, "The log has a header: --columns was not used.")
+        return None, (*notes, "The log has a header, so --columns was not used.")
     return arrange([each for each in columns if each], delimiter), notes
 
 

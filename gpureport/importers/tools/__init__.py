@@ -170,7 +170,7 @@ def parse_documents(text: str) -> list[Any] | None:
         try:
             content, at = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            # or it is nested too deeply, or a number has thousands of digits
+            # it is nested too deeply, or a number has thousands of digits
             return None
         found.append(content)
     return found

@@ -130,9 +130,9 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
     else:
         most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
         if found > most or (raw and 0 < found < 1 and name in _WHOLE):
-            cause = "it was relabelled, or DCGM is older than 4.7"
+            cause = "it was renamed, or DCGM is older than 4.7"
             what = f"{name} is not in the unit of its name ({cell}): {cause}"
-            hint = "give it the name of its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
+            hint = "rename it for its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
         tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
 
@@ -190,10 +190,10 @@ _STATS = {
 _SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
 _FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
 _MEANS = (
-    "The statistics of a job are means over all of it, and the most memory: they stand at its start and at its end, "
-    "and what happened between is not in them."
+    "The statistics of a job are means over all of it, and the most memory in use. They are shown at its start and "
+    "end, and do not say what happened between."
 )
-_SUMMARY = "A summary does not say of how many GPUs it is: it is taken for one."
+_SUMMARY = "A summary does not say of how many GPUs it is, so it is read as one GPU."
 
 
 @tools.form
@@ -240,7 +240,7 @@ _ROLES = {
 
 
 def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]]] | None:
-    """Return places of columns by role, and fields; none if a line is one reading."""
+    """Return the positions of columns by role, and the fields; there are none if a line is a single reading."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         bare = re.sub(r"[ _\-.]", "", heading.lower())
@@ -340,7 +340,7 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
     for line in lines:
         size += len(line)
         if size > _MOST_ANSWERED:
-            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, which is held in memory as a whole"
+            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, too much to hold in memory"
             raise _refuse(what, "query a shorter range, or with a longer step")
         held.append(line)
     contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
@@ -348,9 +348,9 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
     of_gpus = [one[0].get("__name__", "").startswith("DCGM_") and not one[0].get("GPU_I_ID") for one in series]
     kept = list(compress(series, of_gpus))
     if not kept:
-        raise _refuse("not JSON, or cut" if contents is None else "no series of it is a metric of DCGM of a whole GPU")
+        raise _refuse("not JSON, or cut" if contents is None else "none of its series is a DCGM metric of a whole GPU")
     if len(kept) < len(series):
-        account.note("Series that are no metric of DCGM, without a name, or of MIG instances are not read.")
+        account.note("Series that are not DCGM metrics, have no name, or are about MIG instances are not read.")
     rows = list(build_rows(_read_series(kept, first, account), account, raw=True))
     account.continued += max(sum(not line.isspace() for line in held) - len(rows), 0)
     _take_tags(kept, account)

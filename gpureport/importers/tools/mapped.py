@@ -63,10 +63,10 @@ def read_column_map(path: Path) -> Mapping:
     pattern = time.text("format") or ISO
     if pattern != ISO and pattern not in EPOCHS and "%" not in pattern:
         hint = f"{', '.join([ISO, *EPOCHS])}, or such as %m-%d-%Y %H:%M:%S"
-        raise time.wrong("format", f"no format {pattern!r} of a time", hint, code="unknown_time_format")
+        raise time.wrong("format", f"unknown time format {pattern!r}", hint, code="unknown_time_format")
     found = [read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
     if len({(each.metric, each.gpu) for each in found}) < max(len(found), 1):
-        what = "two columns have the same metric of one device" if found else "it maps no column"
+        what = "two columns give the same metric of one device" if found else "it maps no column"
         raise SettingsError(file.file, what, _EXAMPLE, code="metric_in_two_columns" if found else "nothing_mapped")
     delimiter = "\t" if file.content.get("delimiter") == "\t" else whole.text("delimiter")
     return Mapping(
@@ -83,7 +83,7 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     name, stated, device = map(said.text, ("metric", "unit", "device"))
     metric = BY_NAME.get(name)
     if metric is None:
-        hint = "gpureport explain lists what there is"
+        hint = "gpureport explain lists all metrics"
         raise said.wrong("metric", f"no metric {name!r} ({column})", hint, code="unknown_metric")
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
@@ -153,7 +153,7 @@ def read_mapped(
             tools.take_cells(devices[named], account, rest, {})
         elif rest:
             names = ", ".join(heading for heading, _ in rest[:30])
-            account.note(f"Columns the map does not name are not kept: {names}.")
+            account.note(f"Columns that the map does not name are not kept: {names}.")
         yield from tools.split_devices(number, _find_time(said[told.time], told.format) if told.time else None, devices)
 
 
@@ -186,7 +186,7 @@ def draft_map(text: str) -> str:
 def _draft(header: Sequence[str]) -> Iterator[str]:
     time = next(filter(headings.is_time_heading, header), None)
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
-    yield "# Complete this, save it as map.toml, and give --map map.toml. What no line names is not read."
+    yield "# Complete this, save it as map.toml, and give --map map.toml. Columns that are not listed are not read."
     if time:
         yield f'[time]\ncolumn = {_quote(time)}\nformat = "{ISO}"  # or epoch_s, or such as %d.%m.%Y %H:%M:%S'
     else:

@@ -41,7 +41,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
             cells["driver"] = content.get("driver_version")
             record = tools.take_cells({}, account, cells.items(), tools.JSON)
-            # stands for the name of a GPU that could not be queried, with the reason
+            # the text in place of the name of a GPU that could not be queried, with the reason
             if failed := re.fullmatch(r"\(\((.+)\)\)", str(gpu.get("name"))):
                 record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
                 account.absent["utilization.gpu", failed[1]] += 1
@@ -107,7 +107,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
             continue
         memory = [("RAM used", found["used"]), ("RAM total", found["total"])]
         host = tools.take_cells({}, account, memory, tools.TEGRASTATS) | (describe_cores(loads) if loads else {})
-        # a sensor that is switched off says -256C
+        # a sensor that is switched off reports -256C
         heat = re.search(r"\bgpu@(\d{1,3}(?:\.\d{1,3})?)C\b", text, re.IGNORECASE)
         cells = [("GR3D_FREQ", found["use"]), ("GR3D_FREQ@", found["clock"]), ("gpu@", heat and heat[1])]
         cells = [*((name, cell) for name, cell in cells if cell), *_RAIL.findall(text)]
@@ -182,13 +182,13 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
 """Metrics of which the last reading in a window counts rather than the mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
-_CUMULATIVE = "The means are those since the collection began: that of each window was made from two of them."
+_CUMULATIVE = "The means are those since the collection began, so the mean of each window was made from two of them."
 _OVERSHOOT = 0.02
 """The largest relative error of the difference of two means."""
 
 
 def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools.Column], set[int]] | None:
-    """Return the places of time and duration, columns, and places of means."""
+    """Return the positions of time and duration, the columns, and the positions of means."""
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
     found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=itemgetter(0))

@@ -1,4 +1,4 @@
-"""PDF files set by typst: tagged, with vector figures, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
+"""Tagged PDF files by typst, with vector figures, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
 Templates read the content from a JSON file, so that a name from a log is a string and never markup.
 """
@@ -127,8 +127,8 @@ def set_document(  # noqa: PLR0913 - what a document is made of
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
         raise RenderError(where, what, hint, code="cannot_set_pdf") from error
     except OSError as error:
-        what = f"no PDF can be set here ({error.strerror})"
-        hint = "make room there, or set TMPDIR"
+        what = f"a PDF cannot be written here ({error.strerror})"
+        hint = "free some space there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), what, hint, code="cannot_write") from error
 
 

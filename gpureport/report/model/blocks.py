@@ -135,7 +135,7 @@ class Block:
 
 def select_blocks(blocks: Iterable[Block], form: Form) -> list[Block]:
     kept = []
-    # by level: whether a heading of that level, which precedes, has content
+    # whether a heading of each level, if it comes before, has content
     filled = dict.fromkeys((2, 3, 4), False)
     for block in reversed([each for each in blocks if form in each.forms]):
         is_kept = block.has_body or (bool(block.title) and filled[block.level])

@@ -64,7 +64,7 @@ _NO_NAME = re.compile(r"[-+\d.eE%]*|true|false|none|null|localhost|auto", re.IGN
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?")
 _SINGLE_WORD = re.compile(r"[A-Za-z_]+")
 _KERNEL = (
-    # the text before it has the time stamp and the host
+    # the text before it contains the time stamp and the host
     (re.compile(r"^.*?(?=NVRM: Xid \()", re.DOTALL), ""),
     (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
@@ -158,7 +158,7 @@ class _SharedNames:
         """Return the hidden form of a text, with a number if another text of the same kind has the same form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
-            # each goes on where the last one ended
+            # each continues where the last one ended
             candidates = self._candidates.setdefault((what, hidden), numbered)
             self._shown[what, text] = next(each for each in candidates if (what, each) not in self.taken)
             self.taken.add((what, self._shown[what, text]))

@@ -38,7 +38,7 @@ _FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named group
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
-_NOTE = "A rule that is not assessed is neither kept nor broken; the reason is given."
+_NOTE = "A rule that is not assessed has neither passed nor failed; its reason is given."
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
@@ -306,7 +306,7 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         yield "Coverage", "No gap."
         return
     share = display.or_not_recorded(covered, display.percent)
-    share += " of the time from first to last sample lies near a sample" if covered is not None else ""
+    share += " of the time from first to last sample is covered by a sample" if covered is not None else ""
     if pauses:
         # time that no sample covers, although it is too short for a gap
         count = display.plural(pauses.count, "pause")

@@ -136,7 +136,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return GPU-seconds: computing, with known utilisation, and outside the job (start-up and tail)."""
+    """Return the GPU-seconds spent computing, those with known utilisation, and those in start-up and tail."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
     seen = gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))

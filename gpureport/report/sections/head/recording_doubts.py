@@ -124,11 +124,11 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         seconds, name = max(large)
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
         said = f"The clock went back by {display.duration(seconds)}{whose}"
-        yield f"{said}: times after that are repaired, and may be off."
+        yield f"{said}: times after that are corrected, and may be off."
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    # if waits explain low use, a finding says so
+    # if waits explain low use, there is a finding on them
     silent = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
     curves = [curve.known for run in silent for curve in run.training if curve.name == WAITING]
     share = max((float(np.median(known)) for known in curves if len(known)), default=0.0)
@@ -150,7 +150,7 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            yield f"{whose} held no memory: not of this run, and not counted. Name its GPUs with --gpus."
+            yield f"{whose} held no memory, so it counts as not part of this run. Name the GPUs of the run with --gpus."
             return
 
 
