@@ -199,7 +199,6 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
     share = (work[1:-1] - work[:-2]) / (work[2:] - work[:-2])
     off = np.abs(values[1:-1] - values[:-2] - share * (values[2:] - values[:-2]))
     near = off[max(after - 3, 0) : after + 1]
-    near = near if len(near) else off[-1:]
     bend = float(near.max())
     if after == 1:
         # the curve bends most before the second value, by an unknown amount

@@ -1,6 +1,6 @@
 """Estimates: differences of means, intervals of a series, models of several settings, and what more data would do."""
 
-from math import inf, log
+from math import exp, expm1, inf, log
 from random import Random
 
 import numpy as np
@@ -16,8 +16,11 @@ from gpureport.comparison.verdict import (
     estimate_interval_of_next_run,
     estimate_runs_for_interval,
     find_smallest_ratio,
+    measure_run_interval,
 )
+from gpureport.testing import Work
 from tests.statistics.processes import autoregressive, processes
+from tests.statistics.runs import PER_WORK, UTILISATION, compared, delta, level, made
 
 FIGURES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6)
 
@@ -230,7 +233,11 @@ def test_runs_narrow_an_interval_and_its_smallest_size() -> None:
         # the side that can get more is counted, whether it is the larger or the smaller
         ((2, 4), 0.10, 0, 0.075, False, 4),
         ((1, 4), 0.10, 0, 0.075, False, 2),
+        ((3, 1), 0.10, 0.05, 0.05, False, 9),
         ((3, 1), 0.06, 0.06, 0.03, False, None),
+        # nobody repeats a job more than twenty times
+        ((3, 3), 0.10, 0, 0.0283, True, 20),
+        ((3, 3), 0.10, 0, 0.0280, True, None),
         ((3, 1), 0.06, 0, 0, False, None),
     ]
     for counts, half, least, wanted, is_both, runs in cases:
@@ -239,4 +246,22 @@ def test_runs_narrow_an_interval_and_its_smallest_size() -> None:
     # three runs that spread by 1.3% hold a rule of 8%
     values = [log(1 - 0.013), 0.0, log(1 + 0.013)]
     assert find_smallest_ratio(estimate_interval_of_next_run(values, 0.0, 0.0)) == pytest.approx(0.071, abs=0.002)
-    assert find_smallest_ratio(2.0) == inf
+    assert find_smallest_ratio(0.99) == pytest.approx(exp(1.98) - exp(0.99))
+    assert (find_smallest_ratio(1.0), estimate_interval_of_next_run([0.0], 0.0, 0.0)) == (inf, inf)
+
+
+def test_only_work_has_an_error_that_more_runs_keep() -> None:
+    """A work figure is known to one sample of the recording, here to 1 s of 299 s; a share is not so limited."""
+    comparison = compared(
+        *(
+            made(f"{step}{k}", step=step, util=level(80, 300, k), work=Work(amount=100 + k, unit="steps"))
+            for step, runs in (("a", 3), ("b", 2))
+            for k in range(runs)
+        )
+    )
+    for metric, share in ((UTILISATION, 0.0), (PER_WORK, expm1(1 / 299))):
+        found = delta(comparison, metric)
+        for repeat_base, counts in ((True, (3, 2)), (False, (2, 3))):
+            now = measure_run_interval(found, (0.1, 0.4), *comparison.steps, repeat_base=repeat_base)
+            assert now.counts == counts
+            assert now[1:] == pytest.approx((0.15, share * found.before)), (metric, repeat_base)

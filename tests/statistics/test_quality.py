@@ -1,7 +1,7 @@
 """How well two steps trained: what is compared, which verdict it gets, and how soon a target was reached."""
 
 from dataclasses import replace
-from math import log
+from math import hypot, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -129,6 +129,7 @@ def test_work_is_what_all_runs_count_alike() -> None:
         ({"count": 20, "work": EPOCHS}, {"count": 20, "max_epochs": "19"}, ("epochs", 19, True)),
         ({"count": 20, "epochs": "20"}, {"count": 100}, "other_work_unit"),
         ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "samples_per_second_": 8.5}, ("steps", 59, False)),
+        ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "samples_per_second_": 9.2}, "other_work_unit"),
         ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "samples_per_second_": 16.0}, "other_work_unit"),
         ({"count": 60, "samples_per_second_": 8.0}, {"count": 100, "tokens_per_second_": 8.0}, "other_work_unit"),
         (
@@ -144,6 +145,13 @@ def test_work_is_what_all_runs_count_alike() -> None:
         if isinstance(expected, str):
             assert (change["verdict_code"], change["fell"]) == ("not_enough_data", False), (base, step)
             assert (change["before"]["final"] is None, change["after"]["at_work"]) == (False, None), (base, step)
+
+
+def test_a_metric_with_few_steps_beside_another_counts_epochs() -> None:
+    for count, unit in ((101, "steps"), (102, "epochs")):
+        curves = {name: (np.arange(1.0, 1 + each), np.ones(each)) for name, each in (("val_loss", 20), ("loss", count))}
+        found = changes(*([learning(label, curves, step=label)] for label in "ab"))[0]
+        assert (found["name"], found["work_unit"], found["work"]) == ("val_loss", unit, 19), count
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [(1, "unconfirmed"), (3, "worse")])
@@ -230,6 +238,11 @@ def test_ends_best_values_and_spread_of_a_metric() -> None:
     assert figure(rise.tolist())["spread"] == pytest.approx(0, abs=1e-9)
     noisy = rise + np.random.default_rng(1).normal(0, 0.01, 100)
     assert figure(noisy.tolist())["spread"] == pytest.approx(0.01, rel=0.3)
+    for count, last in ((10, 5), (30, 6), (100, 20)):
+        line = np.linspace(0.1, 0.5, last).tolist()
+        assert figure([0.9] * (count - last) + line)["spread"] == pytest.approx(0, abs=1e-9), count
+        assert figure([0.9] * (count - last + 1) + line[1:])["spread"] > 0.01, count
+    assert figure([0.2, 0.3, 0.2])["spread"] == pytest.approx(sqrt(0.02 / 3))
     assert figure([0.2, 0.3])["spread"] is None
 
 
@@ -245,6 +258,42 @@ def test_values_at_equal_work_and_those_logged_as_no_number() -> None:
     found = {each["name"]: each["before"] for each in document(*runs)["quality"]}
     assert (found["val_acc"]["diverged"], found["loss"]["diverged"]) == (0, 1)
     assert (found["val_acc"]["best"], found["loss"]["final"]) == (0.5, None)
+
+
+def at_steps(label: str, *points: tuple[int | None, float]) -> Analysis:
+    one = learning(label, {}, step=label)
+    logged = [(place * 10.0 + 1, "loss", value) for place, (_, value) in enumerate(points)]
+    return replace(one, recording=with_training(one.recording, logged, [at for at, _ in points]))  # type: ignore[misc]  # some have no step
+
+
+def test_values_that_lie_far_apart_are_interpolated_with_an_error() -> None:
+    """Each beside a flat loss of 1; the margin holds 2.5 standard errors and the bias beside a noise of a tenth."""
+    bumps = {0: 2, 10: 2, 20: 1, 30: 1, 40: 1, 50: 1.08, 60: 1, 70: 1, 80: 2}
+    cases: list[tuple[dict[int, float], int, float, float, float]] = [
+        (bumps, 45, 1.04, 0.04, 0.02),
+        (dict.fromkeys(range(0, 60, 10), 1.0) | {10: 1.08}, 15, 1.04, sqrt(0.008 / 4.5), 0.02),
+        (dict.fromkeys(range(0, 70, 10), 1.0) | {50: 1.08}, 40, 1.0, sqrt(0.008 / 6), 0),
+        ({at: 1 + at / 100 for at in (0, 10, 40, 50, 70)}, 45, 1.45, 0, 0),
+        ({0: 1.4, 40: 1, 80: 1, 120: 1}, 20, 1.2, sqrt(0.02 / 1.5), 0.1),
+        ({0: 1.5, 100: 1}, 50, 1.25, 0, 0.25),
+    ]
+    for values, last, value, error, bias in cases:
+        flat = [at_steps("b", (0, 1.0), (last // 2, 1.0), (last, 1.0))]
+        change = changes([at_steps("a", *values.items())], flat)[0]
+        found = (change["work"], change["before"]["at_work"], change["after"]["at_work"], change["margin"])
+        assert found == pytest.approx((last, value, 1, hypot(value / 10, 2.5 * error) + bias)), values
+    # at the end of runs, six last values of which four count as independent
+    noisy, flat = (
+        learning_step("a", {"loss": [1.0] * 48 + [1.5, 0.5, 0.5, 1.5] * 3}),
+        learning_step("b", {"loss": [1.0] * 60}),
+    )
+    assert changes(noisy, flat)[0]["margin"] == pytest.approx(hypot(0.1, 2.5 * sqrt(0.3 / 4)))
+
+
+def test_runs_without_a_value_at_common_work_are_not_compared() -> None:
+    flat = at_steps("b", (0, 1.0), (20, 1.0), (45, 1.0))
+    for points in ([(60, 1.0), (80, 1.0)], [(30, float("nan")), (None, 1.0), (None, 0.9)]):
+        assert changes([at_steps("a", *points)], [flat])[0]["reason_code"] == "no_common_work", points
 
 
 def sooner(name: str, step: str, constant: float, end: float = 0.8, *, is_priced: bool = False) -> Analysis:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpureport import Analysis, testing
 from gpureport.testing import Device, Verdict, Work, check
 from tests.statistics.processes import autoregressive
-from tests.statistics.runs import IDLE, PER_WORK, POWER, compared, delta, document, level, made, reason
+from tests.statistics.runs import COST_PER_WORK, IDLE, PER_WORK, POWER, compared, delta, document, level, made, reason
 
 A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54", power_window="instant")
 
@@ -36,6 +36,20 @@ def test_repetitions_are_better_or_worse_and_narrow_enough() -> None:
     found = delta(compared(*near))
     assert found.interval[1] - found.interval[0] < 0.04
     assert found.needed is None
+
+
+def test_no_more_than_a_thousand_runs_are_asked_for() -> None:
+    """Runs whose power scatters by 68.4 W have an interval of 6 W, 2 per cent of 300 W, from 1000 a side on."""
+    for scatter, runs in ((68.37, 999), (68.4, 1000), (68.5, None)):
+        powers = [(step, 300.0 + scatter * k) for step in "ab" for k in (-1, 0, 1)]
+        many = [made(f"{watts}", step=step, util=level(80, 60), power=watts) for step, watts in powers]
+        assert delta(compared(*many), POWER).needed.runs == runs, scatter
+    for scatter, runs in ((0.9, 2), (1.0, 3)):
+        few = [
+            made(f"{k}", step=s, util=level(80, 60), power=300 + scatter * k)
+            for s, k in (("a", -1), ("a", 1), ("b", 0))
+        ]
+        assert delta(compared(*few), POWER).needed.runs == runs, scatter
 
 
 def test_single_runs_differ_in_this_pair_at_most() -> None:
@@ -74,6 +88,18 @@ def test_a_load_that_changes_slowly_may_differ_in_short_runs(
         assert found.needed.seconds == 600
     equal = [made(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]
     assert delta(compared(*equal)).verdict is Verdict.NO_CLEAR_CHANGE
+
+
+def test_two_points_of_a_share_are_usual_between_runs() -> None:
+    for count, why in ((22, "within_usual_noise"), (30, "not_repeated")):
+        gaps = np.full(1200, 97.0)
+        gaps[np.arange(count) * (1200 // count) + 5] = 0
+        for sides in ((np.full(1200, 97.0), gaps), (gaps, np.full(1200, 97.0))):
+            found = delta(compared(*(made(name, util=util) for name, util in zip("ab", sides, strict=True))), IDLE)
+            assert (abs(found.difference), reason(found)) == (pytest.approx(count / 1200), why)
+            # an interval of 0.84 points in 20 min gets as wide as two points in 0.84² / 2² of the time
+            assert found.needed.half_width == 0.02
+            assert found.needed.seconds == pytest.approx(1200 * (0.00835 / 0.02) ** 2, rel=0.001)
 
 
 def test_a_large_change_is_seen_in_short_runs() -> None:
@@ -134,6 +160,8 @@ def test_a_run_that_stopped_early_does_not_silence_its_step() -> None:
         assert (one.verdict, one.runs) == (Verdict.BETTER, (3, 2))
         assert [(run.run, run.stopped) for run in one.left_out] == [("brief", True)]
         assert one.after == pytest.approx(found.steps[1].value(one.metric))
+    unpriced = delta(found, COST_PER_WORK)
+    assert (reason(unpriced), unpriced.runs, len(unpriced.left_out)) == ("no_price", (3, 3), 1)
     fast = compared(*old, *new, timed("brief", "new", 35, 1e5)).judged("old", "new")
     assert (fast.left_out, fast.runs) == ((), (3, 3))
 
