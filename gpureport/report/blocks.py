@@ -206,7 +206,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         unknown = step.unknown and f"When: {step.when} This recording does not show whether {step.unknown}."
         risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
         facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
-    more = f"More on each: gpureport explain {row.kind} --detail full."
+    more = f"More: gpureport explain {row.kind} --detail full."
     yield Block(title="Steps to take, one by one", level=4, texts=[more] if facts else [], facts=facts)
 
 
@@ -244,8 +244,8 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # only terms that a heading uses are explained
-    named = [text for block in shown for fact in block.facts for text in (fact.name, fact.text)]
+    # explain only terms that a heading or name uses: a sentence also names checks that found nothing
+    named = [fact.name for block in shown for fact in block.facts]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
 

@@ -43,8 +43,6 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     for tick in ticks:
         x = scale.share(tick.at) * inner
         body.append(svg.text(x, bottom + 14, display.elapsed(tick.at), "muted", size=_SMALL, anchor="middle"))
-    words = "since the first sample, h:min:s"
-    body.append(svg.text(inner / 2, bottom + 29, words, "muted", size=_SMALL, anchor="middle"))
     for place, (label, strip) in enumerate(zip(labels, run.strips, strict=True)):
         y, size = place * row, _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
         marks = group_holders(
@@ -60,7 +58,7 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     words = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs"
     words += f"; events of the log: {said}" if said else ""
     moved = f'<g transform="translate({svg.shorten_number(left)} {top:g})">{"".join(body)}</g>'
-    return svg.write_document([moved], width=width, height=top + bottom + 36, label=words)
+    return svg.write_document([moved], width=width, height=top + bottom + 22, label=words)
 
 
 def _draw_strip(

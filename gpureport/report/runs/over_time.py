@@ -207,9 +207,8 @@ def build_timelines(
             )
         started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
         sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
-        said = f"{sampling}; {started}{clock_note(run.run)}"
-        # data quality has what all runs share
-        said = started.strip(", ") if started and len(runs) > 1 and len(clocks) == 1 else said
+        # data quality has the start of each run, and what all runs share
+        said = "" if len(runs) > 1 and len(clocks) == 1 else f"{sampling}; {started}{clock_note(run.run)}"
         mine = [card for card in cards if card.run_index == position]
         yield pictures.Timeline(
             label=run.label,

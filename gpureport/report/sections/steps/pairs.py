@@ -222,7 +222,8 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
     facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
     for place, gain in enumerate(found):
         step, since = gain.step, gain.since_before
-        small = display.plural(len(step.runs), "run") if len(step.runs) > 1 else ""
+        # the subtitle has the number of runs if all steps have the same
+        small = display.plural(len(step.runs), "run") if len({len(each.step.runs) for each in found}) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
