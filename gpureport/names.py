@@ -170,7 +170,7 @@ def _rate_of(words: Sequence[str]) -> str | None:
         return (counted or [""])[-1] if _SECOND.intersection(words[place + 1 :]) else None
     if _THROUGHPUTS.intersection(words):
         return (units or [""])[-1]
-    # samples/s and tokens/sec, where the second comes last
+    # samples/s and tokens/sec, which end in a unit of time
     return units[-1] if units and words[-1] in _SECOND and {*words[-2:-1]} & _UNITS.keys() else None
 
 

@@ -214,7 +214,8 @@ class Context(Memo):
         period: float | None = None,
         words: Words = MappingProxyType({}),
     ) -> Finding:
-        named, parts = tuple(devices), spans if isinstance(spans, tuple) else to_intervals(spans)
+        named = tuple(devices)
+        parts = spans if isinstance(spans, tuple) else to_intervals(spans)
         gpus = phrases.gpu_names(named, list(self.gpus())) if named else "a GPU"
         said = {"gpus": gpus, "length": sum(part.seconds for part in parts)}
         said |= {"whose": phrases.gpu_names(list(self.gpus()), list(self.gpus())), **words}

@@ -324,22 +324,19 @@ def _list_source(text: str, suffixes: frozenset[str]) -> Iterator[ReadPath]:
     for name in filter(None, {text, path, path.rpartition("#")[0]}):
         with suppress(SettingsError, OSError):
             place = parse_place(name.removeprefix("sqlite:///").removeprefix("file://"))
-            is_closed = False
-            if isinstance(place, Path) and place.is_dir():
-                from gpureport.importers.sources import find_tracker
+            from gpureport.importers.sources import find_tracker
 
-                is_closed = find_tracker(str(place)) is not None
+            is_closed = isinstance(place, Path) and place.is_dir() and find_tracker(str(place)) is not None
             if not isinstance(place, Path) or place.exists():
                 yield ReadPath(place=place, name="a source", is_closed=is_closed, suffixes=suffixes)
 
 
 def _holds_data(path: Path) -> bool:
-    if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
-        return False
     from gpureport.importers.sources import is_readable
 
+    is_summary = str(path) == os.environ.get("GITHUB_STEP_SUMMARY")
     try:
-        return not is_own_output(path) and is_readable(path)
+        return not is_summary and not is_own_output(path) and is_readable(path)
     except OSError as error:
         what = f"cannot be read, so it may be a log ({error.strerror})"
         raise SettingsError(str(path), what, "name another file, or check its disk", code="cannot_read") from error

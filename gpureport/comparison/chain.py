@@ -301,7 +301,7 @@ def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     """Return how the machine drifted if that alone can explain the change of a figure per unit of work.
 
     The later runs started warmer and ran at a lower clock, or the reverse; the clock
-    explains at least half of the change, and the two steps were not recorded in turn. A
+    explains at least half of the change, and runs of the two steps did not alternate. A
     locked clock or a power limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure

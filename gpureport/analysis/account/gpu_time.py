@@ -81,7 +81,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Return the seconds per class and cause in each bucket of `edges`; of several claims the first counts."""
+    """Return the seconds per class and cause in each bucket of `edges`; if several claim a time, the first wins."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")

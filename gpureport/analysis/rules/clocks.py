@@ -107,7 +107,8 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
             # a row at the end of an episode belongs to it, like the last sample of a log
             inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
             held = held._replace(share=held.share * inside, rows=held.rows & inside)
-            share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
+            share = np.maximum(slowed.share, held.share)
+            lowered = slowed.lowered | held.lowered
             slowed = slowed._replace(share=share, lowered=lowered)
         found[kind] = held, spans
     return found, slowed

@@ -96,7 +96,8 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
         left[name] = intervals.intersection(intervals.difference(one.find_seen(context.whole), claimed), context.work)
         is_claimed = intervals.overlap_seconds(*edges, claimed) > 0
         used.append(np.where(is_claimed, np.nan, grid.average_metric(one, UTILISATION)))
-    median, seconds = median_over_devices(used), max(map(intervals.total_seconds, left.values()))
+    median = median_over_devices(used)
+    seconds = max(map(intervals.total_seconds, left.values()))
     over = max(round(limits.over / grid.width), ROWS) * grid.width
     # a job too short for that is judged by its overall mean, unless other kinds explain most of it
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())

@@ -297,7 +297,8 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     for peers in (list(each.values()) for each in context.peers()):
         model = peers[0].device.model
         own = find_gpu(model)
-        peaks, totals = [memory_peak(one) for one in peers], [memory_total(one) for one in peers]
+        peaks = [memory_peak(one) for one in peers]
+        totals = [memory_total(one) for one in peers]
         if window.seconds < limits.shortest:
             yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
@@ -316,7 +317,8 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
 
 def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
     memory, reserved = gpu.memory_total_bytes, gpu.memory_reserved_bytes
-    speed, arithmetic = gpu.memory_bandwidth_bytes_per_second, gpu.tensor_operations_per_second
+    speed = gpu.memory_bandwidth_bytes_per_second
+    arithmetic = gpu.tensor_operations_per_second
     power = gpu.power_limit_default_watts
     if not (memory and speed and arithmetic and power):
         return None
@@ -333,7 +335,8 @@ def _compare_sizes(
     for gpu in load_gpus():
         is_older = own.compute_capability >= _AMPERE > gpu.compute_capability
         if (size := _size(gpu)) and size[0] < total and size[3] < power and not is_older:
-            busy, memory = used * max(speed / size[1], arithmetic / size[2], 1.0), peak / size[0]
+            busy = used * max(speed / size[1], arithmetic / size[2], 1.0)
+            memory = peak / size[0]
             if busy <= limits.busy and memory <= limits.fits:
                 fitting.append((size[3], gpu.model, busy, memory))
     if fitting:

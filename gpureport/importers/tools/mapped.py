@@ -23,7 +23,7 @@ from gpureport.settings.toml_files import read_toml
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
-"""Base units that a map may omit, and the names of others in a map."""
+"""Base units that a map may omit, and the names that maps use for other units."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 

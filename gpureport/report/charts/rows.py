@@ -70,7 +70,8 @@ def draw_use_rows(use: UseOverTime, prefix: str, width: float | None = None) -> 
     scale, height, rows = svg.HorizontalScale(start=0.0, end=use.seconds, width=width), _BAND_TOP + _BAND, []
     for place, row in enumerate(use.rows):
         length, own = len(row.mean) * row.bucket_seconds, f"{prefix}{place}"
-        span, stacked = max(scale.share(length), 1e-6), svg.stack_classes(row.band, row.band_seconds)
+        span = max(scale.share(length), 1e-6)
+        stacked = svg.stack_classes(row.band, row.band_seconds)
         look = f'{svg.paint("stroke", "grid")} stroke-dasharray="2 3"'
         body = [
             svg.draw_grid(use.ticks, scale, height),

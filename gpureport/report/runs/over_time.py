@@ -86,7 +86,8 @@ def _list_troubled(run: ReportRun) -> list[str]:
 def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
     signals, reserved = gather_signals(series), memory_reserved(series)
     known = signals.power_limit[~np.isnan(signals.power_limit)]
-    hottest, most = signals.temperature_limit, float(np.median(known)) if len(known) else float("nan")
+    hottest = signals.temperature_limit
+    most = float(np.median(known)) if len(known) else float("nan")
     usable = float(series.device.memory_total_bytes or "nan") - reserved
     memory = f"{display.memory(usable)} {'usable' if reserved else 'installed'}" if isfinite(usable) else ""
     limits = (

@@ -108,7 +108,8 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
         # with the step is the label itself
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
-        label, recording = whole if steps.count(step) > 1 else step, recordings[key(analysis)].pop(0)
+        label = whole if steps.count(step) > 1 else step
+        recording = recordings[key(analysis)].pop(0)
         yield ReportRun(label=label, step=step, recording=recording, analysis=analysis)
 
 

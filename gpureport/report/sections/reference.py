@@ -265,7 +265,8 @@ def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
     yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
     steps = []
     for step in data.clock_steps:
-        back, at = display.duration(abs(step.step_seconds)), display.elapsed(run.since_start(step.at))
+        back = display.duration(abs(step.step_seconds))
+        at = display.elapsed(run.since_start(step.at))
         done = "put in order" if step.cause == "log restarted" else "repaired"
         steps.append(f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}")
     yield "Clock", display.join_first(steps, _LISTED, "step")

@@ -23,7 +23,7 @@ _WHOLE = 0.95  # per cent that rounds to 1
 _LONGEST = 365 * 86_400.0  # longest recording in seconds that is suggested
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
-_NEPTUNE_PARAMS = "parameters/"  # prefix of params by the guides of Neptune
+_NEPTUNE_PARAMS = "parameters/"  # prefix of params in the guides of Neptune
 _LISTED, _VALUE = 4, 24  # maximum number of changes in a line, length of each
 
 
@@ -37,7 +37,7 @@ def format_times_range(interval: Sequence[float]) -> str:
 
 
 def format_percent_change(ratio: float) -> str:
-    """Return a ratio as a signed change in per cent: −46%, +0.4%; from tenfold on as a multiple."""
+    """Return a ratio as a signed change in per cent: −46%, +0.4%; tenfold or more as a multiple."""
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 

@@ -63,7 +63,7 @@ _WATT_HOUR = 3600.0
 
 
 class WorkScale(NamedTuple):
-    """Converts figures per 1,000 units of work: multiplied by `factor` they are per `per`."""
+    """Converts figures per 1,000 units of work: multiply by `factor` to get figures per `per`."""
 
     factor: float
     per: str

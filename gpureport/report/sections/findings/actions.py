@@ -27,7 +27,7 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Minimum share of the GPU time of a saving that is named; share of waiting above which no larger batch is advised."""
+"""Smallest saving to name, as a share of GPU time; share of waiting above which a larger batch is not advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
 """Run length in seconds below which start-up weighs too much, and below which longer runs help more than more runs."""
 # number of checks for which the log is too short, from which a longer one is requested

@@ -156,7 +156,8 @@ def _list_occurrences(group: Found) -> Iterator[Occurrence]:
 
 
 def _describe_evidence(evidence: Evidence) -> EvidenceLine:
-    limit, relation = evidence.threshold, _SIGNS.get(evidence.relation, evidence.relation) or "limit"
+    limit = evidence.threshold
+    relation = _SIGNS.get(evidence.relation, evidence.relation) or "limit"
     names = (terms.column_title(display.clean(evidence.metric)), display.clean(evidence.statistic))
     return EvidenceLine(
         quantity=", ".join(filter(None, names)),
@@ -197,7 +198,8 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
         summary = own[0].summary
         if len(found.runs) > 1:
             summary = words.describe_finding(found) or f"In the worst run ({found.run.label}): {summary}"
-        amounts, priced = [lost for lost in found.lost_by_run.values() if lost > 0], found.cost_by_run
+        amounts = [lost for lost in found.lost_by_run.values() if lost > 0]
+        priced = found.cost_by_run
         costs = [format_gpu_time_range(amounts)] if amounts else []
         if amounts and len(priced) == len(found.runs):
             currency = next((cost.currency for run in found.runs.values() if (cost := run.analysis.cost)), "")

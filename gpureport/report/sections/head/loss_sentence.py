@@ -85,7 +85,8 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
     if is_mostly_unseen:
         # unobserved time may be lost entirely, so use the observed time as base
         held *= 1 - unseen
-    lost, is_lower_bound = gpu_time.lost_seconds_by_class(analyses), gpu_time.is_lower_bound(analyses)
+    lost = gpu_time.lost_seconds_by_class(analyses)
+    is_lower_bound = gpu_time.is_lower_bound(analyses)
     ratio, pauses = sum(lost.values()) / held, gpu_time.excessive_short_pauses(analyses)
     if ratio >= gains.NOTABLE_RATIO:
         of = gpu_time.format_held(held, len(analyses))
@@ -138,7 +139,8 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
     """Return the GPU-seconds spent computing, those with known utilisation, and those in start-up and tail."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
-    seconds, idle = gpu_time.seconds_by_class(times), gpu_time.seconds_by_cause(times).get("idle", {})
+    seconds = gpu_time.seconds_by_class(times)
+    idle = gpu_time.seconds_by_cause(times).get("idle", {})
     seen = gpu_time.job_gpu_seconds(analyses) * (1 - gpu_time.unobserved_ratio(analyses))
     outside = fsum((seconds.get("startup", 0.0), seconds.get("tail", 0.0), idle.get(OUTSIDE, 0.0)))
     return seconds.get("computing", 0.0), seen, outside

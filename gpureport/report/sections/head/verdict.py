@@ -103,7 +103,8 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
     analyses = step.analyses
     held, lost = gpu_time.job_gpu_seconds(analyses), gpu_time.lost_seconds_by_class(analyses)
     unseen, pauses = gpu_time.unobserved_ratio(analyses), gpu_time.short_pauses_ratio(analyses)
-    computing, share = losses.describe_computing(analyses), sum(lost.values()) / held if held else 0.0
+    computing = losses.describe_computing(analyses)
+    share = sum(lost.values()) / held if held else 0.0
     if not held or (not findings.judged and findings.missing):
         mean = f"{computing} in the mean; no check is made of a mean." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED

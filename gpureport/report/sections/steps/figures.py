@@ -98,7 +98,8 @@ class Figures:
         if metric == COST_PER_WORK:
             batch = scales.choose_work_scale(self.values(COST_PER_WORK), unit)
             currency = spending.currency(list_analyses(steps))
-            per, scale = batch.per, scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
+            per = batch.per
+            scale = scales.Scale(units=((display.clean(currency), 1 / batch.factor),))
         elif metric == ENERGY_PER_WORK:
             energy = scales.choose_energy_scale(self.values(ENERGY_PER_WORK), unit)
             per, scale = energy.per, scales.Scale(units=((energy.unit, energy.size),))
