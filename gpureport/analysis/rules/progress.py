@@ -207,11 +207,9 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
         seconds = intervals.total_seconds(spans)
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
-        rise, fall = (
-            ("rose", change.usual / change.level - 1, f"{low} to {high}"),
-            ("fell", change.fall, f"{high} to {low}"),
-        )
-        goes, share, levels = rise if rises else fall
+        goes, share, levels = "fell", change.fall, f"{high} to {low}"
+        if rises:
+            goes, share, levels = "rose", change.usual / change.level - 1, f"{low} to {high}"
         yield context.finding(
             "unexplained_change",
             Severity.WARNING,
