@@ -74,13 +74,13 @@ class KindDescription:
 
 
 def _fill(template: str, words: Words) -> str:
-    def tell(name: str, noun: str) -> str:
+    def write(name: str, noun: str) -> str:
         word = words[name]
         if word is None or isinstance(word, str | bool) or isnan(word):
             return word if isinstance(word, str) else "yes" if word is True else ""
         return phrases.count_of(word, noun) if noun else _FORMATS[_UNITS[name]](word)
 
-    return phrases.fill_template(template, tell, tell)
+    return phrases.fill_template(template, write, write)
 
 
 def _by_case(said: Any) -> dict[str, Any]:

@@ -221,9 +221,9 @@ class Table(LocalStore):
         lines = (line for line in source_text.Text(file) if not line.isspace())
         try:
             cells = list(csv.DictReader(lines, restkey="", restval="", **form))
-        except csv.Error as error:
-            raise SourceError(where, str(error), "export it again", code="cannot_read") from error
-        found = list(_read_jobs(cells) if of_jobs else map(_read_emissions, cells))
+            found = list(_read_jobs(cells) if of_jobs else map(_read_emissions, cells))
+        except (csv.Error, KeyError) as error:
+            raise SourceError(where, f"damaged, or another table ({error})", "check it", code="cannot_read") from error
         self.rows = {f"{row.id} {row.start}": row for row in found}
         again = Counter(row.id for row in self.rows.values())
         self.rows = {

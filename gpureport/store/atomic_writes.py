@@ -108,8 +108,8 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
         part.write_bytes(content)
         flush_to_disk(part)
         part.replace(path)
-        # some folders and mounts cannot be flushed; the file is in place nevertheless
-        with suppress(OSError):
+        # a folder into which anybody may put files, and nobody look, cannot be flushed
+        if os.access(path.parent, os.R_OK):
             flush_to_disk(path.parent)
     finally:
         remove_entry(part)
