@@ -318,8 +318,10 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # charts on paper have no tooltips, so the values need a table
-        yield Block(forms=Form.TEXT | Form.PAPER, title=title, table=part.estimates)
+        # paper lacks the charts; without an interval the table of steps says as much
+        has_intervals = any(cell.small for row in part.estimates.rows for cell in row.cells)
+        forms = Form.TEXT | Form.PAPER if has_intervals else Form.TEXT
+        yield Block(forms=forms, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)
         title = "GPU time by class"
     yield Block(anchor="" if part else "runs", title=title, level=3 if part else 2, table=report.gpu_time_table)
@@ -407,7 +409,8 @@ def _quality(report: Report) -> Iterator[Block]:
     runs, several = report.quality, report.several
     facts, table = split_facts([(run.label, run.facts) for run in runs])
     notes, forms = merge_texts([(run.label, run.notes) for run in runs]), Form.EVERY_PAGE
-    yield Block(forms=forms, anchor="quality", title="Data quality", warnings=notes, facts=facts, table=table)
+    yield Block(forms=forms, anchor="quality", title="Data quality", warnings=notes, facts=facts)
+    yield Block(forms=Form.FULL, table=table)
     for run in runs:
         texts = [*(event.sentence for event in run.events), run.more_events]
         told = [Fact(name="", text=text) for text in texts if text]
