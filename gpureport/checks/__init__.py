@@ -2,5 +2,5 @@
 
 `limit` parses a limit, and `policy` collects limits. `evaluation` checks a policy on runs: figures of a run
 (`figures`), findings, and changes since a baseline (`changes`). `verdict` sums up the checks and writes them in every
-format. A new figure that may be limited is an entry in the tables in `limit`.
+format. To add a figure that may be limited, add it to the tables in `limit`.
 """

@@ -67,7 +67,7 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
         models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])
         more = len(unpriced) - _MODELS
         others = f" and {display.plural(more, 'other model')}" if more > 0 else ""
-        return f"No price given for {models}{others}, so the cost of all runs is not known."
+        return f"No price is given for {models}{others}, so the cost of all runs is not known."
     if not amounts.is_priced:
         return f"No price given, so no cost ({PRICE_OPTION})."
     return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."
