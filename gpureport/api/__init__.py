@@ -29,8 +29,8 @@ from gpureport.settings import SECRETS, Settings, check_sections, read_own_secre
 __all__ = ["Analysis", "Comparison", "Recording", "analyze", "compare", "read", "report"]
 Run = Recording | Analysis  # analysed or not
 Results = Run | Sequence[Run] | Comparison
-Paths = str | Path | Sequence[str | Path]  # one, or several
-Names = str | Sequence[str]  # likewise
+Paths = str | Path | Sequence[str | Path]
+Names = str | Sequence[str]
 Stated = str | Path | Mapping[str, Any] | None  # settings
 
 

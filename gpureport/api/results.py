@@ -36,7 +36,7 @@ _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(results.MetricSummary) if field.name != "below"))
-_SHOWN = 8  # most findings that a notebook shows; the rest are only counted
+_SHOWN = 8  # most findings that a notebook shows; the rest are counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
 _GAP = 5.0  # Distance between samples, in intervals, above which a line is broken.
@@ -273,7 +273,7 @@ def _show(found: Sequence[Analysis] | Comparison) -> str:
 
 
 def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
-    """Return a frame with the named columns, and a row per item with its fields and the further known values."""
+    """Return a frame with the named columns, and a row per item with its fields and further known values."""
     import pandas as pd
 
     rows = []

@@ -1,4 +1,4 @@
-"""The change of a figure since a baseline, its interval, and the smallest size that a rule can have."""
+"""The change of a figure since a baseline, its interval, and the smallest change that a rule can detect."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +122,7 @@ def _hold_change(
     verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
     text = f"{verb} by {size}"
     if all(map(isfinite, ends)):
-        # only an interval that contains the change in 95% of cases has a level
+        # label only an interval that contains the change in 95% of cases
         low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
         text += f" ({'95%: ' if has_level else ''}{low} to {high})"
     return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
@@ -159,8 +159,8 @@ def _list_lacking(before: float | None, after: float | None) -> list[str]:
 
 def _describe_basis(delta: Delta) -> Why:
     if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
-        return Why("size_not_sure", f"its size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
-    waits = "; compare calls it unconfirmed until it is repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
+        return Why("size_not_sure", f"the size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
+    waits = "; gpureport compare calls it unconfirmed until repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs, waits)
     covers = "the interval covers at least the usual change between repeated runs"
@@ -176,7 +176,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
     """Return why the size of a change is not known well enough, and how to measure it.
 
     The interval must no longer reach the limit or, if the change keeps the limit, must be smaller
-    than the limit's size. This requires the share `aim` of its half-width, if possible through more
+    than the limit's size. Its half-width must shrink to the share `aim`, if possible through more
     baseline runs. If a change may break the limit by very little, the advice is to state another
     size.
     """
@@ -192,7 +192,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
         if runs is None and not limit.holds(value) and aim < _NEAR and distance < _NEAR * size:
             return "this close to the limit: state another size"
         cause = "this short" if now.least > wanted else "that differ this much"
-        remedy = f"take {runs} baseline runs" if runs else "take longer ones, or state a larger size"
+        remedy = f"take {runs} baseline runs" if runs else "record longer ones, or state a larger size"
         return f"from runs {cause}: {remedy}"
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
@@ -250,9 +250,9 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield how much a baseline's runs differ, and the smallest size of a rule that can judge a further run."""
+    """Yield how much a baseline's runs differ, and the smallest change of a further run that a rule can detect."""
     if len(runs) == 1:
-        yield "One run shows no spread; with three or more, a rule can have a smaller size."
+        yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return
     longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
     another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_CHECKED)))
@@ -274,5 +274,5 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
         held, differ = (display.percentage_points(each).lstrip("+") for each in (size, spread))
         held, other = held.replace(".0", ""), "; for a rule on GPU time per unit of work, give --work N:UNIT"
     noun, spreads = terms.name_for_one(terms.column_title(figure.metric)), f"{len(values)} runs spread by {differ}"
-    can = f"a rule on {noun} can have a size of {held} or more"
+    can = f"a rule on {noun} can detect changes of {held} or more"
     yield f"{spreads}: {can if size < _LARGEST else f'too much for a rule on {noun}'}{other}."

@@ -112,7 +112,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope and all hosts, or of everything if the run has none of these GPUs."""
+    """Return the analysis of the GPUs in scope and all hosts, or of everything if the run lacks these GPUs."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
@@ -150,7 +150,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
     limit, is_of_gpus = entry.limit, entry.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
-        return not_observed("no_gpu_scope", "training metrics describe the whole run, so leave out gpu under for")
+        return not_observed("no_gpu_scope", "training metrics describe the whole run, so leave out 'gpu' under 'for'")
     if not limit.needs_baseline:
         return _OBSERVERS[limit.subject](limit, run)
     found = given.comparisons.get(step_name(run.analysis))
@@ -158,7 +158,7 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return Observed(doubt=given.why_no_baseline)
     if limit.subject is Subject.CHANGE:
         if is_of_gpus:
-            return not_observed("no_gpu_scope", "changes describe all GPUs together, so leave out gpu under for")
+            return not_observed("no_gpu_scope", "changes describe all GPUs together, so leave out 'gpu' under 'for'")
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in _select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
@@ -319,4 +319,4 @@ _OBSERVERS = {
     Subject.TRAINING: figures.observe_training,
     Subject.FINDING: _observe_findings,
 }
-"""The function that observes each subject, for limits that need no baseline."""
+"""The functions that observe the subjects of limits that need no baseline."""

@@ -198,7 +198,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
         return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
-    # the class `idle` excludes both, and is usually smaller
+    # the class `idle` excludes start-up and end, so it is usually smaller
     counted = ", start-up and end included" if name == "idle_ratio" and not limit.holds(value) else ""
     return measured(limit, value, counted, _explain_unsampled_time(analysis, name))
 
@@ -263,7 +263,7 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        text = "GPU time could not be divided into classes, because a GPU has no recorded utilisation"
+        text = "GPU time could not be divided into classes: every GPU needs some recorded utilisation"
         return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
         samples = f"only {display.plural(count_samples(analysis), 'sample')} with a utilisation"
@@ -301,7 +301,7 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price, but without the series that comparisons need."""
+    """Return a run with its work, training metrics and price, but without its series."""
     return replace(
         count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),

@@ -1,6 +1,6 @@
 """The policy: the user's limits, where each one applies, and which findings are acknowledged.
 
-It is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors name the line of the mistake.
+The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors name the line of the mistake.
 """
 
 import re

@@ -40,7 +40,7 @@ def read_each_run(
 ) -> Iterator[tuple[str, Options, Recording | Unread]]:
     fetched = sources.fetch_sources(named, tolerant=True)
     for group, own, read in recordings.read_groups(fetched, options, read_stored, read_log):
-        # yield each run before reading the next, so that a large folder need not fit into memory
+        # yield each run before reading the next, so that a folder need not fit into memory
         begun = list(islice(read, 2))
         for run in chain(begun, read):
             if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(begun) == 1):
@@ -108,7 +108,7 @@ def read_baseline(name: str | None, options: Options) -> Baseline:
 
 
 def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
-    """Return why there is no baseline, but raise disk errors for `nightly`, because its record is permanent."""
+    """Return why there is no baseline, but raise disk errors for `nightly`, whose record is permanent."""
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"

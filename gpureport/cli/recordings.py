@@ -49,8 +49,8 @@ def read_recordings(  # noqa: PLR0913 - each option by name
 ) -> list[Recording]:
     """Return the named runs; a run that is named both directly and by its folder is read once.
 
-    `tolerant` skips an unreadable log if another one of its folder is readable. `steps` keeps folders apart as steps;
-    `every` has all sources of the command if `named` are those of one `step`.
+    `tolerant` skips an unreadable log if another log in its folder is readable. `steps` treats each folder as a step;
+    `every` lists all sources of the command if `named` are those of one `step`.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
@@ -108,7 +108,7 @@ def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Seque
     taken = {other: [place in (log, *log.parents) for log in logs] for other, place in inner.items()}
     kept = [each for at, each in enumerate(found) if not any(each[at] for each in taken.values())]
     if found and not kept:
-        what = "every run in this folder is also named"
+        what = "every run in this folder is also named separately"
         hint = "leave out either the folder or its runs"
         raise SourceError(source, what, hint, code="named_twice")
     if names := [other for other, each in taken.items() if any(each)]:
@@ -191,7 +191,7 @@ def _read_all(groups: Iterable[tuple[Any, Options, Iterable[Any]]], *, tolerant:
                 unread.append(one)
         if unread and not kept and len(faults) == failed:
             raise unread[0]
-        # several runs may fail with one error
+        # several runs may fail with the same error
         for text in dict.fromkeys(map(str, unread)):
             print_error(f"left out: {text}")
         read += kept

@@ -157,7 +157,7 @@ def _fetch(source: str) -> str:
         return source
     copy = _fetch_watched(place)
     if copy.is_file():
-        # fetch the files that identify the run too
+        # also fetch the files that identify the run
         names = {record_folder.RUN_FILE, record_folder.LABEL_FILE, f"{place.name}.json", f"{place.stem}.json"}
         for beside in place.parent.iterdir():
             if beside.name in names - {place.name}:
@@ -174,11 +174,11 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
-    """Return the source of each run with its options, which name the other logs of the run."""
+    """Return the source of each run with its options, which name the run's other logs."""
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:
-        # with other counts, each file belongs to the run that it overlaps in time
+        # if counts differ, each file belongs to the run that it overlaps in time
         training, options = [*training, *map(str, options.training)], replace(options, training=())
     every = give_each(logs, options)
     is_read = [

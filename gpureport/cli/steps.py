@@ -77,8 +77,8 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
         return found
     for factor, lacking in ungrouped.items():
         names = list_names([found[place].run.name for place in lacking])
-        without = f"without a {factor.kind} {factor.key}: {names}"
-        print_note(f"gpureport: {len(lacking)} of {len(found)} runs left out, {without}")
+        without = f"for lack of {factor.kind} {factor.key}: {names}"
+        print_note(f"gpureport: {len(lacking)} of {len(found)} runs left out {without}")
     return kept
 
 

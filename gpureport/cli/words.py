@@ -142,7 +142,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
             what = f'no file, stored run or baseline named "{name}"'
             raise UnknownRunError(name, what, hint, code="unknown_run") from error
         if name in baselines:
-            print_note(f"gpureport: {name}: reading the stored run, not the baseline {BASELINE}{name}")
+            print_note(f"gpureport: {name}: reading the stored run, not {BASELINE}{name}")
     _refuse_reading_option(name, options, sources.READING)
     window = sources.build_window(options)
     own = sources.build_labels(replace(options, label_table=None))

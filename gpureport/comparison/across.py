@@ -201,7 +201,7 @@ def _fit_memory(step: Step) -> MemoryFit:
         for one in analysis.statistics
         if one.memory_peak_bytes is not None and one.device in {gpu.id for gpu in analysis.run.gpus}
     ]
-    # order equal peaks by name, regardless of the order of runs
+    # order equal peaks by name, whatever the order of runs
     highest, run, device = min(peaks, default=(None, None, None))
     peak, taken, reason = None if highest is None else -highest, {one.preallocated for one in step.runs}, None
     if peak == 0:

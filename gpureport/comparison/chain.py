@@ -35,14 +35,14 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and how each one differs from the previous one and from the first.
+    """Steps in order, and how each differs from the previous one and from the first.
 
     Attributes:
         steps: in order.
         deltas: each step compared with the previous one, then steps from the third on with the first.
         primary: the figure that decides the verdict on a step.
         tested: number of comparisons of the primary figure for which verdicts are corrected.
-        training_tested: the same number for the training rate.
+        training_tested: number of corrected comparisons of the training rate.
         remaining: losses that remain in the last step.
         goals: the user's goals for training metrics.
     """
@@ -272,7 +272,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return two steps, the earlier one first; None if their runs overlap or their clocks may differ."""
+    """Return two steps, the earlier first; None if their runs overlap or their clocks may differ."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -345,7 +345,7 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 _MOST = 2.0
 """Ratio of stated to logged work above which one must be wrong (pragmatic): a log may leave out the first batches or
-one of two processes, whereas the work of another job differs by far more."""
+one of two processes, while another job's work differs by far more."""
 
 
 class WorkContradiction(NamedTuple):

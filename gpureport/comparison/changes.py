@@ -320,7 +320,7 @@ def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
     }
     if not lost:
         return None
-    # order equal losses by name, regardless of the order of runs
+    # order equal losses by name, whatever the order of runs
     most = min(lost, key=lambda name: (-lost[name], name))
     findings = [finding for _, finding in groups[most]]
     worst = max(findings, key=lambda each: (each.lost_gpu_seconds or 0.0, each.summary))

@@ -16,7 +16,7 @@ COVERAGE = 0.9  # Share of the time that must be sampled for a meaningful total.
 SAME_MEMORY = 1.05  # Ratio up to which memory is equal, as totals computed from shares are inexact.
 _SAMPLING = 1.25  # Ratio of intervals above which one log shows gaps that the other misses.
 _LENGTH = 2.0  # Ratio of lengths above which start-up and end weigh more in the shorter run.
-_WARMER, _WARM_SECONDS = 15.0, 600.0  # Difference at the start that matters, and length from which it does not.
+_WARMER, _WARM_SECONDS = 15.0, 600.0  # Difference in start temperature that matters, and length from which it does not.
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
@@ -181,7 +181,7 @@ _CHECKS = (
         "Cel",
         lambda *celsius: None if None in celsius else max(celsius) - min(celsius) <= _WARMER,
         (POWER, *_CLOCKS),
-        # in long recordings, GPUs are warm most of the time after any start
+        # the start temperature affects only a small part of long recordings
         excuses=lambda *sides: min(run.lasted for side in sides for run in side.runs) >= _WARM_SECONDS,
     ),
     _Check(

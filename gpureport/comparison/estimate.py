@@ -85,7 +85,7 @@ def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> M
 
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
-    """Return the confidence interval of the share of time lost to a few gaps (M. Fay and E. Feuer, 1997)."""
+    """Return the confidence interval of the share of time lost to a few gaps (Fay and Feuer, 1997)."""
     from scipy import special
 
     tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
@@ -101,7 +101,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summed up to the first lag five times as long (A. Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summed up to the first lag five times as long (Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -110,7 +110,7 @@ def find_correlation_time(covariance: FloatArray) -> float:
 
 
 def find_block_length(covariance: FloatArray) -> float:
-    """Return the block length of the circular block bootstrap (D. Politis and H. White, 2004; corrected 2009)."""
+    """Return the block length of the circular block bootstrap (Politis and White, 2004; corrected 2009)."""
     count = len(covariance)
     if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - fewer lags do not show where correlation ends
         return 1.0
@@ -139,7 +139,7 @@ def find_batch_length(values: FloatArray) -> float:
 
 
 def count_unsettled(values: FloatArray) -> int:
-    """Return how many samples at the beginning have not settled (MSER-5; K. White, M. Cobb and S. Spratt, 2000)."""
+    """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
     # MSER-5 also cuts a beginning that only varies more than the rest, and would keep just the quiet part of a slowly
     # changing load. A cut is therefore made only if its mean differs from that of the rest by three standard errors.
     # The values must not contain gaps, because MSER-5 would cut up to the last gap
@@ -172,7 +172,7 @@ class DifferenceEstimate:
     basis: Basis
     ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # Least half-width, for changes too slow for short runs or an error that all runs share.
+    floor: float = 0.0  # Least half-width, to cover changes too slow for short runs or an error that all runs share.
     ratio_of: float | None = None  # The value before, if the scale is logarithmic.
 
     @property
@@ -218,7 +218,7 @@ def excludes_zero(ends: Ends) -> bool:
 def estimate_within_runs(
     before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return the difference between two runs, from the scatter within each run (MOVER; G. Zou and A. Donner, 2008)."""
+    """Return the difference between two runs, from the scatter in each (MOVER; Zou and Donner, 2008)."""
     change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:
@@ -256,8 +256,8 @@ def estimate_between_runs(
     """Return the difference between the means of two groups of runs; None for one run on each side."""
     # Welch's t is used from three runs per side on; with fewer, Student's t assumes equal scatter and pools both sides.
     # The degrees of freedom are those of Welch (1947), at most the pooled ones. Satterthwaite's better-known formula
-    # gives too few for three runs per side: a 95% interval covers 96.5%, and a tenth of detectable differences is
-    # missed. Runs that agree to the last digit still scatter by `finest`, the rounding step of values
+    # gives too few degrees for three runs per side: a 95% interval covers 96.5%, and a tenth of differences is missed.
+    # Runs that agree to the last digit still scatter by `finest`, the rounding step of values
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
         return None
@@ -285,7 +285,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level of each test, so that the chance of any false claim is 5% (S. Holm, 1979)."""
+    """Return the level of each test, so that the chance of any false claim is 5% (Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

@@ -79,7 +79,7 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps: its means over the runs that count, and in `figures` its value in each of these runs."""
+    """One figure of two steps: its means over the runs that count, and its value in each of these runs (`figures`)."""
 
     figure: Figure
     before: float | None
@@ -90,7 +90,7 @@ class Evidence:
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     seconds: float | None = None  # Settled seconds of the shorter run, for one run on each side.
-    lone: bool = False  # One figure per run, without its scatter.
+    lone: bool = False  # Whether each side has one figure without scatter.
     unseen: float | None = None  # Settled seconds of the shortest run that has no gap.
     left_out: tuple[ShortRun, ...] = ()
     brief: Reason | None = None  # why a single figure per run is unreliable

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
 
 CHAIN_KINDS = ("step", "folder")  # Kinds that make a chain of steps rather than groups.
-MOST_FACTORS = 2  # Most factors that may group runs, because more do not fit a picture.
+MOST_FACTORS = 2  # Most factors that may group runs, since a picture shows no more.
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return each run's index and new label (None if unchanged), in order. Raises SettingsError if it has no value."""
+    """Return runs' indices in order, and new labels (None if unchanged). Raises SettingsError if a value is missing."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -116,7 +116,7 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the folders of runs in the order of steps, and what determines the order unless numbers do."""
+    """Return the folders of runs in the order of steps, and a description of this order unless it is numeric."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
@@ -135,7 +135,7 @@ def share_a_clock(runs: Sequence["Run"]) -> bool:
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
-    """Return the indices of runs that lack a param or tag, keyed by the first that each lacks."""
+    """Return the indices of runs that lack a param or tag, keyed by the first one that each run lacks."""
     ungrouped: dict[Factor, list[int]] = {}
     for place, run in enumerate(runs):
         lacked = next((factor for factor in factors if factor.value(run) is None), None)
@@ -145,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return the distinct values: numbers with the same unit, or all without one, by size, and others as given."""
+    """Return the distinct values, by size if all are numbers with one unit or none, otherwise as given."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:

@@ -14,7 +14,7 @@ from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
-WORK_BATCH, HOUR = 1000, 3600.0  # Units of work per figure, and seconds per price.
+WORK_BATCH, HOUR = 1000, 3600.0  # Units of work to which figures refer, and seconds in an hour.
 # The speed of the whole job on all GPUs together, and the speed of training without start-up and tail.
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
@@ -31,7 +31,7 @@ A recording that is shorter than the regimes of a load shows only one of them, e
 difference therefore counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference of runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may show a single regime, and from which its own scatter is enough.
+"""Length up to which a recording may show a single regime, and length from which its own scatter is enough.
 
 In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, at most 4, 0, 0, 7 and 6%
 of pairs exceed the allowance and their own scatter at 30, 60, 120, 300 and 450 s. Without the allowance, up to 64, 63,
@@ -41,7 +41,7 @@ of pairs exceed the allowance and their own scatter at 30, 60, 120, 300 and 450 
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
 """Time below which a run cannot be compared, because one second missed at each end is a tenth of it."""
-FINEST_RATIO = 0.003  # Finest step of figures per unit of work, which are read at single moments.
+FINEST_RATIO = 0.003  # Finest step of figures per unit of work; work and time are read at single moments.
 # Samples below which a run under a minute never counts; trackers take about that many (pragmatic).
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
@@ -55,7 +55,7 @@ class FigureRole(StrEnum):
     MEAN = "mean"  # over time, with scatter within a run
     PEAK = "peak"
     TOTAL = "total"
-    WORK = "work"  # compared as ratios; one figure per run, except a training rate from logged metrics
+    WORK = "work"  # compared as ratios; each run has one figure, except for a logged training rate
 
 
 Read = Callable[[Sequence[SampledRun]], float | None]
@@ -69,14 +69,14 @@ class Figure:
     role: FigureRole
     better: int  # 1 if more is better, -1 if less is, 0 if neither is
     read: Read = lambda _: None
-    finest: float = 0.0  # The step to which logs round it.
+    finest: float = 0.0  # The step to which logs round the figure.
     usual_noise: float = SHARE  # The relative difference that is common between two runs of one job.
 
     def margin(self, before: float) -> float:
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
-        """Return how far slow changes may separate such recordings, in points for a share or as a log ratio."""
+        """Return how far slow changes may separate recordings this long, in points for a share or as a log ratio."""
         most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
         return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
@@ -190,7 +190,7 @@ FIGURES = (
 )
 """Every figure, in the order shown. The training rate has no reader, because all steps must take it from one source."""
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
-"""The same figures in the order of JSON documents."""
+"""The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
 """Time to the quality target, if one was given; the seed alone commonly changes it by a fifth (pragmatic)."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}

@@ -23,7 +23,7 @@ SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Seconds and samples of a GPU below which shares of its time are meaningless (pragmatic)."""
 NOTABLE_RATIO = 0.005  # Share of the GPU time from which a loss is worth naming (pragmatic).
 NEGLIGIBLE_RATIO = 0.0005  # Share of the GPU time that would print as less than 0.1%.
-UNSEEN_RATIO = 0.05  # Share of the GPU time without utilisation that a report mentions (pragmatic).
+UNSEEN_RATIO = 0.05  # Share of GPU time without utilisation from which a report mentions it (pragmatic).
 MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given (pragmatic).
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # Settings that every log contains.
 

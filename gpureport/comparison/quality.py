@@ -27,7 +27,7 @@ _RELATIVE_NOISE = 0.1  # Plausible relative change of any other metric (pragmati
 _ERRORS = 2.5  # Standard errors by which final values of single runs must also differ (pragmatic).
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
-"""Ranks of metrics: those the user named come first, then validation, training and single-batch metrics."""
+"""Ranks of metrics: those the user named, then validation, training and single-batch metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class QualityFigure:
     at_work: float | None = None
     best: float | None
     best_seconds: float | None
-    spread: float | None  # between runs or, for a single run, between its last values and their trend
+    spread: float | None  # scatter between runs or, for a single run, of its last values about their trend
     runs: int
     diverged: int
 
@@ -61,7 +61,7 @@ class QualityChange:
     interval: tuple[float, float] | None = None
     verdict: Verdict = Verdict.NOT_ENOUGH_DATA
     margin: float = 0.0
-    failed: tuple[float, ...] = ()  # later values that are clearly worse than all earlier ones despite a wide interval
+    failed: tuple[float, ...] = ()  # later values that are clearly worse than all earlier ones, despite a wide interval
     full_scale: float | None
     leading: bool
 

@@ -1,7 +1,7 @@
 """Compares training metrics at equal work, because a faster run gets further in the same time.
 
 The step column counts work in steps of one size, in samples if sizes differ and are known, or in epochs. The value at
-the last work common to all runs is the mean of the values just before it, as it is at the end of a run. If values lie
+the last work common to all runs is the mean of the values just before it, as at the end of a run. If values lie
 far apart, it is interpolated, with a larger error.
 """
 
@@ -21,7 +21,7 @@ _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
 # Largest ratio of amounts of work that count as equal, so that ends of runs are compared (pragmatic).
 _ALIKE = 1.02
 _NEAR = 0.85  # Share of the common work after which values must lie to be averaged (pragmatic).
-# Factor by which another metric's steps exceed those of a metric if its steps are epochs (pragmatic).
+# If another metric's steps exceed a metric's steps by this factor, the latter are epochs (pragmatic).
 _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Largest ratio of measured step sizes that count as equal (pragmatic).
 _LAST, _FEWEST = 0.1, 3

@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results for the groups by the settings `by`; cost is in money if all prices are known, else in GPU time."""
+    """Results for groups formed by the settings `by`; costs are in money if all prices are known, else in GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -277,7 +277,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    # list settings without which the effect is estimable, or all if they are many, since each try is a fit
+    # list settings without which the effect is estimable, or all if they are many, since each try needs a fit
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:

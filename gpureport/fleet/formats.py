@@ -29,7 +29,7 @@ from gpureport.report.wording.terms import DEFINITIONS
 
 FORMATS = (".html", ".json", ".md", ".pdf", ".txt")
 _WITH_FULL = {".txt", ".pdf"}
-# points on paper; the height of bars in tables
+# sizes in points on paper, and the height of bars in tables
 _ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
@@ -206,7 +206,7 @@ def anonymise_fleet_report(report: Facts) -> Facts:
                 value = value | ({"selection": "a selection of runs"} if value.get("selection") else {})
         return {key: hide(entry) for key, entry in value.items()}
 
-    # groupings first, so that numbers follow the order of losses
+    # number groupings first, so that numbers follow the order of losses
     hide(report["groupings"])
     hidden: Facts = hide(report)
     return hidden

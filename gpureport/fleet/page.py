@@ -27,7 +27,7 @@ _OPEN = 3
 _UNKNOWN = 0.05
 """Share of the GPU time without data from which the lost share is a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""The headline counts the runs with half the loss if they are at most this share of this many runs or more."""
+"""Largest share and least number of runs for which the headline counts the runs with half the loss."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
 """Share below which a segment is invisible, and share from which the largest loss is flagged."""
 _TITLE = 80
@@ -78,7 +78,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
     known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
     computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
-    # round down to whole per cent, so that it is never 100% despite lost time
+    # rounded down, so that the share is never 100% despite lost time
     yield f"{floor(100 * computing / known + 1e-4)}% computing" if known > 0 else ""
     yield period
 

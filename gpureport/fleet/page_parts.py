@@ -14,7 +14,7 @@ from gpureport.report.wording import display, terms
 
 RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
-"""Most table rows, most steps of advice, and most weeks (half a year)."""
+"""Most table rows, steps of advice, and weeks (half a year) to show."""
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 """A label that may be used in an address without changes."""
 _ERROR, _UUID = 240, 12

@@ -23,7 +23,7 @@ _UNITS = (
 """Units of GPU time, each with its size and the total GPU-seconds from which it is used."""
 _WHOLE_FROM = 100  # amount of money from which decimals are dropped
 _NAME, _ID = 64, 8
-"""Most characters of a user's name, and the characters of an id that make it unique."""
+"""Most characters of a user's name, and characters of an id that make it unique."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
 """Days that may be missing at each end of a month named as a whole, and seconds from which a period is in days."""
 _MODELS = 3

@@ -37,21 +37,21 @@ Result = TypeVar("Result")
 TRIES = 3
 """Worker deaths after which a task is abandoned: one while other tasks run, then two alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
-"""Tasks given to each local process, so that one is waiting, and to a cluster, for hundreds of workers."""
+"""Tasks given to each local process, so that one always waits, and to a cluster of hundreds of workers."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
 """Takes the numbers of finished runs and of all runs, and the name of the last one."""
 
 
 class Engine(NamedTuple):
-    """Where tasks run: `open` opens an executor, also after its workers die, for `at_once` tasks at a time."""
+    """Where tasks run: `open` opens an executor, again if its workers die, for `at_once` tasks at a time."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return the engine `local` or `dask`, with the given scheduler or its own cluster; None is this process."""
+    """Return the engine `local`, or `dask` with the given scheduler or its own cluster; None means this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -171,7 +171,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
         try:
             client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
         except (OSError, ValueError) as error:
-            how = "check the address, or start one; finished runs are kept"
+            how = "check the address, or start a scheduler; finished runs are kept"
             raise SourceError(str(cluster), "no Dask scheduler responds", how, code="no_connection") from error
         with client, client.get_executor(pure=False) as executor:
             yield executor

@@ -1,8 +1,8 @@
 """The summary of a run: one row per GPU, a key for its inputs, and the table that a store keeps.
 
-A row has a value for each column of SCHEMA, None if it was not recorded; a failed run, or one without a GPU, is one row
-without a device. Rows with equal keys are equal: rows from other analysis code are computed again, but labels that no
-rule uses, such as user, project and job, are not part of the key.
+A row has a value for each column of SCHEMA, or None if it was not recorded; a failed run or a run without a GPU has one
+row, without a device. Rows with equal keys are equal: rows from other analysis code are computed again, but labels that
+no rule uses, such as user, project and job, are not part of the key.
 
 Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress; at the end
 all small files are merged into the table. Two processes may write at once, since each removes only files that it has
@@ -154,7 +154,7 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in a Parquet file's bytes; a file from an earlier version may lack newer columns."""
+    """Return the summaries in a Parquet file; one from an earlier version may lack newer columns."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:

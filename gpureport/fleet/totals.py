@@ -25,7 +25,7 @@ _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
 """Most groups and runs to list, few enough to follow up, and most runs and steps to name in advice."""
 _MOST_WEEKS = 520
-"""Number of weeks above which weeks without a run are left out, so that a wrong clock cannot fill the page."""
+"""Most weeks before weeks without a run are left out, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
 """The part of `unused` in which a process held the GPU's memory, so that no other job could use the GPU."""

@@ -2,6 +2,6 @@
 
 Each night is a record (`records`, with figures from `figures`) in a file (`history`). `shifts` detects
 changes in the level of a figure, `trends` turns them into courses and events, and `latest` describes those of
-the latest night. `pages` prepares the pages that `site` writes. `baselines` stores named runs to compare
-with.
+the latest night. `pages` prepares the pages that `site` writes. `baselines` stores named runs for
+comparisons.
 """

@@ -1,4 +1,4 @@
-"""The figures of a night: their names, better directions and changes that matter; also writes OpenMetrics."""
+"""The figures of a night: their names, which direction is better, and which changes matter; also in OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ COUNT = "count"  # the unit of counts
 class FigureKind:
     """One figure of a run that is tracked from night to night, with its base unit or `count`.
 
-    `better` is `higher`, `lower`, or empty if neither is. A change matters if it reaches both `smallest`, in the unit,
-    and `relative`, a share of the earlier value.
+    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it reaches both
+    `smallest`, in the unit, and `relative`, a share of the earlier value.
     """
 
     name: str
@@ -96,7 +96,7 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     )
     hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
     known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
-    # as in the report, findings of one kind and cause count once, at their worst
+    # as in the report, count findings of one kind and cause once, as the gravest
     ranked = sorted(run.analysis.findings, key=lambda each: [*Severity].index(each.severity))
     gravest = [*{(each.kind, each.cause): each.severity for each in ranked}.values()]
     known |= {f"findings_{severity.value}": float(gravest.count(severity)) for severity in Severity}
@@ -112,7 +112,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    # the share is not known if more time than the known part may be waiting
+    # the share is not known if further time may be waiting
     waiting = taken.get("waiting_for_input", 0.0)
     possible = fsum(list_possible_waits(analysis).values())
     is_open = possible > max(waiting, NOTABLE_RATIO * held)
@@ -123,7 +123,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
 
 
 _SHORTEST_STEADY_SECONDS = 60.0
-"""Seconds of steady time from which the means of a run cover only that time."""
+"""Seconds of steady time from which the means of a run cover only this time."""
 
 
 def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) -> str:

@@ -69,7 +69,7 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or that of `record`, ignoring later nights and other calls in the same night.
+    """Return the latest night, or that of `record`, ignoring later nights and other calls in that night.
 
     A change no longer stands once a run accepted as a baseline shows it.
     """
@@ -292,7 +292,7 @@ def name_figure_page(trend: Trend) -> str:
 
 def describe_event(event: ChangeEvent) -> str:
     (trend, change), *others = event.changes
-    # a change in per cent is the same per unit of work as per thousand
+    # a change in per cent is the same per unit of work as per thousand units
     title = name_for_one(trend.kind.title)
     words = f"{title} {'drifts ' if change.shift.gradual else ''}{format_change(trend.kind, change.shift)}"
     behind = [(other.kind, found.shift) for other, found in others if other.kind.name in _CAUSES]

@@ -64,7 +64,7 @@ def build_index(
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
-    # the figure of the change in the headline, or else the job's own
+    # draw the figure of the change in the headline, or else the job's own
     changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
     own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
     events = group_changes(trends)

@@ -23,7 +23,7 @@ WORK, CURRENCY = "--work", "--gpu-hour-price currency"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRun:
-    """One run of a night, or a source without data and why.
+    """One run of a night, or a source without data and the reason.
 
     `source` is the name of the log's file, or the run's address. A source without data has no
     `run_id`, and its name is as typed. Fields that were not recorded are empty; `started` is the
@@ -90,7 +90,7 @@ def _name_source(source: str) -> str:
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check as the history records it, with only the name of the file that states its rule."""
+    """Return a check as the history records it, with only the file name of its origin."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)
 

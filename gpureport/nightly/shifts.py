@@ -119,7 +119,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return a robust standard deviation about zero, based on the mean size if most differences are zero."""
+    """Return a robust standard deviation about zero, from the mean size if most differences are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _CLIP * unit)
@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # the cost of the best fits so far and where their last level began, by level and by its length so far, with all
-    # sufficient lengths in the last column
+    # the cost of the best fits so far and where their last level began, by last level (row) and its length so far
+    # (column), of which the last is for all sufficient lengths
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)
@@ -161,7 +161,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
+    """A change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float

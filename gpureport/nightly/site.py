@@ -25,7 +25,7 @@ REPORTS, FIGURES = "nights", "figures"
 MARKER = "gpureport-site"
 """The file that marks a folder as a site; it is not hidden, since CI systems omit hidden files from artifacts."""
 _NIGHTS = "nights.html"
-"""A page of all nights that earlier versions wrote."""
+"""A page of all nights, which earlier versions wrote."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
@@ -35,7 +35,7 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 
 def check_site(site: Place) -> None:
-    """Refuse a folder with a first page that gpureport did not write, before any work. Raises RenderError."""
+    """Refuse a folder with a first page that is not from gpureport, before any work. Raises RenderError."""
     # check even a marked folder, as somebody may have added a page
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
@@ -44,8 +44,8 @@ def check_site(site: Place) -> None:
 def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
     """Mark a folder as a site, and remove files that killed writers left in it.
 
-    `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, without changing
-    anything, if gpureport did not write a page with one of the names.
+    `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, before any change,
+    if a page with one of the names is not from gpureport.
     """
     is_marked = (site / MARKER).is_file()
     check_site(site)
@@ -114,6 +114,6 @@ def _render_pages(
     for trend in trends:
         content = pages.build_figure_page(trend, verdicts, reports, nights)
         yield f"{FIGURES}/{name_figure_page(trend)}.html", figure.render(**shared, root="../", page=content)
-    # last, as it links to all other pages
+    # the index is last, as it links to all other pages
     index = pages.build_index(nights, trends, reports, accepted)
     yield INDEX, templates.get_template("site_index.html").render(**shared, root="", page=index)

@@ -97,7 +97,7 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
     values = [value for _, run in held if (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
-        # driver, GPUs and version count as params, because another version may give other figures
+        # driver, GPUs and version count as params, because each may change the figures
         beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
         runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
     value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label

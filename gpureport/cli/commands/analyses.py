@@ -98,7 +98,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     sources.check_single_name(options, len(found))
     baseline = gate.read_baseline(baseline_name if found and policy.needs_baseline else None, options)
     if options.anonymise:
-        # in one call, so that a host has one pseudonym in runs and baseline
+        # anonymised together, so that a host has one pseudonym in runs and baseline
         hidden = recordings.name_runs([*found, *baseline.recordings], options)
         found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
     named = recordings.name_runs(found, replace(options, anonymise=False))

@@ -75,7 +75,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         # the runs in the record already show which sources have no data
         record = replace(draft, checks=tuple(records.capture_check(each) for each in checks if each.limit != HAS_DATA))
         history.append(record)
-    # including records that another process has added
+    # another process may have added records
     every = history.read_all(each for each in earlier if record is None or each.file != record.id)
     reports = _NightReports(store, {each.page: each for each in every}, options, fresh, baseline_name, against)
     nights = keep_latest_records(every)

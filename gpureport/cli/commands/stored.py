@@ -41,7 +41,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         if isinstance(lines_or_error, InternalError):
             messages.report_internal_error(lines_or_error)
         elif isinstance(lines_or_error, SourceError):
-            # several runs may fail with one error
+            # several runs may fail with the same error
             if str(lines_or_error) not in said:
                 messages.print_source_error(lines_or_error)
             said.add(str(lines_or_error))
