@@ -188,7 +188,7 @@ def compare(
             run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
         by: how to group a list into steps, as for `--by`: `"param:batch_size"`, `"gpu,param:precision"`. Groups are in
-            the order of their values. With `"folder"`, they are in the order of the numbers at the start of folder
+            the order of their values. With `"folder"`, groups are in the order of the numbers at the start of folder
             names, or else in the order in which their first runs started.
         better: direction of training metrics whose names do not show it: `{"my_metric": "higher"}`, or `"lower"`.
         target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the times to reach it are compared.

@@ -228,7 +228,7 @@ FIGURES: dict[str, Allowed] = {
 """Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Similarity from which a name is a typing error for a known one, and from which the known one is suggested."""
+"""Similarity to a known name at which another one is a typing error, and at which the known one is suggested."""
 _SUGGESTED = 3  # kinds at most
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"

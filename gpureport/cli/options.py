@@ -125,7 +125,7 @@ class Options:
     )
     junit: "Place | None" = one("FILE", "Write the outcome of each rule as JUnit XML.", parse_place)
     summary: "Place | None" = one("FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place)
-    fail_on_change: bool = flag("Exit with 1 on the first night that shows a change for the worse.")
+    fail_on_change: bool = flag("Exit with 1 on the night that first shows a change for the worse.")
     fail_on_standing_change: bool = flag("Exit with 1 as long as a change for the worse lasts.")
     gate_form: str = choice("text json line", "Text for people, JSON, or one line for a chat.", "--format")
     exports: "tuple[Place, ...]" = many("--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export)
@@ -299,7 +299,7 @@ def refuse_taken(ctx: click.Context) -> None:
                 parts = (each / part for part in STORE_PARTS)
                 read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
             elif reader in READ:
-                # the original object rather than its local copy
+                # check the original, not its local copy
                 place = parse_place(name_by_url(str(each)))
                 read.append(ReadPath(place=place, name=f"the file of {param.opts[-1]}"))
             elif reader in WRITTEN:

@@ -165,8 +165,8 @@ COMMANDS = {
     ),
     "baseline": Entry(
         "Set, list or remove named baselines.",
-        """A baseline is a copy of one run, or of several repetitions, in the `baselines` folder of the store. It can be
-        kept in git, in an artifact or in a bucket without the rest of the store.""",
+        """A baseline is a copy of one run, or of several repetitions, in the `baselines` folder of the store. A
+        baseline can be kept in git, in an artifact or in a bucket without the rest of the store.""",
         "baseline set main runs/base",
     ),
     "baseline list": Entry(

@@ -89,7 +89,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
     tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
     families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
-    # apply Holm's correction, so that many comparisons do not lead to a false claim
+    # apply Holm's correction, so that many comparisons do not make a false claim
     levels = {
         id(found): (level, len(family))
         for family in families

@@ -172,7 +172,7 @@ class DifferenceEstimate:
     basis: Basis
     ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # Least half-width, to cover changes too slow for short runs or an error that all runs share.
+    floor: float = 0.0  # Least half-width, for changes too slow for short runs or an error that all runs share.
     ratio_of: float | None = None  # The value before, if the scale is logarithmic.
 
     @property

@@ -161,7 +161,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
-        # silence Dask's long reports of dead workers, because other workers take over
+        # silence Dask's long reports of dead workers, as others take over
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start: Any = LocalCluster
     with ExitStack() as stack:

@@ -35,7 +35,7 @@ _LABEL = 60
 _GONE = 0.005
 """Share of GPU time that counts as gone, because it prints as less than one per cent."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
-"""Figures that may explain a change of the job's own figure."""
+"""Figures that may explain a change in the job's own figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

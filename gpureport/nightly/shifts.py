@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # the cost of the best fits so far and where their last level began, by last level (row) and its length so far
-    # (column), of which the last is for all sufficient lengths
+    # rows are last levels, and columns their lengths so far, the last one for all sufficient lengths; values are the
+    # cost of the best fit and where that level began
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)

@@ -165,7 +165,7 @@ class _NightReports:
                 runs = self._analyse({run.run_id: run.name for run in whole.measured_runs if run.run_id})
                 if runs is None:
                     return None
-                # the options of this command apply only to the comparison with the baseline
+                # the options of this call apply only to the comparison with the baseline
                 content = output.build_report(runs, Options(), command=night.command, checks=whole.checks)
                 earlier = (*self._compare_with_baseline(whole, runs), *self._compare_with_last_week(whole, runs))
                 return render(content, back=site.BACK, earlier=earlier).encode()
