@@ -29,8 +29,8 @@ from gpureport.settings import SECRETS, Settings, check_sections, read_own_secre
 __all__ = ["Analysis", "Comparison", "Recording", "analyze", "compare", "read", "report"]
 Run = Recording | Analysis  # analysed or not
 Results = Run | Sequence[Run] | Comparison
-Paths = str | Path | Sequence[str | Path]  # one, or several
-Names = str | Sequence[str]  # likewise
+Paths = str | Path | Sequence[str | Path]
+Names = str | Sequence[str]
 Stated = str | Path | Mapping[str, Any] | None  # settings
 
 
@@ -53,22 +53,22 @@ def read(  # noqa: PLR0913 - each option is given by name
     """Return every run in a log, folder or tracker's store; logs from one machine at the same time are one run.
 
     Args:
-        source: a log, a folder with logs at any depth, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. It may be a URL such
-            as `s3://BUCKET/PATH`, as may `host` and `training`.
+        source: a log, a folder with logs at any depth, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. `source`, `host` and
+            `training` may be URLs such as `s3://BUCKET/PATH`.
         host: CPU logs, or further GPU logs of the run, to join by time.
         training: logs of training metrics; if empty, those in the folder `source`.
-        labels: facts that the logs lack: `name`, `step`, `params` and `tags` (dicts), the total `work` as
+        labels: facts that are not in the logs: `name`, `step`, `params` and `tags` (dicts), the total `work` as
             `"12000:steps"` or `(12000, "steps")`, and `table`, output of `sacct -P` with user, account, job and node.
         as_one_run: whether all logs of the folder are one run.
-        tz: time zone of the stamps, such as `"Europe/Berlin"`, if the log names none.
+        tz: time zone of the log, such as `"Europe/Berlin"`, if it names none.
         gpus: indices of the GPUs to keep; None keeps all.
         columns: query fields of a log without a header, in order: `"timestamp,index,utilization.gpu"` or a list.
         interval: seconds between samples of a log without time stamps.
         gpus_per_tick: number of GPUs in a log without a column that distinguishes them.
-        column_map: TOML file that says what the columns of an unknown table mean.
+        column_map: TOML file that explains the columns of an unknown table.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
-            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If only some of the runs
-            can be read, each of the others gives a `UserWarning`.
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If only some runs can be
+            read, each of the others causes a `UserWarning`.
         mlflow_raw_times: whether MLflow's system metrics keep the times at which they were logged.
 
     Raises PlaceError if a bucket cannot be reached or denies access; SourceError if the source is missing or contains
@@ -141,8 +141,8 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         select: kinds of findings to look for, such as `"idle_gap"`; all if empty.
         ignore: kinds to leave out.
         settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
-            2.49, "currency": "EUR", "date": "2026-11-01"}}`. Without it the defaults apply, and no file in the working
-            directory is read. Secrets that it names are hidden from then on. A removed setting is a `UserWarning`.
+            2.49, "currency": "EUR", "date": "2026-11-01"}}`. If None, the defaults apply and no file in the working
+            directory is read. Secrets named here are hidden from then on. A removed setting causes a `UserWarning`.
 
     Raises SettingsError if a kind or a setting is unknown.
     """
@@ -152,7 +152,7 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         stated = Settings() if settings is None else read_settings(Path(settings))
     if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
-        # rows in a file lose secrets each time they are read
+        # rows in a file lose secrets whenever they are read
         held = recording.rows
         rows = hold_rows(redact_extra_columns(held.table())) if held.in_memory else held
         recording = Recording(run=replace(recording.run), rows=rows, training=recording.training)
@@ -181,17 +181,17 @@ def compare(
     better: Mapping[str, str] | None = None,
     target: str | None = None,
 ) -> Comparison:
-    """Return the comparison of each step with the one before it, with intervals and verdicts.
+    """Return a comparison of each step with the one before it, with intervals and verdicts.
 
     Args:
         runs: recordings or analyses in the order of their steps, or a dict of steps: `{"before": [run, run], "after":
             run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
         by: how to group a list into steps, as for `--by`: `"param:batch_size"`, `"gpu,param:precision"`. Groups are in
-            the order of their values. With `"folder"` they are in the order of the numbers that begin folder names, or
-            otherwise of the starts of their first runs.
+            the order of their values. With `"folder"`, groups are in the order of the numbers at the start of folder
+            names, or else in the order in which their first runs started.
         better: direction of training metrics whose names do not show it: `{"my_metric": "higher"}`, or `"lower"`.
-        target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the time until then is compared.
+        target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the times to reach it are compared.
 
     Raises ValueError if there are fewer than two steps, or if `by`, `better` or `target` is malformed; SettingsError if
     a run lacks a param or tag of `by`, or its log is not in a folder that identifies its step.
@@ -199,7 +199,7 @@ def compare(
     grouping = factors.parse_factors(by)
     if isinstance(runs, Mapping):
         if by != "step":
-            raise ValueError("a dict names its steps itself: with by, give a list of runs")
+            raise ValueError("a dict already names its steps; to use by, give a list of runs")
         given = [_label(run, label) for label, several in runs.items() for run in _analyse(several)]
     else:
         given = _analyse(runs)

@@ -36,11 +36,11 @@ _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(results.MetricSummary) if field.name != "below"))
-_SHOWN = 8  # maximum number of findings that a notebook shows; the rest are only counted
+_SHOWN = 8  # most findings that a notebook shows; the rest are counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
-_GAP = 5.0  # distance between samples, in intervals, above which a line is broken
-_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # inches, of one figure and of each of several
+_GAP = 5.0  # Distance between samples, in intervals, above which a line is broken.
+_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # Inches of a single figure and of each of several.
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 Figure = Literal["changes", "gpu_time", "overlay"]
 
@@ -76,16 +76,16 @@ class Analysis(results.Analysis):
         return _order_classes(frame.fillna(0.0).loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw each signal in a panel with matplotlib, and shade the time of findings.
+        """Draw each metric in its own panel with matplotlib, and shade the times of findings.
 
-        By default, `metrics` are utilisation, power, clock and temperature, and `devices` are all GPUs. Otherwise they
-        are columns of the series, and ids such as `"gpu:0"`.
+        `metrics` are columns of the series (default: utilisation, power, clock and temperature), and `devices` are ids
+        such as `"gpu:0"` (default: all GPUs).
         """
         run, recorded, known = self.run, self.recording.series.column_names, [each.id for each in self.run.devices]
         shown = sorted(set(devices) or {device.id for device in run.gpus})
         panels = list(metrics) or [name for name in _SIGNALS if name in recorded]
         for unknown in sorted({*panels} - {*recorded} | {*shown} - {*known}):
-            raise ValueError(f"{unknown!r} was not recorded; there are {', '.join([*recorded, *known])}")
+            raise ValueError(f"{unknown!r} was not recorded; recorded are {', '.join([*recorded, *known])}")
         axes = _make_axes(len(panels) or 1, 1 + _PANEL * (len(panels) or 1))
         for panel, metric in zip(axes, panels, strict=False):
             for device in shown:
@@ -119,7 +119,7 @@ class Analysis(results.Analysis):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(chain.Comparison):
-    """The steps in order and the differences between them, with the analyses behind them.
+    """The steps in order and the differences between them, with the analyses of their runs.
 
     Attributes:
         analyses: the analysis of every run, in the order of the steps.
@@ -183,7 +183,7 @@ class Comparison(chain.Comparison):
         by class) or `overlay` (`metric`, a column of the series, in the first run of each step).
         """
         if figure not in get_args(Figure):
-            raise ValueError(f"no figure {figure!r}; there are changes, gpu_time and overlay")
+            raise ValueError(f"there is no figure {figure!r}; use changes, gpu_time or overlay")
         drawn = axes or _make_axes(1, _HEIGHT)[0]
         getattr(self, f"_draw_{figure}")(drawn, metric)
         return drawn
@@ -273,7 +273,7 @@ def _show(found: Sequence[Analysis] | Comparison) -> str:
 
 
 def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
-    """Return a frame with the named columns and one row per item, which has its fields and the further known values."""
+    """Return a frame with the named columns, and a row per item with its fields and further known values."""
     import pandas as pd
 
     rows = []

@@ -1,4 +1,4 @@
-"""The change of a figure since a baseline, its interval, and the smallest change that a rule can hold."""
+"""The change of a figure since a baseline, its interval, and the smallest change that a rule can detect."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,14 +40,14 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""A change is almost on its limit up to this distance, as a share of the limit and of the interval (pragmatic)."""
+"""Distance within which a change is close to its limit, as a share of limit and interval (pragmatic)."""
 _ROOM = 0.9
-"""Safety factor on the wanted half-width, since a few runs give only a rough estimate of the scatter (pragmatic)."""
+"""Safety factor on the wanted half-width, as a few runs give only a rough estimate of the scatter (pragmatic)."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
-_THREE_RUNS = "make the baseline of three runs: gpureport baseline set NAME A B C"
+_THREE_RUNS = "make the baseline from three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
-"""Why the size of a change is not known, even though both sides have the figure."""
+"""Reasons for an uncertain change even though both sides have the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     low, high = delta.interval or (difference, difference)
     if delta.interval is None or delta.basis is not Basis.REPLICATES:
-        # with one run per side at least what repeating changes
+        # for one run per side, cover at least the usual change
         figure, margin = BY_METRIC[delta.metric], BY_METRIC[delta.metric].margin(delta.before or 0.0)
         low, high = figure.clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
     if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
-        # the runs were not recorded in turn, so the machine alone may explain the change
+        # the runs did not alternate, so drift of the machine may explain the change
         return replace(seen, value=None, ends=None, doubt=Why("drift", describe_reason(reason).removesuffix(".")))
     changed = list_distinct_changes(compare_setups(found.base, found.step))
     setup = Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changed)}")
@@ -104,10 +104,10 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a known change with its interval, and a doubt unless it is clear whether it keeps the limit.
+    """Return a known change with its interval, and a doubt if it is unclear whether it keeps the limit.
 
-    That is clear if the whole interval keeps or breaks the limit, if the run did better, or if the change keeps the
-    limit and its interval extends towards the limit by no more than the limit's size.
+    The outcome is clear if the whole interval keeps or breaks the limit, if the run did better, or if the change keeps
+    the limit and its interval extends towards the limit by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -122,14 +122,14 @@ def _hold_change(
     verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
     text = f"{verb} by {size}"
     if all(map(isfinite, ends)):
-        # only an interval that contains the change in 95% of cases has a level
+        # label only an interval that contains the change in 95% of cases
         low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
         text += f" ({'95%: ' if has_level else ''}{low} to {high})"
     return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
-    """Return whether a change is for the better, under a limit that only bounds how much worse a run may be."""
+    """Return whether a change is an improvement, under a limit that only bounds deterioration."""
     return not limit.demands_change and (value < 0 if limit.is_upper else value > 0)
 
 
@@ -159,8 +159,8 @@ def _list_lacking(before: float | None, after: float | None) -> list[str]:
 
 def _describe_basis(delta: Delta) -> Why:
     if delta.verdict is Verdict.NOT_ENOUGH_DATA and delta.reason:
-        return Why("size_not_sure", f"its size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
-    waits = "; compare calls this unconfirmed until it is repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
+        return Why("size_not_sure", f"the size is uncertain: {describe_reason(delta.reason).removesuffix('.')}")
+    waits = "; gpureport compare calls it unconfirmed until repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs, waits)
     covers = "the interval covers at least the usual change between repeated runs"
@@ -173,12 +173,12 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return why the size of a change is not known well enough, and how to find out.
+    """Return why the size of a change is not known well enough, and how to measure it.
 
-    The interval must shrink until it no longer reaches the limit, or, for a change that
-    keeps the limit, until it is below the limit's size: to the share `aim` of its
-    half-width, first with more baseline runs. If a change may break the limit by very
-    little, the advice is to state another size.
+    The interval must no longer reach the limit or, if the change keeps the limit, must be smaller
+    than the limit's size. Its half-width must shrink to the share `aim`, if possible through more
+    baseline runs. If a change may break the limit by very little, the advice is to state another
+    size.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
@@ -190,9 +190,9 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
         wanted = now.half_width * aim * _ROOM
         runs = estimate_runs_for_interval(now, wanted)
         if runs is None and not limit.holds(value) and aim < _NEAR and distance < _NEAR * size:
-            return "so close to the limit: state another size"
+            return "this close to the limit: state another size"
         cause = "this short" if now.least > wanted else "that differ this much"
-        remedy = f"take {runs} baseline runs" if runs else "take longer ones, or state a larger size"
+        remedy = f"take {runs} baseline runs" if runs else "record longer ones, or state a larger size"
         return f"from runs {cause}: {remedy}"
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
@@ -206,7 +206,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
     if change is None:
         return not_observed("not_recorded", f"{name} was not recorded")
     if not is_best and change.after.diverged > change.before.diverged:
-        return observe_divergence(limit, "a last value of this run is not a number")
+        return observe_divergence(limit, "this run's last values include one that is not a number")
     before, after = (change.before.best, change.after.best) if is_best else change.values
     if before is None or after is None:
         return Observed(doubt=_explain_absence(name, _list_lacking(before, after)))
@@ -250,9 +250,9 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield how much a baseline's runs differ, and the smallest size of a rule that can judge one more such run."""
+    """Yield how much a baseline's runs differ, and the smallest change of a further run that a rule can detect."""
     if len(runs) == 1:
-        yield "1 run shows no spread: with three or more, a rule can hold a smaller size."
+        yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return
     longest = max(runs, key=lambda run: observed_seconds([run.analysis]))
     another = replace(longest, analysis=replace(longest.analysis, run=replace(longest.analysis.run, id=_CHECKED)))
@@ -272,7 +272,7 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
         held, differ, other = f"{size:.0%}", display.percent(exp(spread) - 1), ""
     else:
         held, differ = (display.percentage_points(each).lstrip("+") for each in (size, spread))
-        held, other = held.replace(".0", ""), "; for one on GPU time per unit of work, give --work N:UNIT"
+        held, other = held.replace(".0", ""), "; for a rule on GPU time per unit of work, give --work N:UNIT"
     noun, spreads = terms.name_for_one(terms.column_title(figure.metric)), f"{len(values)} runs spread by {differ}"
-    can = f"a rule on {noun} can hold a size of {held} or more"
+    can = f"a rule on {noun} can detect changes of {held} or more"
     yield f"{spreads}: {can if size < _LARGEST else f'too much for a rule on {noun}'}{other}."

@@ -1,4 +1,4 @@
-"""Checks every limit in a policy on every run it applies to, with what is observed and what is acknowledged."""
+"""Checks every limit in a policy on every run to which it applies, and respects acknowledgements."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,16 +38,16 @@ _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "unknown"): ("idle_gap", "io"),
     ("power_limited", "capped below its limit"): ("power_cap", None),
 }
-"""The previous release's kind and cause of renamed findings; acknowledgements of those hold for one more release."""
+"""Kind and cause of renamed findings in the previous release, which acknowledgements may still use in this one."""
 _SEVERITIES, _CONFIDENCES = list(Severity), list(Confidence)
 _LISTED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """The runs to check, with their training metrics, and what the checks need.
+    """The runs to check, with their training metrics, and other inputs of the checks.
 
-    `comparisons` compares each step with the baseline, by `step_name`. `today` decides which acknowledgements hold.
+    `comparisons` has the comparison of each `step_name` with the baseline. `today` decides which acknowledgements hold.
     """
 
     runs: tuple[SampledRun, ...]
@@ -59,7 +59,7 @@ class CheckInput:
 
 
 def step_name(analysis: Analysis) -> str:
-    """Return the key of a run's comparison with the baseline: its step label, or its id without one."""
+    """Return the key of a run's comparison with the baseline: its step label or, without one, its id."""
     return analysis.run.step or analysis.run.id
 
 
@@ -112,7 +112,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope and all hosts, or of everything if the run has none of these GPUs."""
+    """Return the analysis of the GPUs in scope and all hosts, or of everything if the run lacks these GPUs."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
@@ -130,7 +130,7 @@ def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return why a limit does not apply, and why that is not known; each is false if there is no such reason."""
+    """Return the reason why a limit does not apply, and why this is unknown; a reason is false if there is none."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)
@@ -139,7 +139,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     if unless is None or limit is None or not (has_gpus or limit.subject is Subject.RUN):
         return NO_REASON, NO_REASON
     seen = _OBSERVERS[limit.subject](limit, run)
-    # a bare kind must be absent as a limit, but present as an exemption
+    # as a limit, a bare kind must be absent; as an exemption, it must be present
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
         return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
@@ -150,7 +150,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
 def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed:
     limit, is_of_gpus = entry.limit, entry.gpus is not None
     if is_of_gpus and limit.subject is Subject.TRAINING:
-        return not_observed("no_gpu_scope", "training metrics describe the whole run: leave out gpu under for")
+        return not_observed("no_gpu_scope", "training metrics describe the whole run, so leave out 'gpu' under 'for'")
     if not limit.needs_baseline:
         return _OBSERVERS[limit.subject](limit, run)
     found = given.comparisons.get(step_name(run.analysis))
@@ -158,11 +158,11 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return Observed(doubt=given.why_no_baseline)
     if limit.subject is Subject.CHANGE:
         if is_of_gpus:
-            return not_observed("no_gpu_scope", "changes describe all GPUs together: leave out gpu under for")
+            return not_observed("no_gpu_scope", "changes describe all GPUs together, so leave out 'gpu' under 'for'")
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in _select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
-    # a finding with too little confidence is reported as not counted, whether or not it is surely new
+    # a finding with too little confidence is reported as not counted, even if it may not be new
     counted = {each for each, why in new.items() if not why or each not in sure}
     seen = _observe_findings(limit, replace(run, only=counted))
     return replace(seen, doubt=seen.doubt or next((new[each] for each in new if each not in counted), NO_REASON))
@@ -175,7 +175,7 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
         return CheckOutcome.BROKEN, seen.note
     if seen.keeps(limit):
         return CheckOutcome.PASSED, seen.note
-    open_ = Why("unknown_gpu_time", f"whether it is kept depends on {seen.open_part}")
+    open_ = Why("unknown_gpu_time", f"whether the limit is kept depends on {seen.open_part}")
     return CheckOutcome.CANNOT_JUDGE, seen.doubt or open_
 
 
@@ -234,7 +234,7 @@ def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Obser
 
 
 def _select_findings(limit: Limit, run: CheckedRun) -> tuple[Finding, ...]:
-    """Return the findings that count against a limit; one on a severity also covers worse severities."""
+    """Return the findings that count against a limit; a limit on a severity also covers worse ones."""
     kinds = frozenset(FAMILIES.get(limit.name, EVERY_KIND))
     severities = _SEVERITIES[_SEVERITIES.index(Severity(limit.name)) :] if limit.name in _SEVERITIES else _SEVERITIES
     sure = _CONFIDENCES[: _CONFIDENCES.index(run.confidence) + 1]
@@ -260,7 +260,7 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
         words = f"{display.plural(less_sure, 'finding')} with less than {run.confidence} confidence not counted"
         unsure = Why("unsure_findings", words)
     if unsure and not found:
-        # the output of a passed rule has only the observation, so the note goes there
+        # the output of a passed rule shows only the observation, so the note is added to it
         seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
     unjudged = NO_REASON
     if lacking and not one_kind:
@@ -277,14 +277,14 @@ def _name_kinds(found: Sequence[Finding]) -> str:
 
 
 def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return how many findings there are, or how much they lost; a root includes its consequences."""
+    """Return the number of findings, or their loss; a root includes its consequences."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
     named = f": {_name_kinds(found)}" if found else ""
     if unit == FINDINGS:
         return Observed(value=float(len(found)), text=f"{display.plural(len(found), 'finding')}{named}")
     if unit == MONEY and (cost is None or cost.currency != limit.threshold.currency):
         currency = limit.threshold.currency or "this currency"
-        return not_observed("no_price", f"no price is stated in {currency}: --gpu-hour-price or [prices]")
+        return not_observed("no_price", f"no price is stated in {currency}: use --gpu-hour-price or [prices]")
     if unit == SHARE and held <= 0:
         return not_observed("no_gpu_time", "GPU time could not be divided into classes")
     prints = {finding.fingerprint for finding in found}
@@ -319,4 +319,4 @@ _OBSERVERS = {
     Subject.TRAINING: figures.observe_training,
     Subject.FINDING: _observe_findings,
 }
-"""The function that observes each subject of a limit that needs no baseline."""
+"""The functions that observe the subjects of limits that need no baseline."""

@@ -1,4 +1,4 @@
-"""Observes each figure that may be limited: of a device, of all GPUs, of the run and of its training."""
+"""Observes each figure that may be limited, of a device, all GPUs, the run or its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -38,8 +38,8 @@ from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-NO_TARGET = Why("no_target", "no target is given: --target NAME=VALUE, or target under [training]")
-_NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
+NO_TARGET = Why("no_target", "no target is given: use --target NAME=VALUE, or target under [training]")
+_NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: use --gpu-hour-price or [prices]")
 _COSTS = {
     "cost": ("total", _NO_PRICE),
     "idle_cost": (
@@ -48,10 +48,10 @@ _COSTS = {
     ),
     "carbon": (
         "carbon_grams",
-        Why("no_carbon", "carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]"),
+        Why("no_carbon", "carbon needs the power of every GPU and an intensity (--carbon-intensity or [carbon])"),
     ),
 }
-"""The field of each spent amount, and why it may be unknown."""
+"""The field of each amount spent, and why it may be unknown."""
 _FIELDS = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
 _NAMED = 6
 _KINDS_BEHIND_CLASS = {
@@ -85,7 +85,7 @@ class Observed:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest possible value; None if it is exact or not known."""
+        """The lowest and highest possible values; None if the value is exact or unknown."""
         return self.ends if self.ends and self.ends[0] < self.ends[1] else None
 
     def breaks(self, limit: Limit) -> bool:
@@ -123,18 +123,18 @@ class CheckedRun:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost cannot be compared with a limit, because of its currency; false if it can."""
+    """Return why the currency of a cost prevents a comparison with a limit; false if it does not."""
     asked = limit.threshold.currency
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON
     if currency:
         return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
-    words = f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
+    words = f'the price has no currency, but the limit is in {asked}: write currency = "{asked}" under [prices]'
     return Why("no_currency", words)
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure of the device that is worst by the limit; a doubt about one device applies to all."""
+    """Return a figure of the device that is worst for the limit; a doubt about one device applies to all."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -198,7 +198,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
         return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
-    # the class `idle` leaves both out, and is mostly smaller
+    # the class `idle` excludes start-up and end, so it is usually smaller
     counted = ", start-up and end included" if name == "idle_ratio" and not limit.holds(value) else ""
     return measured(limit, value, counted, _explain_unsampled_time(analysis, name))
 
@@ -206,7 +206,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
     """Return why too little time on all GPUs was recorded to represent the run; false if there was enough.
 
-    Energy and carbon need recorded power, other figures a recorded utilisation.
+    Energy and carbon need recorded power, and other figures need recorded utilisation.
     """
     whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
@@ -250,20 +250,20 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
     other = explain_currency(cost.currency, limit)
     if amount is None or other:
         return Observed(doubt=unknown if amount is None else other)
-    # time without samples is paid for, but may have been idle
+    # time without samples costs money, but may have been idle
     return measured(limit, amount, doubt=NO_REASON if name == "cost" else _explain_unsampled_time(analysis, name))
 
 
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     """Return the GPU time in a class, as a share or in seconds; unsampled time may belong to any class.
 
-    Low use with an unknown cause may be waiting for input, and so may short pauses over 30% of the time. Shares relate
-    to the time in which a job held a GPU, except `no_job`, which relates to all time.
+    Low use with an unknown cause may be waiting for input, as may short pauses over 30% of the time. Shares are
+    relative to the time in which a job held a GPU or, for `no_job`, to all time.
     """
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        text = "GPU time could not be divided into classes: every GPU's utilisation is needed over some time"
+        text = "GPU time could not be divided into classes: every GPU needs some recorded utilisation"
         return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
         samples = f"only {display.plural(count_samples(analysis), 'sample')} with a utilisation"
@@ -282,7 +282,7 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
         text += f", perhaps more: {', '.join(listed)}"
     unjudged = {entry.kind for entry in analysis.not_judged if name == LOST}
     hidden = sorted(each.replace("_", " ") for each, kinds in _KINDS_BEHIND_CLASS.items() if unjudged & {*kinds})
-    unknown = Why("losses_not_known", f"what was lost to {display.join_words(hidden)} is not fully known")
+    unknown = Why("losses_not_known", f"the time lost to {display.join_words(hidden)} is not fully known")
     return Observed(
         value=value,
         text=text,
@@ -301,7 +301,7 @@ def _explain_class_doubt(name: str, analysis: Analysis) -> Why:
 
 
 def read_training(recording: Recording, analysis: Analysis, throughput: str | None = None) -> SampledRun:
-    """Return a run with its work, training metrics and price, but without the series that comparisons need."""
+    """Return a run with its work, training metrics and price, but without its series."""
     return replace(
         count_work(recording, analysis, throughput),
         training=build_training_curves(recording.training),
@@ -328,7 +328,7 @@ def _observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
         return _miss_metric(limit.name, run.sampled)
     higher = run.goals.is_higher_better(limit.name)
     if limit.statistic == BEST and higher is None:
-        hint = f"say --better {limit.name}=higher or {limit.name}=lower"
+        hint = f"use --better {limit.name}=higher or {limit.name}=lower"
         return not_observed("unknown_direction", f"whether a higher {limit.name} is better is not known: {hint}")
     found = measure_run_quality(run.sampled, curve, higher_is_better=higher)
     value = found.best if limit.statistic == BEST else found.final
@@ -360,14 +360,14 @@ def _observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
     if found.missing is MissingTarget.NOT_RECORDED:
         return _miss_metric(target.name, run.sampled)
     if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
-        # the time is not known, but longer than the run trained
+        # the time is unknown, but longer than the run's training
         curve = next(each for each in run.sampled.training if each.name == target.name)
         seconds = seconds_since_job_start(run.sampled, curve, -1)
         trained = display.duration(seconds)
         doubt = Why("target_not_reached", f"the run trained for {trained}, less than the limit")
         return Observed(
             value=inf,
-            text=f"{target.text} was never reached in {trained}",
+            text=f"{target.text} was not reached in {trained}",
             ends=(seconds, inf),
             doubt=doubt if limit.is_upper else NO_REASON,
         )

@@ -1,7 +1,7 @@
 """Parses limits such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`.
 
-A limit is `no`, `change` or `new`, then a name, a statistic, a relation and an amount; only the name is always needed.
-The name of a training metric may follow `training`, in quotes if it has spaces. Amounts (`5%`, `10 min`, `80 GiB`,
+A limit is `no`, `change` or `new`, then a name, a statistic, a relation and an amount; only the name is required.
+The name of a training metric may follow `training`, and is quoted if it has spaces. Amounts (`5%`, `10 min`, `80 GiB`,
 `3 EUR`) are stored in base units.
 """
 
@@ -25,14 +25,14 @@ from gpureport.parsing import UNITS, Unit
 from gpureport.report.wording import display
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
-"""Units besides the base units of metrics."""
+"""Units other than the base units of metrics."""
 _DECIMALS = 13
 """Enough decimals to show any difference beyond rounding errors."""
 _LONGEST = 100
-"""Most characters of a quantity; the pattern takes quadratic time."""
+"""Most characters of a quantity, because the pattern takes quadratic time."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-"""A number whose comma may separate thousands or decimals."""
+"""A number in which a comma may separate thousands or decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
 # nvidia-smi writes MB for MiB, but users do not
@@ -71,7 +71,7 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number in a base unit or one of the units above, the currency of money, and the text as written."""
+    """A number in a base unit or one of the units above, its currency if any, and the text as written."""
 
     value: float
     unit: str
@@ -102,7 +102,7 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity in the unit of a limit, with enough decimals to differ from the limit unless equal."""
+    """Return a quantity in the unit of a limit, with enough decimals to show any difference from the limit."""
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)
     word = parts[2] or "" if parts else ""
@@ -115,7 +115,7 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
         return text
     scale = _UNITS.get(word, Unit(limit.unit, 1)).to_base(1)
     own, other = value / scale, limit.value / scale
-    # the fewest decimals that show on which side of the limit it is
+    # use the fewest decimals that show on which side of the limit it is
     texts = (f"{own:.{decimals}f}" for decimals in range(_DECIMALS))
     differing = (text for text in texts if (float(text) > other) == (own > other) and not isclose(float(text), other))
     return _join(next(differing, str(own)), word, gap=display.GAP)
@@ -196,7 +196,7 @@ BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
 LOST = "lost"
 """The GPU time in all lost classes."""
 FAMILIES = kinds_by_name(RULES)
-"""The kinds that each name of a kind or family covers."""
+"""The kinds that the name of a kind or family covers."""
 EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
 Allowed = tuple[Subject, tuple[str, ...]]
 """The subject of a name, and the units of its limits, the usual one first."""
@@ -218,7 +218,7 @@ _FIGURES: dict[Allowed, tuple[str, ...]] = {
 FIGURES: dict[str, Allowed] = {
     **{each.metric: (Subject.FIGURE, (each.unit,)) for each in BY_METRIC.values()},
     **{name: allowed for allowed, names in _FIGURES.items() for name in names},
-    # for a state, the share of time it was on
+    # a state is limited by its share of the time
     **{
         each.name: (Subject.STATISTIC, (SHARE if each.kind is MetricKind.STATE else each.unit,))
         for each in METRICS
@@ -228,7 +228,7 @@ FIGURES: dict[str, Allowed] = {
 """Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Similarity to a known name from which a name is a typing error, and from which the known one is suggested."""
+"""Similarity to a known name at which another one is a typing error, and at which the known one is suggested."""
 _SUGGESTED = 3  # kinds at most
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
@@ -292,7 +292,7 @@ def _suggest_name(name: str, *, is_change: bool) -> str:
     if found := get_close_matches(name, BY_METRIC if is_change else FIGURES, n=1, cutoff=_CLOSE):
         return f"did you mean {found[0]!r}?"
     if is_change:
-        return f"changes are known of {', '.join(BY_METRIC)}"
+        return f"changes are measured for {', '.join(BY_METRIC)}"
     # users may call a kind by a word from its title, such as `overheating`
     titles = {kind.name: re.findall(r"\w{4,}", kind.title.lower()) for kind in KINDS.values()}
     if kinds := [kind for kind, words in titles.items() if any(word in name.lower() for word in words)][:_SUGGESTED]:
@@ -331,12 +331,12 @@ def _read_amount(text: str, name: str, where: str, subject: Subject, units: tupl
         raise SettingsError(where, what, f"write {hint}", code="wrong_unit")
     if subject is Subject.CHANGE and threshold.value == 0:
         hint = "state the smallest size that matters"
-        raise SettingsError(where, f"a change of 0 in {name} is within any noise", hint, code="no_amount")
+        raise SettingsError(where, f"a change of 0 in {name} is always within the noise", hint, code="no_amount")
     return threshold
 
 
 def _refuse_idle_limit(limit: Limit, where: str) -> None:
-    """Refuse a limit that no run can break, most often a change written as a level. Raises SettingsError."""
+    """Refuse a limit that no run can break, usually a change written as a level. Raises SettingsError."""
     name, relation, value, is_share = limit.name, limit.relation, limit.threshold.value, limit.threshold.unit == SHARE
     metric = recognise_metric(name) if limit.statistic and limit.subject is Subject.TRAINING else None
     is_rate = metric is not None and metric.role not in QUALITY_ROLES

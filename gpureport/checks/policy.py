@@ -1,6 +1,6 @@
-"""The policy: the limits that the user set, where each applies, and which findings are acknowledged.
+"""The policy: the user's limits, where each one applies, and which findings are acknowledged.
 
-It is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors name the line of the mistake.
+The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors name the line of the mistake.
 """
 
 import re
@@ -21,7 +21,7 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: another limit is kept, a bare kind is found, or the run has a param or tag."""
+    """Why a limit does not apply: another limit is kept, a bare kind is found, or the run has a param or tag."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -57,7 +57,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A kind, family or fingerprint of findings, or a limit, that fails no gate up to a given day, and the reason."""
+    """A kind, family or fingerprint of findings, or a limit, that fails no gate until a given day, and the reason."""
 
     finding: str
     limit: str
@@ -148,7 +148,7 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
         raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
     if finding and finding not in FAMILIES and not _FINGERPRINT.fullmatch(finding):
         close = get_close_matches(finding, EVERY_KIND, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "write a kind, or the fingerprint that the JSON shows"
+        hint = f"did you mean {close[0]!r}?" if close else "write a kind, or a fingerprint from the JSON"
         raise section.wrong("finding", f"unknown kind {finding!r}", hint, code="unknown_kind")
     return Acknowledgement(
         finding=finding,
@@ -166,4 +166,4 @@ def list_demanding_rules(limits: Iterable[Limit]) -> Iterator[str]:
             demanded, allowed, sign = ("rise", "fall", "-") if limit.threshold.value > 0 else ("fall", "rise", "")
             size = limit.size
             other = limit.words.replace(f"{limit.relation} {limit.threshold.text}", f"{limit.relation} {sign}{size}")
-            yield f"{limit.words} fails without a {demanded} of {size}; to allow a {allowed} of {size}: {other}"
+            yield f"{limit.words} fails without a {demanded} of {size}; to allow a {allowed} of {size}, write {other}"

@@ -1,8 +1,8 @@
 """The verdict of a gate on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
-Each rule is one sentence: the rule as written, the runs, the observation and the reason. CI servers identify a JUnit
-case by its class and name. Both depend on the rule and the run alone, without dates and numbers in the name of the run,
-so that they are the same every night and for any number of sources.
+Each rule is described in one sentence: the rule as written, the runs, the observation and the reason. CI servers
+identify a JUnit case by its class and name. A case is named only after its rule and its run, without dates and numbers,
+so that its name is the same every night and for any number of sources.
 """
 
 import json
@@ -31,7 +31,7 @@ _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED, _NAMED = 3, 2
 _ROWS = 200
-"""Most checks listed; the rest are counted, so that the summary stays far below the size limit of CI servers."""
+"""Most checks to list; the rest are counted, so that the summary stays far below the size limit of CI servers."""
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -46,18 +46,18 @@ WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
 """The rule that always applies: every source gives a run that can be assessed."""
 _LONGEST = 264
-"""Most characters of a line for a chat, without the command before it."""
+"""Most characters of a line for a chat, not counting the command before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result of a gate, from which exit code, pages, JUnit, summary and printed text derive."""
+    """The result of a gate; it determines the exit code, pages, JUnit, summary and printed text."""
 
     checks: tuple[Check, ...]
 
     @property
     def exit_code(self) -> int:
-        """1 if a rule is broken; otherwise 4 if one could not be assessed or there is none; otherwise 0."""
+        """1 if a rule is broken, else 4 if a rule could not be assessed or there is none, else 0."""
         outcomes = {check.outcome for check in self.checks}
         if CheckOutcome.BROKEN in outcomes:
             return FAILED
@@ -94,7 +94,7 @@ def build_missing_check(source: str, reason: str, code: str = "") -> Check:
 
 
 def build_unused_baseline_check(baseline: str) -> Check:
-    reason = "no rule asks for it; add one, such as --fail-on 'no new warning'"
+    reason = "no rule needs the baseline; add one, such as --fail-on 'no new warning'"
     limit, outcome = f"comparison with {baseline}", CheckOutcome.NOT_APPLIED
     return Check(limit=limit, run="", outcome=outcome, reason=reason, reason_code="baseline_not_used")
 
@@ -205,8 +205,8 @@ def _escape(text: str) -> str:
 def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequence[PolicyEntry] = ()) -> str:
     """Return the checks as one JUnit suite, without times, so that the same input gives the same bytes.
 
-    Each check is a test case: a failure if its limit is broken, an error if not assessed. A rule without a check is an
-    error. Servers refuse a suite without cases, so if no rule is set, one case says so.
+    Each check is a test case: a failure if its limit is broken, an error if it is not assessed. A rule without a check
+    is an error. Servers reject a suite without cases, so if no rule is set, one case states this.
     """
     held, gone = {check.limit for check in checks}, [check.run for check in checks if check.limit == HAS_DATA]
     absent = build_missing_check(next(iter(gone), ""), "there is no run to assess")

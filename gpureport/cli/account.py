@@ -1,4 +1,4 @@
-"""Text on runs: how the lines of a log were read, and the list of stored runs."""
+"""Describes how the lines of a log were read, and lists stored runs."""
 
 import csv
 import io
@@ -51,9 +51,9 @@ def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
         yield f"  {count(len(quality.gaps), 'gap')} without samples, {total:,.0f} s over all GPUs"
     if quality.duplicates:
         verb = "shares" if quality.duplicates == 1 else "share"
-        yield f"  {count(quality.duplicates, 'row')} {verb} the time stamp of the row before (kept)"
+        yield f"  {count(quality.duplicates, 'row')} {verb} the time stamp of the previous row (kept)"
     if quality.synthetic_time:
-        yield "  the log has no time stamps; times count from --interval"
+        yield "  the log has no time stamps, so times are computed from --interval"
     # plain messages come last
     events = sorted(quality.log_events, key=lambda event: event.kind == "driver_message")
     for event in events[:_LISTED]:

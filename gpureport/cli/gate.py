@@ -1,4 +1,4 @@
-"""The gate of `check` and `nightly`: the rules, the baseline, one verdict."""
+"""The gate of `check` and `nightly`: checks runs against rules and a baseline."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ def read_each_run(
 ) -> Iterator[tuple[str, Options, Recording | Unread]]:
     fetched = sources.fetch_sources(named, tolerant=True)
     for group, own, read in recordings.read_groups(fetched, options, read_stored, read_log):
-        # yield each run before reading on, so that a large folder need not fit into memory
+        # yield each run before reading the next, so that a folder need not fit into memory
         begun = list(islice(read, 2))
         for run in chain(begun, read):
             if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(begun) == 1):
@@ -81,7 +81,7 @@ def compare_with_baseline(baseline: Baseline, analysed: AnalysedRuns, options: O
         for run in sample_runs(analysed.runs, options.throughput):
             groups.setdefault(step_name(run.analysis), []).append(run)
         if (alone := sum(run.analysis.run.step is None for group in groups.values() for run in group)) > 1:
-            print_note(f"gpureport: {alone} runs compared one by one; --step LABEL compares them as repetitions")
+            print_note(f"gpureport: {alone} runs were compared one by one; --step LABEL compares them as repetitions")
         steps = {label: changes.compare_with_baseline(before, runs, analysed.goals) for label, runs in groups.items()}
     except (InternalError, SourceError, StoreError) as error:
         return _explain_failure(error, options)
@@ -108,7 +108,7 @@ def read_baseline(name: str | None, options: Options) -> Baseline:
 
 
 def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
-    """Return why there is no baseline; for nightly raise disk errors, because its record is permanent."""
+    """Return why there is no baseline, but raise disk errors for `nightly`, whose record is permanent."""
     refusal = find_refusal(error) if sources.find_given(options, ["site"]) else None
     if refusal is not None and not isinstance(error, InternalError):
         what = f"cannot be read ({refusal.strerror})"
@@ -120,7 +120,7 @@ def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
 def check_limits(
     policy: Policy, analysed: AnalysedRuns, options: Options, against: Baseline | None = None
 ) -> tuple[Check, ...]:
-    why = against.why if against else Why(NO_BASELINE_NAMED.code, "only gpureport check and nightly take a baseline")
+    why = against.why if against else Why(NO_BASELINE_NAMED.code, "only gpureport check and nightly accept a baseline")
     asked = CheckInput(
         runs=tuple(read_training(recording, analysis, options.throughput) for recording, analysis in analysed.runs),
         goals=analysed.goals,

@@ -37,10 +37,10 @@ __all__ = ["COMMANDS", "Commands", "gpureport", "main"]
 
 COMMANDS = {name: each.line for name, each in table.COMMANDS.items() if " " not in name}
 _GONE = {
-    "--explain": "use gpureport -v ingest, which prints what each column and line became",
+    "--explain": "use gpureport -v ingest, which prints how each column and line was read",
     "--calibrate": "repeat each step three times, or set a baseline of three runs and use gpureport check",
     "--notify": "use --format line",
-    "--templates": "set logo, accent, font and footer in [report] of gpureport.toml",
+    "--templates": "set logo, accent, font and footer under [report] in gpureport.toml",
 }
 _CODES = (
     (click.NoSuchOption, "unknown_option"),
@@ -69,7 +69,7 @@ class Command(click.Command):
             help=entry.help,
             callback=lambda **values: _run_body(name, values),
         )
-        # options in the command of a job do not belong to gpureport
+        # options in a job's command are not options of gpureport
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -148,22 +148,22 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
-    epilog="Complete commands with Tab: gpureport completion prints the one line that installs it.",
+    epilog="To complete commands with Tab, run the line that gpureport completion prints.",
 )
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors and the answer asked for.")
-@click.option("-v", "--verbose", is_flag=True, help="Print on standard error what became of every line.")
-@click.option("--debug", is_flag=True, help="Show the traceback and the code of an error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result.")
+@click.option("-v", "--verbose", is_flag=True, help="Print to standard error how each line was read.")
+@click.option("--debug", is_flag=True, help="Show an error's traceback and code.")
 @click.pass_context
 def gpureport(ctx: click.Context, /, **_: bool) -> None:
-    """Read the GPU logs a training run left behind and say where the GPU time went, and why.
+    """Read the GPU logs of a training run and show where the GPU time went, and why.
 
-    Without a command it says what this folder holds, and how to begin.
+    Without a command, it shows what this folder contains and how to begin.
 
     Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
     read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
     """
-    # `main` accepts these options at any position
+    # `main` accepts these options in any position
     if ctx.invoked_subcommand is None:
         from gpureport.cli.commands.others import describe_folder
 
@@ -193,7 +193,7 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(130)
     except Exception as error:
         _end(error, f"gpureport {called}".strip(), debug=session.debug)
-    # a rule that was broken remains broken
+    # an internal error does not hide a broken rule
     sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
 
@@ -202,7 +202,7 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
         what = error.strerror or str(error)
         hint = getattr(error, "hint", "check permissions and free space")
         if not error.filename:
-            # do not write unflushed output again at exit
+            # Python must not write unflushed output again at exit
             sys.stdout = io.StringIO()
         error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
     code, status, message = getattr(error, "code", ""), Exit.USAGE, str(error)
@@ -211,7 +211,7 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
         context = getattr(error, "ctx", None)
         code, message = code or next(code for kind, code in _CODES if isinstance(error, kind)), error.format_message()
         if isinstance(error, click.NoSuchOption) and option in _GONE:
-            code, message = "gone_option", f"{option} is gone; {_GONE[option]}"
+            code, message = "gone_option", f"{option} was removed; {_GONE[option]}"
         message = f"{message.rstrip('.')} (see '{context.command_path if context else called} --help')"
     elif isinstance(error, InternalError):
         status = Exit.INTERNAL
@@ -246,7 +246,7 @@ def _use_own_secrets(arguments: Sequence[str]) -> None:
 
 
 def _prepare() -> None:
-    # otherwise a file could get the descriptor of a closed standard stream
+    # otherwise a file could receive the descriptor of a closed stream
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -259,12 +259,12 @@ def _prepare() -> None:
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-    # matrices are small, so the cores are left to parsing
+    # matrices are small, so parsing needs the cores more
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # huge pages cost 3% of the time of an ingest, and 30 MB of memory
+    # huge pages make ingest 3% slower and take 30 MB
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # the terminal was closed; nohup ignores the signal
+    # SIGHUP means a closed terminal; nohup ignores it
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     for stream in (sys.stdout, sys.stderr):

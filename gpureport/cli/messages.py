@@ -1,4 +1,4 @@
-"""Messages other than results: errors, notes and progress; and the current time."""
+"""Prints errors, notes and progress, and returns the current time."""
 
 import os
 import shutil
@@ -17,9 +17,9 @@ from gpureport.redaction import redact_text
 from gpureport.regular_files import name_by_url
 
 _PATIENCE, _CLEAR = 1.0, "\r\x1b[K"
-"""Delay of progress on a terminal in seconds, and the code that clears its line."""
+"""Seconds before progress appears on a terminal, and the code that clears its line."""
 Exit = IntEnum("Exit", "BROKEN USAGE SOURCE UNASSESSED INTERNAL")
-"""Exit codes from 1; the last one is an internal error."""
+"""Exit codes from 1; the last one means an internal error."""
 Verbosity = IntEnum("Verbosity", "QUIET NORMAL VERBOSE", start=-1)
 FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERBOSE, "--verbose": Verbosity.VERBOSE}
 
@@ -44,7 +44,7 @@ def current_session() -> Session:
 
 
 def make_printable(text: str) -> str:
-    """Return text on one line, without secrets and control characters."""
+    """Return text on one line, without secrets or control characters."""
     spaced = (" " if character.isspace() else character for character in redact_text(name_by_url(text)))
     return "".join(character for character in spaced if character.isprintable())
 
@@ -104,7 +104,7 @@ def report_internal_error(error: InternalError) -> None:
 
 @contextmanager
 def show_stage(label: str) -> Iterator[Callable[[str], None]]:
-    """Show progress on a terminal after a second; yield the function that updates it."""
+    """Show progress on a terminal after one second; yield a function that updates it."""
     if not sys.stderr.isatty() or current_session().level < Verbosity.NORMAL:
         yield lambda _: None
         return

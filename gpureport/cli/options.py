@@ -1,4 +1,4 @@
-"""All options in the order of the help, and the check that outputs do not overwrite inputs."""
+"""All options in the order of the help, and a check that outputs do not overwrite inputs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ _OWN = (
     b'<testsuites name="gpureport',
     b" gpureport_",
 )
-"""What is among the first bytes of JSON, text, JUnit and metrics that gpureport wrote; the rest may look like a log."""
+"""Text near the start of JSON, text, JUnit and metrics files by gpureport, which may otherwise look like logs."""
 _SECTIONS = {
     "by": "Steps",
     "tagged": "Stored runs",
@@ -50,12 +50,12 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """Return an option; `typed` is the name of the value, after the flags if they differ from the field name."""
+    """Return an option; `typed` names its value, preceded by the flags if these differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
 many, once = partial(one, default=()), partial(one, reader=read.single)
-"""Options that may be repeated, and options that must not (click would use the last)."""
+"""Options that may be repeated, and options that may not (click would use the last value)."""
 
 
 def flag(text: str, typed: str = "") -> Any:
@@ -71,33 +71,33 @@ def choice(choices: str, text: str, typed: str = "") -> Any:
 class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
-        "HOURS", "GPU-hours of your site per month, to state its losses.", kind=click.FloatRange(min=0, min_open=True)
+        "HOURS", "GPU-hours your site uses per month, to project losses.", kind=click.FloatRange(min=0, min_open=True)
     )
     group_by: Texts | None = one("--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels)
     engine: str = choice("local dask", "Where runs are analysed (default: local).")
-    scheduler: str | None = one("URL", "Dask scheduler, such as tcp://head:8786; without it a cluster is started here.")
+    scheduler: str | None = one("URL", "Dask scheduler, such as tcp://head:8786 (default: start a local cluster).")
     site: "Place" = one("DIR", "Folder for the pages.", parse_place)
     label: str = one("NAME", "Another name for the night, such as a commit or a build.", default="")
     night: str | None = one("--date DATE", "Date of the night, such as 2026-03-14 (default: today).", read.night)
     all_reports: bool = flag("Write all missing reports, not only those of the last 7 nights.")
-    force: bool = flag("Read a log again even if it is in the store already.")
-    listing: bool = flag("Print the runs in a tracker, and store nothing.", "--list")
+    force: bool = flag("Read a log again even if it is already in the store.")
+    listing: bool = flag("List the runs in a tracker without storing them.", "--list")
     targets: Texts = many(
         "--to TARGET",
         "A folder, a folder in a bucket (s3://BUCKET/FOLDER), a run in MLflow (mlflow:STORE#RUN), or the store of "
         "the compared runs (mlflow:STORE); repeatable.",
     )
-    skip_missing: bool = flag("Leave out runs of the comparison that the store does not have.")
+    skip_missing: bool = flag("Leave out compared runs that are not in the MLflow store.")
     follow_artifact_uri: bool = flag(
-        "Write to the folder that an MLflow store names for artifacts, even if it is outside the store."
+        "Write to the artifact folder that an MLflow store names, even if it is outside the store."
     )
     # outputs
     outputs: "tuple[Place, ...]" = many(
-        "-o --output FILE", "File to write; its extension names the format (repeatable).", parse_place
+        "-o --output FILE", "Output file; its extension determines the format (repeatable).", parse_place
     )
     output: "Place" = one("-o --output FILE", "Parquet file.", parse_place)
     folder: Path | None = one(
-        "-o --output DIR", "New folder for the logs; without it, recording-DATE-TIME is made here.", read.local_folder
+        "-o --output DIR", "New folder for the logs (default: recording-DATE-TIME in this folder).", read.local_folder
     )
     record_interval: float = one(
         "--interval SECONDS", "Time between two samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
@@ -110,29 +110,29 @@ class Options:
         read.detail,
     )
     opened: bool = flag("Open the page or PDF that was written.", "--open")
-    anonymise: bool = flag("Replace names of hosts, users and paths, and ids of GPUs, in the output.")
+    anonymise: bool = flag("Replace host names, user names, paths and GPU ids in the output.")
     # rules for runs
-    baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] of the settings).")
-    policy: Path | None = one("FILE", "File with the rules (default: [[policy]] of the settings).", Path)
+    baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] in the settings).")
+    policy: Path | None = one("FILE", "File with the rules (default: [[policy]] in the settings).", Path)
     form: str = choice("text json", "Text for people, or JSON.", "--format")
     list_form: str = choice("text json csv", "Text for people, JSON or CSV.", "--format")
     text_detail: str = choice("short full", "One screen of text (short), or everything (full).", "--detail")
     explained_detail: str = choice(
-        "short full", "A check on one page, or with all its limits, advice and steps.", "--detail"
+        "short full", "One page on a check (short), or all its limits, advice and steps (full).", "--detail"
     )
     fail_on: Texts = many(
         "RULE", "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable)."
     )
     junit: "Place | None" = one("FILE", "Write the outcome of each rule as JUnit XML.", parse_place)
     summary: "Place | None" = one("FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place)
-    fail_on_change: bool = flag("Exit with 1 on the night that shows a change for the worse.")
+    fail_on_change: bool = flag("Exit with 1 on the night that first shows a change for the worse.")
     fail_on_standing_change: bool = flag("Exit with 1 as long as a change for the worse lasts.")
     gate_form: str = choice("text json line", "Text for people, JSON, or one line for a chat.", "--format")
     exports: "tuple[Place, ...]" = many("--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export)
     # which runs make which step
     by: "tuple[Factor, ...] | None" = one(
         "step|folder|gpu|param:KEY|tag:KEY",
-        "How to group runs into steps (default: by their step label); two settings with a comma: param:A,param:B.",
+        "How to group runs into steps (default: by step label); separate two settings with a comma: param:A,param:B.",
         read.grouping,
     )
     steps: Path | None = one("FILE", "TOML file that lists the runs of each step.", Path)
@@ -145,81 +145,79 @@ class Options:
         "Select stored runs that match: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must match).",
     )
     since: Texts = many(
-        "TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on this date or later."
+        "TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on or after this date."
     )
     store: "Place | None" = one(
-        "DIR", "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport in this folder or above).", parse_place
+        "DIR", "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport here or in a parent).", parse_place
     )
     # what to look for
     select: Texts = many("CHECK", "Run only this check, such as idle_gap (repeatable).")
     ignore: Texts = many("CHECK", "Skip this check (repeatable).")
     gpu_hour_price: tuple[float, str] | None = one(
-        "PRICE", "Price of a GPU-hour, such as '2.49 EUR' (default: [prices] of the settings).", read.gpu_hour_price
+        "PRICE", "Price of a GPU-hour, such as '2.49 EUR' (default: [prices] in the settings).", read.gpu_hour_price
     )
     carbon_intensity: float | None = one(
-        "G/KWH", "Grams of CO2 equivalent per kWh (default: [carbon] of the settings).", read.price
+        "G/KWH", "Grams of CO2 equivalent per kWh (default: [carbon] in the settings).", read.price
     )
     better: tuple[tuple[str, bool], ...] = many(
         "NAME=higher|lower",
-        "Whether higher or lower is better, if the name of a training metric does not show it (repeatable).",
+        "Whether higher or lower is better for a training metric whose name does not show it (repeatable).",
         read.direction,
     )
     target: "QualityTarget | None" = one(
         "NAME=VALUE",
-        "Target of a training metric, such as val_accuracy=0.78; the time to reach it is compared.",
+        "Target for a training metric, such as val_accuracy=0.78; the times to reach it are compared.",
         read.target,
     )
     config: Path | None = one("FILE", "Settings (default: gpureport.toml in this folder).", Path)
     # files that belong to a run
     host: tuple[Path, ...] = many("FILE", "CPU log to join by time (repeatable).", read.fetched)
     training: tuple[Path, ...] = many(
-        "FILE", "Metrics that the training loop wrote: CSV or JSON (repeatable; one per source).", read.fetched
+        "FILE", "Training metrics that the job logged, as CSV or JSON (repeatable: one per source).", read.fetched
     )
     source_kind: str | None = one(
         "", "Read files as this kind, whatever their content.", kind=click.Choice(IMPORTERS.kinds)
     )
     as_one_run: bool = flag("Read all logs as one run, such as rotated logs, or one log per GPU or node.")
     strict: bool = flag("Fail if a line of a log is not understood.")
-    tz: str | None = once("ZONE", "Time zone of the log's stamps, such as Europe/Berlin.")
+    tz: str | None = once("ZONE", "Time zone of the log, such as Europe/Berlin.")
     gpus: tuple[int, ...] | None = one("0,2,…", "Keep only these GPUs.", read.indices)
-    columns: Texts | None = one("FIELD,…", "Columns of a log without a header: its --query-gpu fields.", read.fields)
+    columns: Texts | None = one("FIELD,…", "Columns of a log without a header, as given to --query-gpu.", read.fields)
     interval: float | None = one(
-        "SECONDS", "Seconds between samples of a log without time stamps, as given to -l.", read.seconds
+        "SECONDS", "Seconds between samples of a log without time stamps, as given to nvidia-smi -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
         "N", "Number of GPUs in a log without a column that distinguishes them.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
         "FILE",
-        "TOML file with the meaning of the columns of an unknown table, or of your own series in a tracker.",
+        "TOML file that explains the columns of an unknown table, or your own series in a tracker.",
         Path,
     )
-    mlflow_raw_times: bool = flag("Use the times MLflow logged for its system metrics, without correction.")
+    mlflow_raw_times: bool = flag("Use the times that MLflow logged for its system metrics, without correction.")
     # names and labels of runs
     param: Pairs = many("KEY=VALUE", "Parameter of the run (repeatable).", read.pair)
     tag: Pairs = many("KEY=VALUE", "Label of the run (repeatable).", read.pair)
     work: tuple[tuple[float, str], ...] = many(
         "N:UNIT",
-        "Work that each run did while recorded, such as 12000:steps (repeatable: one for each source, in order).",
+        "Work that each run did while recorded, such as 12000:steps (repeatable: one per source, in order).",
         read.amount,
     )
     name: str | None = once("TEXT", "Name of the run.")
-    step: Texts = many("LABEL", "Optimization step of the run (repeatable: one for each source, in order).")
+    step: Texts = many("LABEL", "Optimisation step of the run (repeatable: one per source, in order).")
     label_table: Path | None = one(
         "--labels FILE",
-        "Table of jobs, such as sacct -P prints: user, account, job and node become labels of the runs.",
+        "Table of jobs, such as the output of sacct -P; its user, account, job and node label the runs.",
         read.fetched,
     )
-    gpu_model: str | None = one(
-        "NAME", "Model of GPUs that the log does not name, such as 'A100 80GB'.", read.gpu_model
-    )
+    gpu_model: str | None = one("NAME", "GPU model, if the log does not name it, such as 'A100 80GB'.", read.gpu_model)
     # which part of a run
     start: str | None = once(
         "--from TIME",
-        "Leave out samples before this time since the start (90s, 1h30m, 0:10:00) or date (2026-03-14T09:26).",
+        "Leave out samples before this time, since the start (90s, 1h30m, 0:10:00) or as a date (2026-03-14T09:26).",
     )
     end: str | None = once("--to TIME", "Leave out samples from this time on.")
-    job: int | None = one("N|EACH", "Read only job N of a log, or each job as a run of its own.", read.job)
+    job: int | None = one("N|EACH", "Read only job N of a log, or each job as a separate run.", read.job)
     # which runs of a tracker
     run: Texts = many("RUN", "Run of a tracker, by id or name (repeatable).")
     experiment: str | None = one("NAME", "Experiment of a tracker.")
@@ -229,7 +227,7 @@ class Options:
     children: bool = flag("Also read runs nested in a run of a tracker.")
     stage: str | None = one("NAME", "Keep one stage of a run, such as training.")
     group: str | None = one(
-        "NAME", "Read local recordings of a tracker, all or those of --run, as one run of this name."
+        "NAME", "Read a tracker's local recordings, all or those of --run, as one run with this name."
     )
     gpu_memory_total: float | None = one("GIB", "Memory of each GPU, if the tracker does not record it.", read.price)
     throughput: str | None = one("KEY", "Training metric that counts the work done.")
@@ -241,7 +239,7 @@ class Options:
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}
 READ = (Path, read.fetched)
 WRITTEN = (parse_place, read.export, read.local_folder)
-"""Readers of options that name inputs, and of those that name outputs; the store is both."""
+"""Readers of options for inputs, and of options for outputs; `--store` is for both."""
 
 
 class Option(click.Option):
@@ -301,7 +299,7 @@ def refuse_taken(ctx: click.Context) -> None:
                 parts = (each / part for part in STORE_PARTS)
                 read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
             elif reader in READ:
-                # for a local copy of an object, that object
+                # check the original, not its local copy
                 place = parse_place(name_by_url(str(each)))
                 read.append(ReadPath(place=place, name=f"the file of {param.opts[-1]}"))
             elif reader in WRITTEN:
@@ -339,7 +337,7 @@ def _holds_data(path: Path) -> bool:
         return not is_summary and not is_own_output(path) and is_readable(path)
     except OSError as error:
         what = f"cannot be read, so it may be a log ({error.strerror})"
-        raise SettingsError(str(path), what, "name another file, or check its disk", code="cannot_read") from error
+        raise SettingsError(str(path), what, "name another file, or check the disk", code="cannot_read") from error
 
 
 def is_own_output(path: Path) -> bool:

@@ -95,11 +95,11 @@ def show_files(sentence: str, options: Options, doubts: Sequence[str] = ()) -> N
     # without a display, a text browser could start in this terminal
     shows = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if not shows or click.launch(str(page)):
-        print_note(f"No browser was found on this machine. Copy {page} to one that has a browser, and open it there.")
+        print_note(f"No browser was found on this machine. Copy {page} to a machine with a browser, and open it there.")
 
 
 def write_file(path: Place, content: str) -> None:
-    # GitHub expects job summaries to be appended to
+    # GitHub expects programs to append to its job summary
     if isinstance(path, Path) and str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         with path.open("a", encoding="utf-8") as job:
             job.write(content)

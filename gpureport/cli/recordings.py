@@ -47,14 +47,14 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     every: Sequence[str] = (),
     step: str | None = None,
 ) -> list[Recording]:
-    """Return the named runs; a run that is named twice, directly and by its folder, is read once.
+    """Return the named runs; a run that is named both directly and by its folder is read once.
 
-    `tolerant` skips an unreadable log if another one of its folder is readable. `steps` keeps folders apart as steps;
-    `every` has all sources of the command if `named` are those of one `step`.
+    `tolerant` skips an unreadable log if another log in its folder is readable. `steps` treats each folder as a step;
+    `every` lists all sources of the command if `named` are those of one `step`.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
-        # no option has a value per source
+        # no option has one value per source
         fetched = _drop_repeated_sources(fetched)
 
     def find(group: Sequence[str], own: Options) -> list[RunReading]:
@@ -71,7 +71,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     sources.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
-    # copies of a log were recognised by name, so names can be hidden now
+    # names are hidden only now, as copies of a log are recognised by name
     return name_runs(_drop_repeated_runs(read) if steps or step is not None else read, options)
 
 
@@ -108,11 +108,11 @@ def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Seque
     taken = {other: [place in (log, *log.parents) for log in logs] for other, place in inner.items()}
     kept = [each for at, each in enumerate(found) if not any(each[at] for each in taken.values())]
     if found and not kept:
-        what = "every run in it is named as well"
+        what = "every run in this folder is also named separately"
         hint = "leave out either the folder or its runs"
         raise SourceError(source, what, hint, code="named_twice")
     if names := [other for other, each in taken.items() if any(each)]:
-        print_note(f"gpureport: {source}: counted once, as named: {', '.join(names)}")
+        print_note(f"gpureport: {source}: runs named twice are counted once: {', '.join(names)}")
     return kept
 
 
@@ -144,7 +144,7 @@ def read_log(reading: RunReading) -> Recording:
     return recording
 
 
-def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
+def read_groups(  # noqa: PLR0913 - a reader for each kind of source
     named: Sequence[str],
     options: Options,
     of_stored: Callable[[str, Options], Iterable[Kept]],
@@ -153,7 +153,7 @@ def read_groups(  # noqa: PLR0913 - what is made of a run, and where it is from
     *,
     steps: bool = False,
 ) -> Iterator[tuple[Sequence[str], Options, Iterator[Kept | Unread | StoreError]]]:
-    """Yield each group of sources with its options, and an iterator over its runs or errors."""
+    """Yield each group of sources with its options and an iterator over its runs or errors."""
 
     def read(group: Sequence[str], own: Options) -> Iterator[Kept | Unread | StoreError]:
         try:
@@ -191,7 +191,7 @@ def _read_all(groups: Iterable[tuple[Any, Options, Iterable[Any]]], *, tolerant:
                 unread.append(one)
         if unread and not kept and len(faults) == failed:
             raise unread[0]
-        # several runs may have the same error
+        # several runs may fail with the same error
         for text in dict.fromkeys(map(str, unread)):
             print_error(f"left out: {text}")
         read += kept
@@ -215,7 +215,7 @@ def read_run_prices(settings: Settings, options: Options) -> Prices:
     amount, currency = options.gpu_hour_price or (None, "")
     prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
     if amount is not None and not prices.currency:
-        print_note(f"gpureport: --gpu-hour-price {amount:g} names no currency; write '{amount:g} EUR'")
+        print_note(f"gpureport: --gpu-hour-price {amount:g} has no currency; write '{amount:g} EUR'")
     return prices
 
 
@@ -234,7 +234,7 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
             run = recording.run
             say(f"Analysing {run.name} ({place} of {len(recordings)})")
             try:
-                # name the log, which the user knows
+                # errors name the log, which users know
                 with internal_errors(run.sources[0].locator if len(run.sources) == 1 else run.name):
                     analysis = selection.keep_kinds(analyze(recording, rules), set(kinds))
                     runs.append((recording, replace(analysis, cost=calculate_cost(analysis, prices))))

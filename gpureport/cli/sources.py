@@ -1,4 +1,4 @@
-"""Finds the runs of logs and trackers without reading them; options of importers."""
+"""Finds runs in logs and trackers without reading them, and builds options of importers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -69,7 +69,7 @@ def give_each(sources: Sequence[str], options: Options) -> list[tuple[str, Optio
         parts.append([values] * len(sources) if len(values) <= most else [(value,) for value in values])
         if len(parts[-1]) != len(sources):
             what = f"{count(len(values), noun)} for {count(len(sources), 'source')}"
-            hint = f"give {'one, or ' if most else ''}one for each source in their order"
+            hint = f"give {'one for all, or ' if most else ''}one for each source, in the same order"
             raise SettingsError(f"--{name}", what, hint, code="wrong_count")
     common = options.is_common or (several and len(options.work) == 1)
     return [
@@ -124,7 +124,7 @@ def _report_matches(table: LabelTable) -> None:
     zones = ": give --tz, or print the table with SLURM_TIME_FORMAT=%FT%T%z"
     for doubt, text, hint in (
         (SEVERAL, "not, because several rows fit equally well", ""),
-        (TIMES, "not, because its times cannot be compared with those of the table", zones),
+        (TIMES, "not, because times in the log and in the table cannot be compared", zones),
         (NO_ROW, "without a row", ""),
     ):
         names = [match.name for match in found if match.doubt == doubt]
@@ -157,7 +157,7 @@ def _fetch(source: str) -> str:
         return source
     copy = _fetch_watched(place)
     if copy.is_file():
-        # files beside a log that identify its run
+        # also fetch the files that identify the run
         names = {record_folder.RUN_FILE, record_folder.LABEL_FILE, f"{place.name}.json", f"{place.stem}.json"}
         for beside in place.parent.iterdir():
             if beside.name in names - {place.name}:
@@ -174,11 +174,11 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
-    """Return the sources of runs; other logs of a run are in the options of its source."""
+    """Return the source of each run with its options, which name the run's other logs."""
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:
-        # not one per source: each file belongs to the run that it overlaps in time
+        # if counts differ, each file belongs to the run that it overlaps in time
         training, options = [*training, *map(str, options.training)], replace(options, training=())
     every = give_each(logs, options)
     is_read = [
@@ -198,7 +198,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
         give_each(logs, named)
         if hosts or training:
             raise
-        # errors are reported per source later
+        # errors are reported later, source by source
         return every
     kept, runs_of = list[tuple[str, Options]](), iter(found)
     for (source, own), each in zip(every, is_read, strict=True):
@@ -212,7 +212,7 @@ def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = Fals
             kept.append((source, replace(own, host=tuple(map(Path, extra)), training=trained_by)))
             if joined := [locator for locator in extra if locator in files]:
                 print_note(f"gpureport: read as one run: {', '.join([source, *joined])}")
-    # several logs of one run with stated work
+    # logs of one run share the stated work
     return kept if len(kept) > 1 else [(source, replace(own, is_common=named.is_common)) for source, own in kept]
 
 
@@ -223,7 +223,7 @@ def split_companions(sources: Sequence[str], options: Options) -> tuple[list[str
         parts[None if alone or not path_exists(source) else recognise_companion(Path(source))].append(source)
     if not parts[None]:
         return list(sources), [], []
-    # independent of the order on the command line
+    # the order on the command line does not matter
     return parts[None], sorted(map(Path, parts["host"])), sorted(parts["training"])
 
 
@@ -232,7 +232,7 @@ def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:
     window, table = build_window(options), open_table(options)
     is_cut = window is not None or options.job is not None
     with show_stage("Looking for runs"):
-        # label a part of a log by its own time
+        # each part of a log is labelled by its own time
         found = list(_find_whole_runs(sources, replace(options, label_table=None) if is_cut else options))
     if not options.name:
         reading.lengthen_equal_names([each for each in found if isinstance(each, reading.Reading)])
@@ -316,7 +316,7 @@ def _find_tracked_runs(tracking: Tracker, source: str, options: Options) -> list
         print_note(f"gpureport: {source}: {count(len(chosen.skipped), 'run')} skipped ({reasons}){hint}")
     if options.group is not None and len(joined := chosen.store.grouped) > 1:
         read = f"{len(joined)} recordings read as one run called {options.group}: {list_names(joined)}"
-        print_note(f"gpureport: {source}: {read}; --run takes some")
+        print_note(f"gpureport: {source}: {read}; use --run to read only some")
     return found
 
 
@@ -334,14 +334,14 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     for source in fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
-            hint = "--list is for stores of MLflow, Neptune and Trackio"
+            hint = "--list works only on stores of MLflow, Neptune and Trackio"
             if store := find_store(source):
                 hint = f"give {store[1]}, one of {store[0]}"
             raise SourceError(source, "this is not the store of a tracker", hint, code="not_a_tracker")
         held = tracking.listed(source, build_tracker_selection(options))
         if deleted := [f"{run.name} ({run.id})" for run in held if run.deleted]:
             said = "1 deleted run is" if len(deleted) == 1 else f"{len(deleted)} deleted runs are"
-            print_note(f"gpureport: {source}: {said} not listed: {list_names(deleted)}; give the id to read one")
+            print_note(f"gpureport: {source}: {said} not listed: {list_names(deleted)}; to read one, give its id")
         for run in (run for run in held if not run.deleted):
             started = "not recorded" if run.started is None else iso_time(run.started, run.timezone)
             holds = run.holds if run.fault is None else str(run.fault)
@@ -366,10 +366,10 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
 
     run, found = recording.run, find_jobs(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} has no job, since no GPU worked", "leave out --job", code="no_job")
+        raise SettingsError("--job", f"{run.name} has no job, as no GPU was busy", "leave out --job", code="no_job")
     wanted = [(each.interval, each.number) for each in found if job in {0, each.number}]
     if not wanted:
-        hint = f"it holds {count(len(found), 'job')}: {job_list(run, found)}"
+        hint = f"it has {count(len(found), 'job')}: {job_list(run, found)}"
         raise SettingsError("--job", f"{run.name} has no job {job}", hint, code="no_such_job")
 
     def say(time: int) -> str:

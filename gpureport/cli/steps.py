@@ -1,4 +1,4 @@
-"""Groups runs into steps by labels, settings, folders, or a file."""
+"""Groups runs into steps by labels, settings or folders, or as listed in a file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -34,11 +34,11 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     by = options.by or _BY_LABEL
     source = words.select_sources(source, options, steps=True)
     if (options.steps is None) == (not source):
-        msg = "name the runs or, with --steps, a file of steps, but not both"
+        msg = "name either the runs or, with --steps, a file of steps"
         raise UsageError(msg, code="named_or_selected")
     if options.steps is None:
         hides_folders = options.anonymise and by[0].kind == "folder"
-        # group by folder before names are hidden; folders are then numbered, unless --step names them
+        # group by folder before names are hidden, and then number the folders, unless --step names them
         by = _BY_LABEL if hides_folders and options.step else by
         own = replace(options, anonymise=options.anonymise and not hides_folders)
         found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)
@@ -46,14 +46,14 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         labelled = _label_steps(chosen, by, hides_folders=hides_folders)
         return recordings.name_runs(labelled, options) if hides_folders else labelled
     if options.step:
-        what = f"{options.steps} says which step each run belongs to"
-        raise SettingsError("--step", what, "leave out one of them", code="steps_stated_twice")
+        what = f"{options.steps} already assigns each run to a step"
+        raise SettingsError("--step", what, "leave out --step or --steps", code="steps_stated_twice")
     steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
     # hide the names of all runs at once
     shown, found = replace(options, anonymise=False), []
     for step, work in steps:
-        # in the notation of trackers: `True`, `14`, `bf16`
+        # write values as trackers do: `True`, `14`, `bf16`
         params = tuple((dict(options.param) | {key: str(value) for key, value in step.params.items()}).items())
         own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
         found += recordings.read_recordings(step.runs, own, every=named, step=step.label)
@@ -65,7 +65,7 @@ def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
     if len(kept) <= 1 or len(kept) == len(found):
         return found
     left_out = ", ".join(one.run.name for one in found if not one.run.gpus)
-    print_note(f"gpureport: left out, no GPU was recorded: {left_out}")
+    print_note(f"gpureport: runs without a GPU left out: {left_out}")
     return kept
 
 
@@ -77,8 +77,8 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
         return found
     for factor, lacking in ungrouped.items():
         names = list_names([found[place].run.name for place in lacking])
-        without = f"without {factor.kind} {factor.key}: {names}"
-        print_note(f"gpureport: {len(lacking)} of {len(found)} runs left out, {without}")
+        without = f"for lack of {factor.kind} {factor.key}: {names}"
+        print_note(f"gpureport: {len(lacking)} of {len(found)} runs left out {without}")
     return kept
 
 
@@ -93,7 +93,7 @@ def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...], *, hides_fo
         if hides_folders:
             numbers = {folder: f"step_{number}" for number, folder in enumerate(folders, 1)}
             return [replace(one, run=replace(one.run, step=numbers[one.run.step or ""])) for one in labelled]
-        # say what determines the order, if the names do not show it
+        # report what determines the order, if the names do not show it
         if len(folders) > 1 and order:
             print_note(f"gpureport: steps are ordered by {order}: {', '.join(folders)}")
     return labelled
@@ -116,16 +116,16 @@ def _read_step_file(path: Path) -> Iterator[tuple[NamedStep, tuple[tuple[float, 
     except msgspec.ValidationError as error:
         raise SettingsError(str(path), f"not a list of steps ({error})", _FORM, code="not_a_step_file") from error
     if len({step.label for step in steps}) < len(steps):
-        raise SettingsError(str(path), "two steps have one label", "give each its own label", code="repeated_step")
+        raise SettingsError(str(path), "two steps have the same label", "give each its own label", code="repeated_step")
     for step in steps:
         texts = [step.work] if isinstance(step.work, str) else step.work
         if len(texts) not in {0, 1, len(step.runs)}:
-            what = f"work of {step.label} must be one amount, or one for each of {len(step.runs)} runs"
+            what = f"the work of {step.label} must be one amount, or one for each of its {len(step.runs)} runs"
             raise SettingsError(str(path), what, _FORM, code="wrong_count")
         try:
             work = tuple(map(amount, texts))
         except ValueError as error:
-            what = f"work of {step.label} is not an amount with its unit"
+            what = f"the work of {step.label} is not an amount with a unit"
             raise SettingsError(str(path), what, _FORM, code="not_an_amount") from error
         step.runs = [beside if path_exists(beside := str(path.parent / run)) else run for run in step.runs]
         yield step, work

@@ -1,7 +1,7 @@
-"""All commands: help, options and arguments.
+"""The help, options and arguments of all commands.
 
-A command is a function in a module of `commands`, named `first_second` if it has two words. `takes` lists at most ten
-usual options and, after a slash, those of --help-all only; `!` marks a required option, `@` a group.
+A command is a function in a module of `commands`, called `first_second` for a command of two words. `takes` lists up to
+ten usual options and, after a slash, those of --help-all only; `!` marks a required option, `@` a group.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     @property
     def help(self) -> str:
         example = f"Example: gpureport {self.example}" if self.example else ""
-        select = " --where and --since select runs of the store instead." if "@PICK" in self.takes else ""
+        select = " Instead, --where and --since can select stored runs." if "@PICK" in self.takes else ""
         more = "\n".join(map(str.strip, self.more.splitlines()))
         return "\n\n".join(filter(None, (self.summary, example, more + select)))
 
@@ -49,19 +49,19 @@ def _name_several(name: str = "source", *, required: bool = False, metavar: str 
     return click.Argument([name], nargs=-1, required=required, metavar=metavar, shell_complete=complete_files)
 
 
-_STEPS = """is a log, a folder of logs, a run of the store, or a baseline. Runs of one step are repetitions of it. A run
-without a step label is a step of its own. If other sources are named too, a folder with several runs of `gpureport
-record` is one step; `--by folder` makes one step of other logs in a folder."""
+_STEPS = """is a log, a folder of logs, a stored run, or a baseline. Runs of one step are repetitions. A run without a
+step label is a separate step. If other sources are named too, a folder with several runs of `gpureport record` is one
+step; `--by folder` also makes other logs in a folder one step."""
 COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
         """The folder contains the logs of nvidia-smi, the machine and the job's processes. The exit code is that of
-        COMMAND, or 0 after Ctrl-C without one. If nvidia-smi is missing, COMMAND does not start, and the exit code is
-        3. Passwords and tokens in COMMAND are not recorded.""",
+        COMMAND, or 0 if Ctrl-C ends a recording without one. If nvidia-smi is missing, COMMAND does not start, and the
+        exit code is 3. Passwords and tokens in COMMAND are not recorded.""",
         "record -o runs/base -- python train.py --epochs 3",
         "folder record_interval host_only",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),),
-        brief="Record GPUs and machine while a job runs.",
+        brief="Record the GPUs and the machine while a job runs.",
     ),
     "report": Entry(
         "Write the report of one run, or of several runs as steps in the given order.",
@@ -73,16 +73,16 @@ COMMANDS = {
         brief="Write the report of one or more runs.",
     ),
     "analyze": Entry(
-        "Say where the GPU time of a run went, and why.",
-        """A SOURCE is a log, a folder of logs, or a run of the store.""",
+        "Show where the GPU time of a run went, and why.",
+        """A SOURCE is a log, a folder of logs, or a stored run.""",
         "analyze gpu.csv",
         "form text_detail fail_on select gpu_hour_price host training tz gpus job / anonymise @PICK @ALL",
         (_name_several(),),
     ),
     "compare": Entry(
         "Compare runs, each step with the one before it.",
-        f"""Each of BASE and NEXT {_STEPS} Two single runs show at most that they differ, so repeat each step three
-        times. An unreadable log in a folder is named and left out.""",
+        f"""Each of BASE and NEXT {_STEPS} Two single runs cannot confirm a change, so repeat each step three times. An
+        unreadable log in a folder is reported and left out.""",
         "compare runs/base runs/workers",
         "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
         (_name_several(metavar="[BASE NEXT...]"),),
@@ -90,21 +90,21 @@ COMMANDS = {
     ),
     "check": Entry(
         "Check runs against rules. The exit code is 0 if every rule passes.",
-        """It is 1 if a rule is broken, 4 if one cannot be assessed (a source is missing, too short, or lacks the
-        metric), and 5 if gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml, from the file
-        of --policy, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a run of the store) is checked
-        alone; a rule on a change takes runs of one --step together, as repetitions.""",
+        """Code 1 means that a rule is broken, 4 that a rule cannot be assessed (a source is missing, too short, or
+        lacks the metric), and 5 that gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml,
+        from the file of --policy, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a stored run) is
+        checked separately; a rule on a change treats runs of one --step as repetitions.""",
         "check gpu.csv --fail-on 'idle_ratio <= 5%'",
         "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store @ALL",
         (_name_several(required=True),),
         brief="Check runs against rules, as a gate in a pipeline.",
     ),
     "nightly": Entry(
-        "Add tonight's runs to the history of the store, write its pages, and check the runs as `check` does.",
-        """A SOURCE that is missing or unreadable counts as a night without data. Without a SOURCE the pages are written
-        again from the history. Each step (--step) on each GPU model has separate curves. The rules in [[policy]],
-        --policy and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured
-        against --baseline.""",
+        "Add tonight's runs to the history of the store, write its pages, and check the runs.",
+        """A missing or unreadable SOURCE is recorded as a night without data. Without a SOURCE, the pages are rewritten
+        from the history. Each step (--step) on each GPU model has separate curves. The rules in [[policy]], --policy
+        and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
+        --baseline.""",
         "nightly runs/tonight --site site",
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / anonymise "
         "all_reports policy junit step store @ALL",
@@ -112,24 +112,24 @@ COMMANDS = {
         brief="Keep a history of nights, and write its pages.",
     ),
     "fleet": Entry(
-        "Say who wastes GPU time over many runs, what would save most, and which GPU is sick.",
-        """Without a SOURCE it uses the runs in the store: all of them, or those that --tag, --where and --since
-        select. Logs and folders of logs are read into the store first. Only new runs are analysed, with one
-        process per core or on a Dask cluster. A run that cannot be analysed is named and left out.""",
+        "Show who wastes GPU time in many runs, what would save most, and which GPU is faulty.",
+        """Without a SOURCE, the report covers all stored runs, or those that --tag, --where and --since select. Logs
+        and folders of logs are read into the store first. Only new runs are analysed, with one process per core or on a
+        Dask cluster. A run that cannot be analysed is reported and left out.""",
         "fleet --since 30d -o fleet.html",
         "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month "
         "anonymise engine scheduler @READ",
         (_name_several(),),
-        brief="Say who wastes what over many runs, and which GPU is sick.",
+        brief="Show who wastes GPU time in many runs, and which GPU is faulty.",
     ),
     "ingest": Entry(
-        "Read logs into the store and say what was kept, what was rejected, and why.",
-        """A SOURCE is a log, compressed or not, or a folder of logs. A run that is in the store already is not read
-        again, and keeps its labels unless options change them.""",
+        "Read logs into the store and report what was kept, what was rejected, and why.",
+        """A SOURCE is a log, compressed or not, or a folder of logs. A run that is already stored is not read again,
+        and keeps its labels unless options change them.""",
         "ingest gpu.csv --name base",
         "force listing store host training as_one_run tz name step param / anonymise @READ",
         (_name_several(required=True),),
-        brief="Read logs into the store and say what was kept.",
+        brief="Read logs into the store and report what was kept.",
     ),
     "runs": Entry(
         "List, show, label, export or remove stored runs.",
@@ -160,13 +160,13 @@ COMMANDS = {
         arguments=(_name("run"),),
     ),
     "runs step": Entry(
-        "Set the optimization step of a run.",
+        "Set the optimisation step of a run.",
         arguments=(_name("run"), _name("label")),
     ),
     "baseline": Entry(
         "Set, list or remove named baselines.",
-        """A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can be
-        kept in git, in an artifact or in a bucket without the rest of the store.""",
+        """A baseline is a copy of one run, or of several repetitions, in the `baselines` folder of the store. A
+        baseline can be kept in git, in an artifact or in a bucket without the rest of the store.""",
         "baseline set main runs/base",
     ),
     "baseline list": Entry(
@@ -177,31 +177,31 @@ COMMANDS = {
         arguments=(_name_several("name", required=True),),
     ),
     "baseline set": Entry(
-        "Copy runs as the baseline NAME. Several runs are repetitions of one step.",
-        """A SOURCE is a run in the store, or a log or folder of logs, which is ingested first.""",
+        "Copy runs to the baseline NAME. Several runs are repetitions of one step.",
+        """A SOURCE is a stored run, or a log or folder of logs, which is ingested first.""",
         "",
         "store host training as_one_run tz gpus name step param tag / anonymise @READ",
         (_name("baseline_name", metavar="NAME"), _name_several(required=True)),
     ),
     "publish": Entry(
         "Publish reports and figures to a folder, a bucket or MLflow.",
-        """Before the path of a database or an mlruns folder, mlflow: may be left out.
+        """The prefix mlflow: is optional for a database or an mlruns folder.
 
-        A run in MLflow gets each FILE as an artifact and, over http, a tag that names it.
+        For a run in MLflow, each FILE becomes an artifact and, over http, a tag names it.
 
-        A store of MLflow takes the JSON of `gpureport compare`. Each run of the comparison gets its figures as metrics,
-        and its step, verdict and change as tags. Other FILEs become artifacts of each of these runs. Publishing
-        again does not change anything.""",
+        An MLflow store accepts the JSON of `gpureport compare`. Each compared run receives its figures as metrics, and
+        its step, verdict and change as tags. Every other FILE becomes an artifact of each run. Publishing again does
+        not change anything.""",
         "publish report.html --to mlflow:mlruns#RUN",
         "targets! skip_missing follow_artifact_uri",
         (_name_several("files", required=True, metavar="FILE..."),),
     ),
     "explain": Entry(
         "Explain a check, a class of GPU time, a metric, a figure, or what to record.",
-        """For a check it prints the condition, the required metrics and the steps to take; with --detail full also all
-        limits with their sources and all advice. For a class of GPU time, such as short_pauses, a metric, a field of
-        nvidia-smi, or a figure of a run, such as idle_ratio, it prints the meaning. `recording` prints commands whose
-        logs are enough for every check. Without a name it lists everything that can be explained.""",
+        """For a check, print the condition, the required metrics and the steps to take; --detail full adds all limits
+        with their sources and all advice. For a class of GPU time (short_pauses), a metric, an nvidia-smi field, or a
+        figure of a run (idle_ratio), print the meaning. `gpureport explain recording` prints commands that record
+        enough for every check. Without a name, list everything that can be explained.""",
         "explain idle_gap",
         "explained_detail config",
         (_name("name", required=False, metavar="[CHECK|CLASS|METRIC|FIGURE|recording]"),),
@@ -216,7 +216,7 @@ COMMANDS = {
     ),
     "completion": Entry(
         "Print the script that completes commands, options and files on Tab.",
-        """Without SHELL it prints the line that installs the script.
+        """Without SHELL, print the line that installs the script.
 
         Example: eval "$(gpureport completion bash)"
         """,

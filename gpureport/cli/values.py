@@ -1,4 +1,4 @@
-"""Parsers of option values; `EXPECTED` has the expected form of each."""
+"""Parsers of option values; `EXPECTED` describes the form of each value."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def read(reader: Callable[[Any], Any], text: Any) -> Any:
 def single(texts: tuple[str, ...]) -> str | None:
     if len(texts) > 1:
         what = (
-            "this option can be given only once, as it applies to all sources; for different values, run "
+            "this option applies to all sources, so it can be given only once; for different values, run "
             "gpureport ingest on each log, then name the stored runs"
         )
         raise RefusedError(what, code="given_twice")
@@ -129,7 +129,7 @@ def gpu_model(text: str) -> str:
         models = {gpu.model.lower(): gpu.model for gpu in load_gpus()}
         words = {word.lower(): model for model in models.values() for word in model.split()} | models
         close = get_close_matches(name.lower(), words, n=1)
-        hint = f"did you mean {words[close[0]]!r}?" if close else "known are " + ", ".join(models.values())
+        hint = f"did you mean {words[close[0]]!r}?" if close else "known models are " + ", ".join(models.values())
         raise RefusedError(f"{name!r} is not a known GPU model; {hint}", code="unknown_gpu_model")
     return name
 
@@ -137,7 +137,7 @@ def gpu_model(text: str) -> str:
 def export(text: str) -> Place:
     form, _, name = text.partition("=")
     if form in {"benchmark-smaller", "benchmark-bigger", "bencher"}:
-        msg = f"{form} is gone; take the figures of gpureport analyze --format json, or openmetrics=FILE"
+        msg = f"{form} was removed; use the figures of gpureport analyze --format json, or openmetrics=FILE"
         raise RefusedError(msg, code="gone_option")
     return parse_place(_need(name if form == "openmetrics" else None))
 
@@ -174,14 +174,14 @@ def _number(text: str) -> float:
 EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
     pair: ("not a key with its value", "write KEY=VALUE", "not_a_pair"),
     amount: ("not an amount with its unit", "write it as 12000:steps", "not_an_amount"),
-    direction: ("not a metric with the direction that is better", "write it as my_metric=higher", "not_a_direction"),
+    direction: ("not a metric with a direction", "write it as my_metric=higher", "not_a_direction"),
     target: ("not a metric with its value", "write it as val_accuracy=0.78", "not_a_target"),
     indices: ("not a list of GPU indices", "write it as 0,2", "not_gpu_indices"),
     job: ("not the number of a job", "write a number from 1 on, or each", "not_a_job_number"),
     fields: ("not a list of query fields", "write it as timestamp,index,utilization.gpu", "not_a_list"),
     labels: ("not a list of labels", "write it as user,project,node", "not_a_list"),
-    seconds: ("not a time in seconds", "write a number between 0.001 and 86400", "not_a_time"),
-    detail: ("not a level of detail", "write full, auto, or whole seconds between 1 and 86400", "not_a_detail"),
+    seconds: ("not a time in seconds", "write a number from 0.001 to 86400", "not_a_time"),
+    detail: ("not a level of detail", "write full, auto, or whole seconds from 1 to 86400", "not_a_detail"),
     night: ("not a date", "write it as 2026-03-14", "not_a_date"),
     price: ("not a number of 0 or more", "write it as 2.49", "not_a_price"),
     gpu_hour_price: ("not a price", "write it as 2.49 or '2.49 EUR'", "not_a_price"),

@@ -1,4 +1,4 @@
-"""Resolves names to files, trackers, stored runs or baselines; stores runs."""
+"""Resolves names to files, trackers, stored runs or baselines, and stores runs."""
 
 import shlex
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def find_store(options: Options, *, must_exist: bool = False) -> Store:
     if folder is None:
         return Store.find(Path.cwd())
     if must_exist and not folder.is_dir():
-        raise StoreError(str(folder), "no such store", "check the path, or ingest into it first", code="no_such_store")
+        raise StoreError(str(folder), "no such store", "check the path, or ingest a log first", code="no_such_store")
     return Store(folder)
 
 
@@ -45,7 +45,7 @@ def find_lookup(options: Options) -> run_selection.RunLookup:
 
 
 def is_source(source: str, options: Options) -> bool:
-    """Return whether a word names a file or tracker; stored runs may have names that look like paths."""
+    """Return whether a word names a file or a tracker; names of stored runs may also look like paths."""
     if source == "-" or path_exists(source) or source.startswith(LOCATORS) or names_run(source):
         return True
     return _looks_like_path(source) and find_stored(source, options) is None
@@ -59,7 +59,7 @@ def note_stored_namesake(source: str, options: Options) -> None:
     is_named = source != "-" and not _looks_like_path(source) and path_exists(source)
     if is_named and (run := find_stored(source, options)):
         kind = "folder" if Path(source).is_dir() else "file"
-        print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
+        print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name with the id {run.id}")
 
 
 def find_stored(name: str, options: Options) -> Run | None:
@@ -97,7 +97,7 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
 def refuse_parallel_jobs(steps: Sequence[str | None], where: str, named: Sequence[str], options: Options) -> None:
     is_chain = options.steps is None and all(each.kind == "step" for each in options.by or ())
     if is_chain and steps.count(None) > _MOST_STEPS:
-        what = f"{steps.count(None):,} runs without a step label are not a chain of steps"
+        what = f"{steps.count(None):,} runs without a step label are too many to compare as steps"
         command = shlex.join(["gpureport", "fleet", *named, "-o", "fleet.html"])
         raise SettingsError(where, what, f"see them together: {command}", code="too_many_steps")
 
@@ -108,7 +108,7 @@ def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> l
         folder = place.folder / "runs" / run_id
         try:
             place.get(run_id)
-            print_error(f"{folder}: could not be read at first; try again, and check the disk")
+            print_error(f"{folder}: left out after a failed read; try again, and check the disk")
         except DamagedRunError:
             print_error(f"{folder}: damaged; ingest the run again, or remove the folder")
         except StoreError as error:
@@ -142,7 +142,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
             what = f'no file, stored run or baseline named "{name}"'
             raise UnknownRunError(name, what, hint, code="unknown_run") from error
         if name in baselines:
-            print_note(f"gpureport: {name}: the stored run, not the baseline; that is {BASELINE}{name}")
+            print_note(f"gpureport: {name}: reading the stored run, not {BASELINE}{name}")
     _refuse_reading_option(name, options, sources.READING)
     window = sources.build_window(options)
     own = sources.build_labels(replace(options, label_table=None))
@@ -156,7 +156,7 @@ def read_stored(name: str, options: Options) -> list[Recording]:
 
 def _refuse_reading_option(name: str, options: Options, names: Sequence[str]) -> None:
     if option := sources.find_given(options, names):
-        what = f"{name} is stored, and the option applies only when a log is read"
+        what = f"{name} is a stored run, but this option applies only when a log is read"
         raise SettingsError(option, what, "name its log instead", code="only_while_reading")
 
 
@@ -179,11 +179,11 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
         if done == " again" and known.stored.importer_version == IMPORTER_VERSION and not (has_grown or force):
             if not _is_alike(run, known.run):
                 entry = store.relabel(known, run)
-                return entry, f"{entry.run.name} is stored already, labels changed"
+                return entry, f"{entry.run.name} is already stored; its labels were changed"
             name = PurePath(reading.locator).name
             is_named = run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}
             other = "" if is_named else f" ({name} holds the same bytes)"
-            return known, f"{known.run.name} is stored already{other}"
+            return known, f"{known.run.name} is already stored{other}"
     entry = store.write(reading, IMPORTER_VERSION, run)
     return entry, f"Stored {entry.run.name}{done}"
 

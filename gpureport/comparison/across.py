@@ -1,4 +1,4 @@
-"""Estimates from several steps how work scales with GPUs, which batch fits, and which GPUs would be enough."""
+"""Estimates how work scales with the number of GPUs, which batch fits, and which GPUs have enough memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ HEADROOM = Threshold(
     value=0.05,
     unit="1",
     provenance=Provenance.PRAGMATIC,
-    source="what stays free at the peak: a workspace, a longer sequence or a fragmented allocation needs that much",
+    source="free memory for a workspace, a longer sequence or a fragmented allocation at the peak",
 )
 """Share of the usable memory that must stay free."""
 
@@ -34,7 +34,7 @@ class BatchDoubt(StrEnum):
 
 
 class PeakDoubt(StrEnum):
-    """Why a peak does not show how much memory a job needs, or exceeds the need."""
+    """Why a peak may not show how much memory a job needs."""
 
     NOT_RECORDED = "not_recorded"
     UNUSED = "unused"
@@ -43,26 +43,26 @@ class PeakDoubt(StrEnum):
 
 
 BATCH_DOUBTS = {
-    BatchDoubt.PREALLOCATED: "Memory was taken in advance, so its peak says nothing about the batch.",
-    BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and so in the memory that a sample takes.",
+    BatchDoubt.PREALLOCATED: "Memory was allocated in advance, so its peak does not show what the batch needs.",
+    BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and therefore in the memory per sample.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-_NAMED = 3  # number of GPU models that are named, the smallest first
+_NAMED = 3  # most GPU models to name, the smallest first
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
-    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
-    "what GPUs wait for: communication, too small a batch per GPU, or input that does not keep up."
+    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. If more are needed, find out "
+    "what slows them down: communication, too small a batch per GPU, or input that does not keep up."
 )
 _BATCH = (
-    "Raise the batch in steps towards it, scale the learning rate, and watch loss and work per GPU-hour; memory may "
-    "not keep growing evenly."
+    "Raise the batch size gradually, scale the learning rate, and watch loss and work per GPU-hour; memory may "
+    "not grow in proportion."
 )
-_KINDS = "Compare the cost per unit of work on one of them before moving: memory says nothing about how fast it is."
+_KINDS = "Compare the cost per unit of work on one of them before moving, because memory does not show speed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Work per GPU-second in training alone, as a share of that in the step with the fewest GPUs."""
+    """Work per GPU-second in training alone, relative to the step with the fewest GPUs."""
 
     base: str
     step: str
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """One model of the GPU table against a peak; `fits` is None if the peak does not fit but the job may need less."""
+    """Whether a peak fits a model of the GPU table; `fits` is None if it does not fit but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -118,7 +118,7 @@ class AcrossFinding:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    # measured over the whole job, a short trial would seem to scale badly: start-up takes as long with more GPUs
+    # over a whole short trial, scaling would look bad, because start-up takes as long with more GPUs
     counted = [
         (count, step)
         for step in steps
@@ -155,8 +155,8 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
-    # a batch is spread over all GPUs, so each takes less if there are more
-    if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
+    # a batch is divided among all GPUs, so with more GPUs each one takes less
+    if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line needs two points
         return None
     sizes, peaks = zip(*sorted(found.items()), strict=True)
     each, fixed = _fit_line(sizes, peaks)
@@ -174,7 +174,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the exact least-squares slope and intercept, because a float's last digit must not decide what fits."""
+    """Return the exact least-squares slope and intercept, so that rounding does not decide which batch fits."""
     exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
     rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
     slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())
@@ -201,7 +201,7 @@ def _fit_memory(step: Step) -> MemoryFit:
         for one in analysis.statistics
         if one.memory_peak_bytes is not None and one.device in {gpu.id for gpu in analysis.run.gpus}
     ]
-    # equal peaks are ordered by name, whatever the order of runs
+    # order equal peaks by name, whatever the order of runs
     highest, run, device = min(peaks, default=(None, None, None))
     peak, taken, reason = None if highest is None else -highest, {one.preallocated for one in step.runs}, None
     if peak == 0:
@@ -272,20 +272,20 @@ def _word_scaling(found: Scaling) -> Finding:
         observed |= zip(names, found.interval, strict=True)
     evidence = [_see("work_per_gpu_second", name, seen) for name, seen in observed.items()]
     done = phrases.percent(found.efficiency)
-    text = f"In training, {many} GPUs instead of {few} do {done} of the work per GPU-second."
+    text = f"In training, {many} GPUs instead of {few} give {done} of the work per GPU-second."
     return _finding("scaling", evidence, text, _SCALE, is_sure=found.interval is not None)
 
 
 def _word_batch(found: BatchSize) -> Finding:
     evidence = [
-        _see(_MEMORY, "peak that one more in the batch adds", found.bytes_each, "By"),
+        _see(_MEMORY, "peak per sample of the batch", found.bytes_each, "By"),
         _see(_MEMORY, "peak of a batch of none", found.fixed_bytes, "By"),
     ]
     if found.reason is not None:
         return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
     largest = f"largest that leaves {phrases.percent(HEADROOM.value)} of the memory free"
     evidence.insert(0, _see("max_batch", largest, found.max_batch or 0, relation=">="))
-    text = f"A batch of up to {found.max_batch} would fit; one more in it takes {phrases.size(found.bytes_each)}."
+    text = f"A batch of up to {found.max_batch} samples would fit; each sample takes {phrases.size(found.bytes_each)}."
     return _finding("batch_size", evidence, text, _BATCH)
 
 
@@ -296,8 +296,8 @@ def _word_kinds(found: MemoryFit) -> Finding:
         _see(_MEMORY, f"free on {kind.model}", kind.free_ratio, relation=">=" if kind.fits else "<") for kind in kinds
     ]
     fitting = [f"{kind.model} ({phrases.size(kind.memory_bytes)})" for kind in kinds if kind.fits]
-    more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
-    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no GPU of known memory"
+    more = f" and {len(fitting) - _NAMED} models with more" if len(fitting) > _NAMED else ""
+    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no GPU of known memory size"
     text = f"The peak of {phrases.size(peak)} on one GPU {said}, with {phrases.percent(HEADROOM.value)} left free."
-    text += f" The memory of {len(found.unknown)} other kinds is not known." if found.unknown else ""
+    text += f" The memory of {len(found.unknown)} other models is not known." if found.unknown else ""
     return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

@@ -35,15 +35,15 @@ from gpureport.comparison.verdict import Delta, Judgement, Verdict, build_delta,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Steps in order, and how each differs from the one before and from the first.
+    """Steps in order, and how each differs from the previous one and from the first.
 
     Attributes:
         steps: in order.
-        deltas: each step against the one before, then each from the third on against the first.
+        deltas: each step compared with the previous one, then steps from the third on with the first.
         primary: the figure that decides the verdict on a step.
-        tested: how many comparisons of the primary figure the verdicts correct for.
-        training_tested: the same for the training rate.
-        remaining: what the last step still loses.
+        tested: number of comparisons of the primary figure for which verdicts are corrected.
+        training_tested: number of corrected comparisons of the training rate.
+        remaining: losses that remain in the last step.
         goals: the user's goals for training metrics.
     """
 
@@ -66,7 +66,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Return the comparison of runs, given in order; runs with the same label are repetitions of one step."""
+    """Return a comparison of runs in the given order; runs with the same label are repetitions of one step."""
     steps = tuple(build_steps(unify_work(runs)))
     if goals.target is not None:
         times = [measure_time_to_target(step, goals) for step in steps]
@@ -89,7 +89,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
     tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
     families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
-    # Holm's correction, so that many comparisons do not produce a false claim
+    # apply Holm's correction, so that many comparisons do not make a false claim
     levels = {
         id(found): (level, len(family))
         for family in families
@@ -114,7 +114,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """One step against the one before; `quality_since_first` is empty if that is the first step."""
+    """A step and the previous one; `quality_since_first` is empty if that is the first step."""
 
     base: Step
     step: Step
@@ -155,7 +155,7 @@ def pair_steps(comparison: Comparison) -> tuple[StepPair, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A mean over the runs of a step, without start-up and warm-up if `settled`."""
+    """A mean over the runs of a step, excluding start-up and warm-up if `settled`."""
 
     value: float
     interval: Ends | None = None
@@ -221,7 +221,7 @@ def average(step: Step, metric: str) -> Mean | None:
         if not is_work:
             return replace(mean_over_runs(values), settled=True)
         middle, ends = estimate_mean_of_runs([log(value) for value in values], *find_resolution(step, step, metric))
-        # unbounded ends stay within the range of a float
+        # keep unbounded ends within the range of a float
         low, high = (exp(min(max(end, -300.0), 300.0)) for end in ends)
         return Mean(value=exp(middle), interval=(low, high), basis=Basis.REPLICATES)
     plain = Mean(value=own.before, settled=own.steady)
@@ -233,7 +233,7 @@ def average(step: Step, metric: str) -> Mean | None:
         run = figures.count_runs(step.runs, metric, interval).counted[0]
         ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
         return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
-    # compared with itself, a run has an interval wider by the square root of 2
+    # the interval of a run compared with itself is wider by the square root of 2
     half = log1p(own.contrast.interval()[1] / own.before) / sqrt(2)
     ends = own.before * exp(-half), own.before * exp(min(half, 50.0))
     return replace(plain, interval=ends, basis=own.contrast.basis) if isfinite(half) else plain
@@ -272,7 +272,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return two steps, the earlier first; None if their runs overlap or may not share a clock."""
+    """Return two steps, the earlier first; None if their runs overlap or their clocks may differ."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -282,11 +282,11 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 _DEGREES, _PART = 2.0, 0.5
 """Degrees by which a machine must start warmer, and the share of a change that its clock must explain (pragmatic).
 
-5 degrees would let half of the false changes pass on a machine that drifts by 0.4% and one degree per run."""
+A limit of 5 degrees would pass half of the false changes on a machine that drifts by 0.4% and one degree per run."""
 
 
 class Drift(NamedTuple):
-    """The state of a machine in two steps: degrees Celsius at the first samples, and clocks in hertz."""
+    """The state of a machine in two steps: degrees Celsius at the start, and clocks in hertz."""
 
     celsius: tuple[float, float]
     hertz: tuple[float, float]
@@ -298,11 +298,11 @@ class Drift(NamedTuple):
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
-    """Return how the machine drifted if that alone can explain the change of a figure per unit of work.
+    """Return how the machine drifted, if this alone can explain the change of a figure per unit of work.
 
-    The later runs started warmer and ran at a lower clock, or the reverse; the clock
-    explains at least half of the change, and runs of the two steps did not alternate. A
-    locked clock or a power limit is not drift.
+    In a drift, the later runs started warmer and ran at a lower clock, or the reverse;
+    the clock explains at least half of the change, and runs of the two steps did not
+    alternate. A locked clock or a power limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
     runs = (*base.runs, *step.runs)
@@ -330,7 +330,7 @@ class OtherUse(NamedTuple):
 
 
 def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
-    """Return the run in which other work kept GPUs busiest; None if no run, or every run, shared its GPUs."""
+    """Return the run with the most other work on its GPUs; None if no run, or every run, shared its GPUs."""
     runs = [run for step in steps for run in step.runs]
     found = [
         OtherUse(run, finding.devices, evidence.observed)
@@ -345,11 +345,11 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 _MOST = 2.0
 """Ratio of stated to logged work above which one must be wrong (pragmatic): a log may leave out the first batches or
-one of two processes, whereas the work of another job differs by far more."""
+one of two processes, while another job's work differs by far more."""
 
 
 class WorkContradiction(NamedTuple):
-    """A run's work as stated and as its training log counts it within the recording, and the ratio of the two."""
+    """A run's stated work, the work that its training log counts during the recording, and their ratio."""
 
     run: str
     stated: float
@@ -359,7 +359,7 @@ class WorkContradiction(NamedTuple):
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    # a log may cover only a part of the run; its rate bounds what the whole run could have done
+    # a log may cover only part of a run, but its rate limits what the whole run can have done
     info, speed = run.info, run.logged_work
     if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
         return None

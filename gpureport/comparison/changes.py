@@ -1,4 +1,4 @@
-"""Finds the recorded changes of set-up and findings between two steps, and the remaining losses of a step."""
+"""Finds the changes in set-up and findings between two steps, and the remaining losses of a step."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,13 +16,13 @@ from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
 from gpureport.redaction import HIDDEN
 
-_COMMAND = "command"  # the tag that holds the command line of a recording
+_COMMAND = "command"  # the tag with the command line of a recording
 _SETTINGS = (
     *("workers", "precision", "batch", "accumulation", "pin_memory", "non_blocking", "persistent_workers"),
     *("prefetch_factor", "prefetch", "compiled", "cuda_graphs", "cudnn_benchmark", "pretrained"),
     "asynchronous_checkpoints",
 )
-"""The fields of `JobParams` that advice mentions, without CPU cores, which belong to the machine."""
+"""The fields of `JobParams` that advice mentions, except CPU cores, which are a property of the machine."""
 _OF_ONE_RUN = {
     *("id", "ids", "uuid", "run_id", "job_id", "pid", "run_name", "experiment_name", "log_url", "run_url"),
     *("time", "date", "timestamp", "created", "started", "finished", "start_time", "end_time", "creation_time"),
@@ -84,7 +84,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices in two steps, described by the last step that has it."""
+    """One kind of finding on the same devices in two steps, with details from the last step that has it."""
 
     base: str
     step: str
@@ -95,8 +95,8 @@ class FindingChange:
     fingerprint: str
     before: StepFindings | None
     after: StepFindings | None
-    unknown: UnknownCause | None  # why the step without the finding could not show it
-    judged: tuple[int, int] | None  # how many runs of that step could be judged, and how many it has
+    unknown: UnknownCause | None  # Why the step without the finding could not show it.
+    judged: tuple[int, int] | None  # The numbers of judged runs and of all runs in that step.
     root: str | None
     steps: tuple[AdvisedStep, ...]
 
@@ -115,7 +115,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes without those that describe single runs, and without the command where params changed."""
+    """Return the changes except those that describe single runs, and except the command if params changed."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -130,7 +130,7 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
     for key in sorted({key for side in sides for one in side for key in one}):
         counts = [Counter(one.get(key) for one in side) for side in sides]
         texts = [text for side in counts for text in side]
-        # redacted values may be equal or different
+        # two redacted values may be equal or may differ
         is_hidden = all(any(side) for side in counts) and any(HIDDEN in (text or "") for text in texts)
         shares = [{text: runs / side.total() for text, runs in side.items()} for side in counts]
         if shares[0] == shares[1] or is_hidden:
@@ -171,7 +171,7 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return the findings of two steps, matched by fingerprint, or otherwise by kind, cause and a shared device."""
+    """Return the findings of two steps, matched by fingerprint or else by kind, cause and a shared device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     left = {name: group for name, group in after.items() if name not in before}
     found = []
@@ -246,7 +246,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return the change of each kind and cause over all devices; one that only changed devices is `persisting`."""
+    """Return the change of each kind and cause over all devices; it is `persisting` if only the devices changed."""
     found: dict[tuple[str, str | None], set[ChangeKind]] = {}
     for each in changes:
         found.setdefault((each.kind, each.cause), set()).add(each.change)
@@ -274,7 +274,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """The losses of a step in each class, the largest first, as means over its runs; unseen time does not count."""
+    """The mean losses per run of a step in each class, the largest first; time without samples does not count."""
 
     step: str
     runs: int
@@ -320,7 +320,7 @@ def _find_largest(analyses: Sequence[Analysis]) -> LargestFinding | None:
     }
     if not lost:
         return None
-    # equal losses are ordered by name, whatever the order of runs
+    # order equal losses by name, whatever the order of runs
     most = min(lost, key=lambda name: (-lost[name], name))
     findings = [finding for _, finding in groups[most]]
     worst = max(findings, key=lambda each: (each.lost_gpu_seconds or 0.0, each.summary))

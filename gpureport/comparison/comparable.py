@@ -11,12 +11,12 @@ from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device, Run
 
-Value = str | float | None  # text, a number in a base unit, or None when not recorded
-COVERAGE = 0.9  # share of the time that must be sampled for a total to mean anything
-SAME_MEMORY = 1.05  # ratio up to which memory is equal: totals computed from shares differ by a few per cent
-_SAMPLING = 1.25  # ratio of intervals above which one log shows gaps that the other misses
-_LENGTH = 2.0  # ratio of lengths above which start-up and end weigh more in the shorter run
-_WARMER, _WARM_SECONDS = 15.0, 600.0  # degrees at the start that matter, and the length from which they do not
+Value = str | float | None  # Text, a number in a base unit, or None if not recorded.
+COVERAGE = 0.9  # Share of the time that must be sampled for a meaningful total.
+SAME_MEMORY = 1.05  # Ratio up to which memory is equal, as totals computed from shares are inexact.
+_SAMPLING = 1.25  # Ratio of intervals above which one log shows gaps that the other misses.
+_LENGTH = 2.0  # Ratio of lengths above which start-up and end weigh more in the shorter run.
+_WARMER, _WARM_SECONDS = 15.0, 600.0  # Difference in start temperature that matters, and length from which it does not.
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
@@ -29,9 +29,9 @@ class Comparability:
     before: Value
     after: Value
     agree: bool | None
-    comparable: bool | None  # also true where a difference is excused; None if unknown
-    touches: tuple[str, ...]  # figures that must not be compared where it is false
-    bars_itself: bool = False  # whether it rules out even a comparison with itself, for lack of data
+    comparable: bool | None  # Also true if a difference is excused; None if unknown.
+    touches: tuple[str, ...]  # Figures that must not be compared if the check fails.
+    bars_itself: bool = False  # Whether there are too few data even to compare a step with itself.
 
 
 def _join(values: Iterable[str | None]) -> str | None:
@@ -91,7 +91,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether both steps measured power alike; None if an unknown window leaves that open."""
+    """Return whether both steps measured power in the same way; None if an unknown window leaves that open."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -171,7 +171,7 @@ _CHECKS = (
         "s",
         _are_within(_LENGTH),
         _TOTALS,
-        # with work counted, different lengths are expected: a change does the same work in less time
+        # if work is counted, lengths may differ, because a faster run does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
@@ -181,7 +181,7 @@ _CHECKS = (
         "Cel",
         lambda *celsius: None if None in celsius else max(celsius) - min(celsius) <= _WARMER,
         (POWER, *_CLOCKS),
-        # whatever their start, the GPUs were warm for most of both recordings
+        # the start temperature affects only a small part of long recordings
         excuses=lambda *sides: min(run.lasted for side in sides for run in side.runs) >= _WARM_SECONDS,
     ),
     _Check(
@@ -195,12 +195,12 @@ _CHECKS = (
         _of_runs(lambda run: run.id),
         agree_by_steps=lambda *sides: set.isdisjoint(*({run.info.id for run in side.runs} for side in sides)),
     ),
-    # any known zone will do, since times are then in UTC
+    # any known zone is enough, as times are then in UTC
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
-"""Checks of GPU hardware, in which the set-up may have changed."""
+"""Checks of GPU hardware; a difference is a change in set-up."""
 
 
 def read_property(step: Step, check: str) -> Value:

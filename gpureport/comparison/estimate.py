@@ -1,7 +1,7 @@
 """Means of series and differences between steps, with their uncertainty.
 
-The error of one run's mean comes from nearly independent batches; a few gaps are modelled separately, by their number.
-A difference between two single runs combines their intervals (MOVER); one between repeated runs uses their scatter
+The error of a run's mean is estimated from nearly independent batches; gaps are modelled separately if they are few.
+The interval of a difference combines the intervals of two single runs (MOVER), or uses the scatter of repeated runs
 (Student, Welch).
 """
 
@@ -18,8 +18,8 @@ from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-_MANY_GAPS = 20  # number of gaps from which batches represent them well enough
-# from twice as many samples on, neighbours are averaged, because transforming all of them would dominate the cost
+_MANY_GAPS = 20  # Number of gaps from which batches represent them well enough.
+# From twice this number of samples on, neighbours are averaged, because transforming all samples would be slow.
 _LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
@@ -40,13 +40,13 @@ def two_sided(level: float, degrees: float) -> float:
 class MeanEstimate:
     mean: float
     error: float
-    degrees: int  # 0 if there are too few samples
-    drop: float = 0.0  # the difference between the mean outside gaps and within them
-    gaps: tuple[float, ...] = ()  # the lengths of gaps as shares of the time, if they are modelled separately
-    seen: int = 0  # number of gaps, however they are modelled
+    degrees: int  # Zero if there are too few samples.
+    drop: float = 0.0  # The difference between the mean outside gaps and the mean within them.
+    gaps: tuple[float, ...] = ()  # The lengths of gaps as shares of the time, if gaps are modelled separately.
+    seen: int = 0  # The number of gaps, however they are modelled.
 
     def interval(self, level: float) -> Ends:
-        """Return the confidence interval of the mean; MOVER combines the batches with the gaps."""
+        """Return the confidence interval of the mean; MOVER combines the errors from batches and gaps."""
         half = two_sided(level, self.degrees) * self.error if self.degrees else inf
         less = more = 0.0
         if self.gaps:
@@ -56,7 +56,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in order, none of them NaN; `finest` is their rounding step."""
+    """Return the mean of samples in time order, without NaN; `finest` is their rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -68,8 +68,8 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
 
 
 def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
-    # batches do not show how rare a rare event is; gaps occur at random with random lengths, so the time lost to them
-    # is a compound Poisson sum
+    # batches do not show how rare gaps are; these occur at random with random lengths, so the time lost to them is a
+    # compound Poisson sum
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
     lengths = edges[1::2] - edges[::2]
     if not 0 < len(lengths) < _MANY_GAPS or idle.all():
@@ -85,7 +85,7 @@ def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> M
 
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
-    """Return the confidence interval of the share of time lost to a few gaps (M. Fay and E. Feuer, 1997)."""
+    """Return the confidence interval of the share of time lost to a few gaps (Fay and Feuer, 1997)."""
     from scipy import special
 
     tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
@@ -101,7 +101,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summed up to the first lag five times as long (A. Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summed up to the first lag five times as long (Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -110,9 +110,9 @@ def find_correlation_time(covariance: FloatArray) -> float:
 
 
 def find_block_length(covariance: FloatArray) -> float:
-    """Return the block length of the circular block bootstrap (D. Politis and H. White, 2004; corrected 2009)."""
+    """Return the block length of the circular block bootstrap (Politis and White, 2004; corrected 2009)."""
     count = len(covariance)
-    if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - lags enough to show when correlation ends
+    if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - fewer lags do not show where correlation ends
         return 1.0
     in_row = max(5, int(np.ceil(np.sqrt(np.log10(count)))))
     longest = min(int(np.ceil(np.sqrt(count))) + in_row, count - 1)
@@ -129,22 +129,22 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return the samples per batch: Politis and White's block length, but at least four correlation times."""
+    """Return the samples per batch: Politis and White's block length, or four correlation times if longer."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
-        # long correlations also show in averages of neighbours; `mean` takes three times as long along short rows
+        # averages of neighbours keep long correlations; `mean` would take three times as long along short rows
         values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
     covariance = find_autocovariance(values)
     return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
 
 
 def count_unsettled(values: FloatArray) -> int:
-    """Return how many samples at the beginning have not settled (MSER-5; K. White, M. Cobb and S. Spratt, 2000)."""
-    # MSER-5 also cuts a beginning that merely varies more than the rest, and so keeps only the quiet part of a slowly
-    # changing load; hence the cut is made only where its mean differs from that of the rest by three standard errors.
-    # The values must be without gaps, or it would cut up to the last gap
+    """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
+    # MSER-5 also cuts a beginning that only varies more than the rest, and would keep just the quiet part of a slowly
+    # changing load. A cut is therefore made only if its mean differs from that of the rest by three standard errors.
+    # The values must not contain gaps, because MSER-5 would cut up to the last gap
     count = len(values) // 5
-    if count < 10:  # noqa: PLR2004 - batches below which nothing is cut
+    if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut
         return 0
     means = values[: count * 5].reshape(count, 5).mean(axis=1)
     means -= means.mean()
@@ -154,7 +154,7 @@ def count_unsettled(values: FloatArray) -> int:
     if cut == 0:
         return 0
     rest = batch_means(values[cut:])
-    # the beginning is as correlated as the rest, so its variance grows in proportion as it is shorter
+    # the beginning is as correlated as the rest, so its variance is inversely proportional to its length
     limit = student(_SURE, rest.degrees) * rest.error * sqrt(1 + (len(values) - cut) / cut)
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
@@ -170,10 +170,10 @@ class DifferenceEstimate:
 
     change: float
     basis: Basis
-    ends: Callable[[float], Ends] = field(repr=False)  # half-width at a level, from scatter alone
+    ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # least half-width, for changes too slow for short runs or an error that all runs share
-    ratio_of: float | None = None  # the value before, if the scale is logarithmic
+    floor: float = 0.0  # Least half-width, for changes too slow for short runs or an error that all runs share.
+    ratio_of: float | None = None  # The value before, if the scale is logarithmic.
 
     @property
     def difference(self) -> float:
@@ -195,12 +195,12 @@ class DifferenceEstimate:
 
     @property
     def least(self) -> float:
-        """Half-width that further runs cannot reduce."""
+        """The half-width that further runs cannot reduce."""
         return self._amount(self.floor)
 
     @property
     def detectable(self) -> float:
-        """Size of a difference that recordings like these would detect four times in five."""
+        """Size of a difference that recordings like these would detect four times out of five."""
         reach = student(_POWER, self.degrees) / two_sided(LEVEL, self.degrees) if self.degrees >= 1 else inf
         return self.half_width + self.scatter * reach
 
@@ -218,7 +218,7 @@ def excludes_zero(ends: Ends) -> bool:
 def estimate_within_runs(
     before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return the difference between two runs, from the scatter within each (MOVER; G. Zou and A. Donner, 2008)."""
+    """Return the difference between two runs, from the scatter in each (MOVER; Zou and Donner, 2008)."""
     change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:
@@ -235,7 +235,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return a difference from its standard error, with Student's t; its half-width is `least` or more."""
+    """Return a difference with an interval from Student's t; its half-width is at least `least`."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -253,11 +253,11 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference of the means of runs, each one observation; None for one run on each side."""
-    # Welch's t is used from three runs per side; with fewer, Student's t assumes equal scatter and pools both sides.
-    # The degrees of freedom are those of B. Welch, 1947, at most the pooled ones. Satterthwaite's better known ones are
-    # too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the detected differences is lost.
-    # Runs that agree to the last digit still scatter by `finest`, the step to which values were rounded
+    """Return the difference between the means of two groups of runs; None for one run on each side."""
+    # Welch's t is used from three runs per side on; with fewer, Student's t assumes equal scatter and pools both sides.
+    # The degrees of freedom are those of Welch (1947), at most the pooled ones. Satterthwaite's better-known formula
+    # gives too few degrees for three runs per side: a 95% interval covers 96.5%, and a tenth of differences is missed.
+    # Runs that agree to the last digit still scatter by `finest`, the rounding step of values
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
         return None
@@ -265,7 +265,7 @@ def estimate_between_runs(
     squares = [fsum((value - mean) ** 2 for value in side) for side, mean in zip((before, after), means, strict=True)]
     degrees = float(sum(counts) - 2)
     variance = fsum(squares) / degrees * (1 / counts[0] + 1 / counts[1])
-    if min(counts) >= 3:  # noqa: PLR2004 - each side's scatter speaks for itself
+    if min(counts) >= 3:  # noqa: PLR2004 - each side has its own scatter
         parts = [square / (count - 1) / count for square, count in zip(squares, counts, strict=True)]
         if variance := fsum(parts):
             shares = ((part / variance) ** 2 / (count + 1) for part, count in zip(parts, counts, strict=True))
@@ -285,7 +285,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level at which each member is tested, so that any false claim has a chance of 5% (S. Holm, 1979)."""
+    """Return the level of each test, so that the chance of any false claim is 5% (Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

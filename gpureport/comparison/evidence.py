@@ -1,4 +1,4 @@
-"""The evidence on one figure of two steps: its values, and the interval of their difference or the reason for none."""
+"""Evidence on one figure of two steps: its values, and the interval of their difference or why there is none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, Short
 from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
-_PER_SAMPLE = 5.0  # maximum number of seconds for which one sample counts, however sparse samples are
+_PER_SAMPLE = 5.0  # most seconds that one sample can represent, however sparse samples are
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 
@@ -50,12 +50,12 @@ _SURE_WITHOUT_FIGURES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     kind: ReasonKind
-    run: str = ""  # the run that is too short or unfinished
-    # the run's seconds or samples; or the number of comparisons, the share by which the most work exceeds the least, or
-    # the degrees by which the later step started warmer
+    run: str = ""  # The run that is too short or unfinished.
+    # The run's seconds or samples, the number of comparisons, the share by which the most work exceeds the least, or
+    # the degrees by which the later step started warmer.
     amount: float = 0.0
-    least: float = 0.0  # the seconds, samples or batches that the run needs; for drift, the ratio of clocks
-    check: str = ""  # the check that failed
+    least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clocks.
+    check: str = ""  # The check that failed.
 
     @property
     def of_any_run(self) -> "Reason":
@@ -64,7 +64,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:
-    """One figure over whole recordings, with start-up and end; not comparable if units of work differ."""
+    """One figure over whole recordings, including start-up and end; not comparable if units of work differ."""
 
     before: float | None
     after: float | None
@@ -79,7 +79,7 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps; each value is a mean over the runs that count, whose own values are in `figures`."""
+    """One figure of two steps: its means over the runs that count, and its value in each of these runs (`figures`)."""
 
     figure: Figure
     before: float | None
@@ -89,9 +89,9 @@ class Evidence:
     contrast: DifferenceEstimate | None = None  # None where `reason` rules it out
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    seconds: float | None = None  # settled time of the shorter run, for one run on each side
-    lone: bool = False  # one figure per run, without its scatter
-    unseen: float | None = None  # settled seconds of the shorter run without any gap
+    seconds: float | None = None  # Settled seconds of the shorter run, for one run on each side.
+    lone: bool = False  # Whether each side has one figure without scatter.
+    unseen: float | None = None  # Settled seconds of the shortest run that has no gap.
     left_out: tuple[ShortRun, ...] = ()
     brief: Reason | None = None  # why a single figure per run is unreliable
 
@@ -172,7 +172,7 @@ def _find_short_run(
 ) -> Reason | None:
     for run, seconds, width in zip(pair, recorded, widths, strict=True):
         if seconds < LONG_SECONDS - width / 2:
-            # bins extend beyond the first and the last sample
+            # bins extend beyond the first and last samples
             amount = min(seconds, run.lasted)
             return Reason(kind=ReasonKind.SHORT_RUN, run=run.info.name, amount=amount, least=LONG_SECONDS)
         if (bins := round(seconds / width)) < _FEWEST_BINS:
@@ -221,7 +221,7 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
 def compare_ratios(
     base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: figures.Resolution
 ) -> Evidence:
-    """Return the comparison of figures by their logarithms; the values are geometric means."""
+    """Return a comparison of figures by their logarithms; the values are geometric means."""
     logs = [[log(value) for value in side] for side in sides]
     before, after = (exp(fsum(side) / len(side)) for side in logs)
     contrast = estimate_between_runs(logs[0], logs[1], *resolution, ratio_of=before)
@@ -253,7 +253,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     logged = [each for run in pair if (each := run.logged_work)]
     widths, held, logs = [each.width for each in logged], [each.seconds for each in logged], []
     for each in logged:
-        # a slow beginning affects the rate, but not its scatter
+        # a slow start counts for the rate, but not for its scatter
         speed, value = estimate.batch_means(each.rates[estimate.count_unsettled(each.rates) :]), each.work.rate
         error = speed.error / speed.mean if speed.mean > 0 else inf
         logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))

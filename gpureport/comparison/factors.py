@@ -1,4 +1,4 @@
-"""Factors that group runs, the order of their values, and what else varied."""
+"""Settings that group runs, the order of their values, and what else varied."""
 
 import os
 import re
@@ -13,12 +13,12 @@ from gpureport.redaction import HIDDEN
 if TYPE_CHECKING:
     from gpureport.recording import Run
 
-CHAIN_KINDS = ("step", "folder")  # kinds that make a chain of steps rather than groups
-MOST_FACTORS = 2  # most factors that may group runs: more do not fit a picture
+CHAIN_KINDS = ("step", "folder")  # Kinds that make a chain of steps rather than groups.
+MOST_FACTORS = 2  # Most factors that may group runs, since a picture shows no more.
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
-"""A comma between two factors; keys may hold commas themselves."""
+"""A comma between two factors; keys may contain commas too."""
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
 """Names of params that distinguish repetitions."""
@@ -52,11 +52,11 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
     if not all(known):
         msg = f"{parts[known.index(False)]!r} is not step, folder, gpu, param:KEY or tag:KEY"
     elif len(factors) > MOST_FACTORS:
-        msg = f"{text!r} names {len(factors)} settings, but at most two can make groups"
+        msg = f"{text!r} names {len(factors)} settings, but at most two can form groups"
     elif len(set(factors)) < len(factors):
         msg = f"{text!r} names one setting twice"
     elif len(factors) > 1 and any(factor.kind in CHAIN_KINDS for factor in factors):
-        msg = f"{text!r} mixes steps with groups: name step or folder alone"
+        msg = f"{text!r} mixes steps with groups; use step or folder alone"
     if msg:
         raise ValueError(msg)
     return factors
@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return each run's index and new label (None: unchanged), in order. Raises SettingsError if one has no value."""
+    """Return runs' indices in order, and new labels (None if unchanged). Raises SettingsError if a value is missing."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -79,7 +79,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
-            what = f"the log of run {run.name} has no folder of its own"
+            what = f"the log of run {run.name} is not in a separate folder"
             raise SettingsError("--by", what, "name a folder that has one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
@@ -92,7 +92,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
         for factor in factors:
             if factor.value(run) is None:
                 known = ", ".join(sorted(factor.labels(run)))
-                hint = f"it has {known}" if known else f"give it with --{factor.kind} {factor.key}=VALUE when ingesting"
+                hint = f"it has {known}" if known else f"set it with --{factor.kind} {factor.key}=VALUE when ingesting"
                 what = f"run {run.name} has no {factor.kind} {factor.key!r}"
                 raise SettingsError("--by", what, hint, code=f"no_such_{factor.kind}")
         values.append([factor.value(run) or "" for factor in factors])
@@ -102,7 +102,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return, for each run, the first folder of its log below those that all share; None if there is none."""
+    """Return the first folder in the path of each run's log that not all logs share; None if there is none."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -110,19 +110,19 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
     try:
         shared = len(PurePath(os.path.commonpath(known)).parts) if known else 0
     except ValueError:
-        # folders on different drives share nothing, not even the drive
+        # folders on different drives have no common path
         shared = 0
     return [next(iter(PurePath(place).parts[shared:]), None) if place else None for place in places]
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the folders, given one per run, in the order of steps, and what orders them unless numbers do."""
+    """Return the folders of runs in the order of steps, and a description of this order unless it is numeric."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
         return sorted(different, key=numbers.__getitem__), ""
     if not share_a_clock(runs):
-        return sorted(different), "the names of their folders, since not all starts are known"
+        return sorted(different), "the names of their folders, because not all starts are known"
     starts: dict[str, int] = {}
     for run, folder in zip(runs, folders, strict=True):
         starts[folder] = min(run.started, starts.get(folder, run.started))
@@ -135,7 +135,7 @@ def share_a_clock(runs: Sequence["Run"]) -> bool:
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
-    """Return the indices of runs that lack a param or tag, keyed by the first that each lacks."""
+    """Return the indices of runs that lack a param or tag, keyed by the first one that each run lacks."""
     ungrouped: dict[Factor, list[int]] = {}
     for place, run in enumerate(runs):
         lacked = next((factor for factor in factors if factor.value(run) is None), None)
@@ -145,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return the distinct values in order: numbers, all with the same unit or none, by size, others as given."""
+    """Return the distinct values, by size if all are numbers with one unit or none, otherwise as given."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:
@@ -169,7 +169,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return the settings that differ between the runs of a study, those that make its groups first."""
+    """Return the settings that differ between the runs of a study, those that form its groups first."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]
@@ -179,7 +179,7 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
     is_repeated = len({tuple(each.value(run) for each in by) for run in runs}) < len(runs)
     for factor in others:
         values = [factor.value(run) for run in runs]
-        # a name differs in every run, and groups are repeated or it is not a number
+        # a name differs in every run, and is not a number unless groups are repeated
         is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
         kind = "repetitions" if _REPETITION.search(factor.key.lower()) else "names" if is_name else "factors"
         if len(set(values)) > 1:

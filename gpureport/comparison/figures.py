@@ -1,4 +1,4 @@
-"""The figures by which steps are compared, and which runs count for each."""
+"""The figures by which steps are compared, and the runs that count for each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
-WORK_BATCH, HOUR = 1000, 3600.0  # units of work per figure of GPU time, cost and energy, and seconds per price
-# the speed of the whole job, on all GPUs together, and that of training alone, without start-up and tail
+WORK_BATCH, HOUR = 1000, 3600.0  # Units of work to which figures refer, and seconds in an hour.
+# The speed of the whole job on all GPUs together, and the speed of training without start-up and tail.
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
@@ -25,28 +25,28 @@ TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # figures that depend on h
 POINTS, SHARE = 0.02, 0.03
 """Usual change between repeated runs: in points for a share, and relative for any other figure (pragmatic)."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
-"""How far slow changes may move two short recordings of one load apart: points for a share, a ratio otherwise.
+"""How far slow changes may separate two short recordings of one load, in points for a share or as a ratio.
 
-A recording that is shorter than the regimes of a load shows only one of them, even if it scatters little. So a
-difference counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference between two runs.
+A recording that is shorter than the regimes of a load shows only one of them, even if its scatter is small. A
+difference therefore counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference of runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may hold a single regime, and from which its own scatter is enough.
+"""Length up to which a recording may show a single regime, and length from which its own scatter is enough.
 
-Simulated with 1000 pairs of equal loads for each process in tests/statistics/processes.py: at 30, 60, 120, 300 and
-450 s, at most 4, 0, 0, 7 and 6% of pairs exceed both the allowance and their own scatter. Up to 64, 63, 47, 30 and 32%
-exceed their own scatter and two points.
+In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, at most 4, 0, 0, 7 and 6%
+of pairs exceed the allowance and their own scatter at 30, 60, 120, 300 and 450 s. Without the allowance, up to 64, 63,
+47, 30 and 32% exceed their own scatter and two points.
 """
 # time below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Time below which a run cannot be compared: one second missed at each end is already a tenth of it."""
-FINEST_RATIO = 0.003  # finest step of figures per unit of work: work and time are read at single points in time
-# samples below which a run under a minute never counts; trackers take about that many (pragmatic)
+"""Time below which a run cannot be compared, because one second missed at each end is a tenth of it."""
+FINEST_RATIO = 0.003  # Finest step of figures per unit of work; work and time are read at single moments.
+# Samples below which a run under a minute never counts; trackers take about that many (pragmatic).
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
-"""Share of a step's longest run from which a shorter one counts (in 100,000 simulated comparisons of three runs with
-three, counting the shorter run detects more differences from a third on)."""
+"""Share of a step's longest run from which a shorter run counts. In 100,000 simulated comparisons of three runs with
+three, counting the shorter run detects more differences from a third on."""
 
 
 class FigureRole(StrEnum):
@@ -55,7 +55,7 @@ class FigureRole(StrEnum):
     MEAN = "mean"  # over time, with scatter within a run
     PEAK = "peak"
     TOTAL = "total"
-    WORK = "work"  # compared as ratios; one figure per run, except a training rate from logged metrics
+    WORK = "work"  # compared as ratios; each run has one figure, except for a logged training rate
 
 
 Read = Callable[[Sequence[SampledRun]], float | None]
@@ -69,14 +69,14 @@ class Figure:
     role: FigureRole
     better: int  # 1 if more is better, -1 if less is, 0 if neither is
     read: Read = lambda _: None
-    finest: float = 0.0  # the step to which logs round it
-    usual_noise: float = SHARE  # the relative difference that is common between two runs of one job
+    finest: float = 0.0  # The step to which logs round the figure.
+    usual_noise: float = SHARE  # The relative difference that is common between two runs of one job.
 
     def margin(self, before: float) -> float:
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
-        """Return how far slow changes may move such recordings apart: points for a share, or a log ratio."""
+        """Return how far slow changes may separate recordings this long, in points for a share or as a log ratio."""
         most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
         return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
@@ -85,7 +85,7 @@ class Figure:
         return self.metric in {UTILISATION, IDLE}
 
     def clip(self, interval: Ends, before: float | None) -> Ends:
-        """Return the interval of a difference, cut so that no share falls below 0 or rises above 1."""
+        """Return the interval of a difference, limited so that no share falls below 0 or rises above 1."""
         if not self.is_share or before is None:
             return interval
         return max(interval[0], 0.0 - before), min(interval[1], 1 - before)
@@ -188,9 +188,9 @@ FIGURES = (
     Figure(GRAPHICS_CLOCK, "Hz", _MEAN, 0, _of_time(GRAPHICS_CLOCK), 1e6),
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
-"""Every figure, in the order shown. The training rate has no reader here: all steps must take it from one source."""
+"""Every figure, in the order shown. The training rate has no reader, because all steps must take it from one source."""
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
-"""The same figures in the order of JSON documents."""
+"""The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
 """Time to the quality target, if one was given; the seed alone commonly changes it by a fifth (pragmatic)."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
@@ -202,7 +202,7 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run whose settled time is too short, or that `stopped` early with a small part of the others' work."""
+    """A run with too little settled time, or one that `stopped` early with a small part of the others' work."""
 
     run: str
     seconds: float

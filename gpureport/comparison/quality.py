@@ -20,25 +20,25 @@ from gpureport.comparison.work import TrainingCurve
 from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99  # stricter than for speed, because there are several metrics and the warning is prominent
-# plausible change of a share of 50% when a run is repeated (pragmatic); less towards 0 and 1
+_LEVEL = 0.99  # Stricter than for speed, because there are several metrics and the warning is prominent.
+# Plausible change of a share of 50% in a repeated run; it is smaller near 0 and 1 (pragmatic).
 _SHARE_NOISE = 0.04
-_RELATIVE_NOISE = 0.1  # the same for any other metric, relative to its value (pragmatic)
-_ERRORS = 2.5  # standard errors of the final values by which single runs must also differ (pragmatic)
+_RELATIVE_NOISE = 0.1  # Plausible relative change of any other metric (pragmatic).
+_ERRORS = 2.5  # Standard errors by which final values of single runs must also differ (pragmatic).
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
-"""Ranks of metrics: those the user named come first, then validation, training and single-batch metrics."""
+"""Ranks of metrics: those the user named, then validation, training and single-batch metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a run or a step: the mean of its last values, its best one, and when that was logged."""
+    """One training metric of a run or a step: the mean of its last values, the best value, and its time."""
 
     final: float | None  # without runs that `diverged`, which end in a value that is not finite
     at_work: float | None = None
     best: float | None
     best_seconds: float | None
-    spread: float | None  # between runs, or for a single run, of its last values about their trend
+    spread: float | None  # scatter between runs or, for a single run, of its last values about their trend
     runs: int
     diverged: int
 
@@ -61,7 +61,7 @@ class QualityChange:
     interval: tuple[float, float] | None = None
     verdict: Verdict = Verdict.NOT_ENOUGH_DATA
     margin: float = 0.0
-    failed: tuple[float, ...] = ()  # later values clearly worse than every earlier one, which a wide interval hides
+    failed: tuple[float, ...] = ()  # later values that are clearly worse than all earlier ones, despite a wide interval
     full_scale: float | None
     leading: bool
 
@@ -99,7 +99,7 @@ def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> 
 
 
 def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
-    """Return when the job that logged a metric began, or the recording if no job is known, in microseconds."""
+    """Return the start of the job that logged a metric, or of the recording if no job is known, in microseconds."""
     first = int(curve.times[0])
     begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
     return max(begun, default=run.info.started)
@@ -119,7 +119,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
-    """Return a metric's rank; within one rank accuracies come before errors, and errors before losses."""
+    """Return a metric's rank; within one rank, accuracies come before errors and errors before losses."""
     metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
     order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):
@@ -177,7 +177,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """Return the one change that the counts of work agree on; without agreement there is no clear change."""
+    """Return the change that all counts of work agree on; if they disagree, there is no clear change."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -230,7 +230,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
 
 
 def find_full_scale(values: Iterable[float], *, higher_is_better: bool | None) -> float | None:
-    """Return 1 for a metric such as an accuracy recorded as a share, 100 for one in per cent, and None otherwise."""
+    """Return 1 for a metric recorded as a share, such as an accuracy, 100 for one in per cent, and None otherwise."""
     known = list(values)
     if higher_is_better is not True or not known or min(known) < 0 or max(known) > _PERCENT:
         return None
@@ -333,7 +333,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
-    """Return the verdict if every run of one step reached the target and none of the other did; otherwise None."""
+    """Return the verdict if every run of one step but no run of the other reached the target; otherwise None."""
     before, after = ({measure_run_time_to_target(run, goals).missing for run in side.runs} for side in (base, step))
     reached: set[MissingTarget | None] = {None}
     missed: set[MissingTarget | None] = {MissingTarget.NOT_REACHED}

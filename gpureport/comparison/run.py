@@ -1,4 +1,4 @@
-"""One run prepared for comparison: its series on equal bins, its speed, and its training metrics."""
+"""One run prepared for comparison: its series in equal bins, its speed, and its training metrics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,9 +31,9 @@ from gpureport.recording import Recording, Run, Work
 
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
-_SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # averaged over GPUs, bin by bin
-_TAIL_SECONDS = 60.0  # length of an idle end after which the job has ended; a shorter one may be a pause
-_THINNED = 1.25  # ratio of sampling intervals above which the finer run is thinned to the coarser one
+_SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # Averaged over GPUs, bin by bin.
+_TAIL_SECONDS = 60.0  # Length of an idle end after which the job has ended; a shorter one may be a pause.
+_THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thinned to the coarser one.
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """The longest warm-up, in seconds or as a share of the job; a longer one is part of the run (pragmatic)."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
@@ -41,13 +41,13 @@ _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeries:
-    """A run on equal bins, `width` seconds long, made from samples `interval` seconds apart."""
+    """A run in bins of `width` seconds, made from samples `interval` seconds apart."""
 
     width: float
     interval: float
-    columns: dict[str, FloatArray]  # means of metrics over GPUs, and the share of idle GPUs; NaN where unknown
-    job: tuple[int, int]  # first bin of work, and the bin after the last
-    grid: Grid  # the bins in time, before thinning
+    columns: dict[str, FloatArray]  # Means of metrics over GPUs, and the share of idle GPUs; NaN if unknown.
+    job: tuple[int, int]  # First bin of work, and the bin after the last one.
+    grid: Grid  # The bins in time, before thinning.
 
     @cached_property
     def gap(self) -> BoolArray:
@@ -73,7 +73,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        # one bin of each stretch rather than its mean: a coarse log sees one moment, which is idle or not
+        # take one bin of each stretch, not its mean, because a coarse log samples moments, each idle or not
         times = round(width / self.width)
         if times <= 1:
             return self
@@ -118,13 +118,13 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
         return 0, grid.count
     start = window.start
     if start <= analysis.run.started:
-        # the window begins with the run whether or not the first sample shows work
+        # the window begins with the run even if the first sample shows no work
         start = min((found.start for one in cells if (found := find_activity(one))), default=start)
-    # edges lie half a sample outside the work, so jitter must not move them by a bin
+    # edges lie half an interval outside the work, so jitter does not move them by a bin
     half = max(one.interval for one in cells) / 2 * 1e6
     edges = [start + grid.width * 1e6 - half, window.end + half, analysis.observed_job.ended or 0]
     first, stop, ended = grid.find_bins(np.array(edges, dtype=np.int64)).tolist()
-    # the job may have ended after the last sample that shows it
+    # the job may have ended after the last sample that shows work
     end = grid.count if analysis.observed_job.ended is None else max(stop, ended)
     stop = end if (end - stop) * grid.width < _TAIL_SECONDS else stop
     return max(first, 0), min(max(stop, 0), grid.count)
@@ -134,9 +134,9 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 class SampledRun:
     """A run of a step; unknown values are None.
 
-    Its series is built once, on first use. `start_celsius` is the mean over the first samples of
-    its GPUs. Amounts and means named `steady` leave out start-up and warm-up, those named
-    `recorded` do not; a mean of no values is NaN.
+    The series of a run is built once, on first use. `start_celsius` is the mean over the first samples of its GPUs.
+    Amounts and means named `steady` leave out start-up and warm-up, but those named `recorded` do not; a mean of no
+    values is NaN.
     """
 
     analysis: Analysis
@@ -176,7 +176,7 @@ class SampledRun:
         return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
 
     def at(self, interval: float) -> RunSeries | None:
-        """Return the series as a log with a coarser interval would hold it."""
+        """Return the series as a log with a coarser interval would show it."""
         series = self.series
         if series is None or interval <= _THINNED * max(series.interval, series.width):
             return series
@@ -240,7 +240,7 @@ def count_work(recording: Recording, analysis: Analysis, key: str | None = None)
     run, began = analysis.run, None
     start = next((phase.interval.start for phase in analysis.phases if phase.kind == "steady"), None)
     if start is not None and len(recording.training):
-        # training began after the last sample before a GPU worked
+        # training began after the last sample before the steady phase
         stamps = (columns.integers(recording.rows.rows_of(gpu.id).column("timestamp")) for gpu in run.gpus)
         began = max((int(times[times <= start].max()) for times in stamps if (times <= start).any()), default=start)
     speed = measure_throughput(recording.training, key, began)
@@ -257,8 +257,8 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 
 def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return runs with work in one unit where possible: stated images, for example, count as samples."""
-    # where all runs count steps of different sizes, the unit is samples
+    """Return runs with work in one unit if possible; stated images, for example, count as samples."""
+    # if all runs count steps but their sizes differ, the unit is samples
     sizes = [batch_size(run.info) for run in runs]
     if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):
         runs = [_count_in(run, SAMPLES, size) for run, size in zip(runs, sizes, strict=True)]

@@ -24,7 +24,7 @@ class TrainingSource:
 
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
-    # from a series: all logged work over the time it took, including the first batch; from the steady phase: the run's
+    # a series gives all logged work, including the first batch, over the time it took; the steady phase gives the run's
     # work over the time from the first to the last activity of a GPU
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
@@ -45,8 +45,8 @@ def mean_training_rate(runs: Sequence[SampledRun], source: TrainingSource | None
 class Step:
     label: str
     runs: tuple[SampledRun, ...]
-    values: dict[str, float | None] = field(default_factory=dict)  # over all runs, or those that count as whole jobs
-    training_source: TrainingSource | None = None  # None unless every run has a training rate
+    values: dict[str, float | None] = field(default_factory=dict)  # Over all runs, or those that count as whole jobs.
+    training_source: TrainingSource | None = None  # None unless every run has a training rate.
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
@@ -73,8 +73,8 @@ class Step:
 
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
-    # all training rates must have one basis to be comparable: a series if it covers at least as many steps as the
-    # steady phase
+    # training rates are comparable only if they have one basis: the series, if it is known for at least as many steps
+    # as the steady phase
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for place, run in enumerate(runs):
         groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)

@@ -1,4 +1,4 @@
-"""A study: groups by one or two settings, the best by cost and by speed, and each setting's effect.
+"""Groups runs by one or two settings, and finds the best group by cost and by speed, and each setting's effect.
 
 Effects come from a linear model that takes all other settings into account.
 """
@@ -25,13 +25,13 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # maximum number of settings left out one by one to find those that changed together
-Levels = tuple[tuple[int, ...], ...]  # for each factor, the level of each observation, counted from 0
+_MOST_TRIED = 12  # Most settings to leave out one by one to find those that changed together.
+Levels = tuple[tuple[int, ...], ...]  # The level of each observation for each factor, counted from 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, compared with the next; the verdict is the weakest against any other group."""
+    """The group with the best figure, compared with the next best; its verdict is the weakest against any group."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting against its first; `value` is None if the setting is absent."""
+    """One value of a setting compared with its first; `value` is None if the setting is absent."""
 
     value: str | None
     runs: int
@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results for the groups that the settings `by` make; cost is in money if all prices are known, or GPU time."""
+    """Results for groups formed by the settings `by`; costs are in money if all prices are known, else in GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Settings that also varied, so that their effects are mixed into those of the groups."""
+        """Other settings that varied, so that their effects are mixed with those of the groups."""
         return self.varied.factors[len(self.by) :]
 
 
@@ -140,11 +140,11 @@ def select_focus(comparison: Comparison, study: Study | None) -> Step:
 
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
-    # groups of short runs are included; the family-wise level lets at most one study in twenty name a wrong best group
+    # groups of short runs are included; the family-wise level lets at most one study in twenty name the wrong group
     figure = BY_METRIC[metric]
     long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
     known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]
-    if len(known) < 2 or len({step.work_unit for _, step in known}) > 1:  # noqa: PLR2004 - best of two at least
+    if len(known) < 2 or len({step.work_unit for _, step in known}) > 1:  # noqa: PLR2004 - at least two groups
         return None
     (value, best), (next_value, following), *_ = ranked = sorted(known, key=lambda each: -figure.better * each[0])
     others = [step for _, step in ranked[1:]]
@@ -160,7 +160,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
         for other, each, bar in zip(others, evidence, barred, strict=True)
     }
     ends = [end / next_value for end in evidence[0].contrast.interval()] if evidence[0].contrast else [inf, inf]
-    # the weakest verdict; any other verdict counts as no clear change
+    # find the weakest verdict; a verdict not listed counts as no clear change
     order = (Verdict.BETTER, Verdict.UNCONFIRMED, Verdict.NOT_ENOUGH_DATA, Verdict.NO_CLEAR_CHANGE)
     weakest = max(order.index(each) if each in order else len(order) - 1 for each in verdicts.values())
     labels = {step.label for _, step in known}
@@ -199,7 +199,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     runs = [run for step in steps for run in step.runs]
     singles = [replace(step, runs=(run,), values=figures.read_run(run)) for step in steps for run in step.runs]
     found = [gather_evidence(single, single, figure) for single in singles]
-    # settled values if they are known for all runs, otherwise those of whole recordings
+    # use settled values if they are known for all runs, otherwise values of whole recordings
     steady = metric == TRAINING_RATE or all(each.steady for each in found if each.before is not None)
     values = [each.before if steady else each.whole.before for each in found]
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
@@ -215,7 +215,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     )
     shortest = min(recorded_seconds([run.analysis]) for run, _ in known)
     if relative and metric != TRAINING_RATE:
-        # a figure over the whole run is either too short or long enough
+        # a figure over the whole run covers either too little time or enough
         shortest = 0.0 if shortest < figures.SHORTEST_SECONDS else inf
     return FigureEffects(
         metric=metric,
@@ -242,7 +242,7 @@ def _describe_settings(
         for level in range(1, max(codes) + 1)
         if known[place]
     }
-    # Holm's correction for all effects on this figure
+    # apply Holm's correction to all effects on this figure
     holm = dict(zip(effects, find_holm_levels([*effects.values()]), strict=True))
     for place, (factor, column) in enumerate(columns):
         counts = Counter(model.levels[place])
@@ -277,7 +277,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    # settings without which its effect is estimable; with very many settings all of them, since each try is a fit
+    # list settings without which the effect is estimable, or all if they are many, since each try needs a fit
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:
@@ -316,15 +316,15 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return a level's effect against the factor's first, which must be estimable; `finest` bounds the error."""
+        """Return an estimable effect of a level relative to the factor's first; `finest` sets the least error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))
         return estimate_from_scatter(change, error, self.degrees, ratio_of=ratio_of)
 
     def is_additive(self, level: float) -> bool | None:
-        # lack-of-fit test: the residual beyond the scatter of repetitions, against that scatter; None if nothing was
-        # repeated or the model has no degrees of freedom left
+        # lack-of-fit test: compare the residual beyond the scatter of repetitions with that scatter; None if nothing
+        # was repeated or the model has no degrees of freedom left
         from scipy import special
 
         cells = np.unique(np.array(self.levels), axis=1, return_inverse=True)[1].ravel()

@@ -36,12 +36,12 @@ class TrainingGoals:
         return dict(self.better).get(name, named)
 
     def with_overrides(self, better: tuple[tuple[str, bool], ...], target: QualityTarget | None) -> "TrainingGoals":
-        """Return these goals, overridden by those of the command line. Raises SettingsError without a direction."""
+        """Return these goals, overridden by the command line. Raises SettingsError if a direction is missing."""
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
             what = f"whether a higher {name} is better is not known"
-            hint = f"say --better {name}=higher or {name}=lower"
+            hint = f"use --better {name}=higher or {name}=lower"
             raise SettingsError("--target" if target else "target", what, hint, code="unknown_direction")
         return goals
 
@@ -69,7 +69,7 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from plain values. Raises ValueError if one is malformed, SettingsError without a direction."""
+    """Return goals from texts. Raises ValueError if one is malformed, SettingsError if a direction is unknown."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
         msg = f"better for {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)
@@ -92,5 +92,5 @@ def read_goals(settings: "Settings") -> TrainingGoals:
     given: Any = section.values.get("better", {})
     if not isinstance(given, dict) or not all(isinstance(way, str) and way in _DIRECTIONS for way in given.values()):
         hint = 'write better = { my_metric = "higher", other = "lower" }'
-        raise section.wrong("better", "better must say higher or lower for each metric", hint, code="wrong_value")
+        raise section.wrong("better", "better must be higher or lower for each metric", hint, code="wrong_value")
     return TrainingGoals(better=tuple((str(name), _DIRECTIONS[way]) for name, way in given.items()), target=target)

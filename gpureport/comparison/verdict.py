@@ -22,8 +22,8 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # in one case in twenty, no random gap occurs for three times the mean distance
-_MOST_RUNS, _MOST_NEEDED = 20, 1000  # more runs than anybody repeats a job; above it no number is advised (pragmatic)
+_UNSEEN = 3.0  # In one case in twenty, no random gap occurs for three times the mean distance.
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Most runs that are advised, and most that are tried (pragmatic).
 
 
 class Verdict(StrEnum):
@@ -61,7 +61,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One figure of a step against an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
+    """A figure of a step and an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
 
     metric: str
     unit: str
@@ -100,7 +100,7 @@ def find_obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -
 def judge(found: Evidence, level: float = LEVEL, family: int = 1) -> Judgement:
     contrast = found.contrast
     if contrast is None:
-        # a mean without its scatter gets no verdict
+        # a mean with unknown scatter gets no verdict
         return _judge_single_runs(found) if found.lone else Judgement(Verdict.NOT_ENOUGH_DATA, found.reason)
     if not contrast.excludes_zero(level):
         if found.reason and excludes_zero(contrast.ends(level)) and not _is_within_usual_noise(found):
@@ -181,7 +181,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference, with the side that can get more runs first; `least` bounds its half-width."""
+    """The interval of a difference, with the side that can get more runs first; its half-width is `least` or more."""
 
     counts: tuple[int, int]
     half_width: float
@@ -195,7 +195,7 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return the number of runs that the first side needs, or each side if `on_both`; None above `_MOST_RUNS`."""
+    """Return how many runs the first side needs, or each side if `on_both`; None above `_MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts
@@ -205,7 +205,7 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width of the interval between several runs and one further run."""
+    """Return the half-width of the difference between several runs and one further run."""
     found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 

@@ -1,4 +1,4 @@
-"""Reads a run's training metrics: its speed, its curves, and the samples per step."""
+"""Reads a run's speed, curves and samples per step from its training metrics."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """Names of the series in which the step column counts work, and in which Megatron counts its samples."""
-# step times, logged with a step number; they leave out pauses between lines
+# step times that are logged with a step number leave out pauses between lines
 _BESIDE_A_COUNTER = {"iteration_time", "it/s"}
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
@@ -34,20 +34,20 @@ _SECONDS_EACH = (
     r"|(?:time|seconds|secs?|s)[ _.-]*(?:per|/)[ _.-]*(?:{0}))(?:$|[^a-z])"
 )
 _THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
-_MOST_BINS = 1000  # most bins per point: if points lie years apart, bins get longer than the usual spacing
+_MOST_BINS = 1000  # most bins per point; if points lie years apart, bins become longer than the usual spacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
     name: str
     unit: str
-    width: float  # bin width in seconds: the usual spacing of points, at least 1 s
-    rates: FloatArray  # means over the bins for which work is known
-    work: CountedWork  # from one point to the next, and before the first
+    width: float  # Bin width in seconds: the usual spacing of points, but at least 1 s.
+    rates: FloatArray  # Means over the bins for which work is known.
+    work: CountedWork  # Work from one point to the next, and before the first.
 
     @property
     def stated_unit(self) -> str:
-        """The work that the metric's name states, such as `images` in `images_per_s`; otherwise its unit."""
+        """The unit in the metric's name, such as `images` in `images_per_s`; otherwise its usual unit."""
         found = re.search(r"(?:^|[^a-z])(image|img|example|sequence|seq)s?(?:$|[^a-z])", _simplify(self.name))
         if not found or self.unit != SAMPLES:
             return self.unit
@@ -72,8 +72,8 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
 
 
 def measure_throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
-    # a metric named as a rate comes before the step column, since a step may hold any number of samples; the metric
-    # `key` counts whatever its name, and `began` is when the GPUs began to work, in microseconds
+    # a metric named as a rate is preferred to the step column, since a step may have any number of samples; the metric
+    # `key` is used whatever its name, and `began` is when the GPUs began to work, in microseconds
     if not len(training):
         return None
     column: Any = training.column("name")
@@ -135,9 +135,9 @@ def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throug
 @dataclass(frozen=True, kw_only=True)
 class TrainingCurve:
     name: str
-    times: IntArray  # microseconds since 1970; empty if any value has no time
-    values: FloatArray  # with NaN and infinities as logged; a curve that ends in one has diverged
-    steps: FloatArray  # from the step column, NaN where it is empty
+    times: IntArray  # Microseconds since 1970; empty if any value has no time.
+    values: FloatArray  # Includes NaN and infinities; a curve that ends in one has diverged.
+    steps: FloatArray  # Values of the step column; NaN if it is empty.
 
     @cached_property
     def known(self) -> FloatArray:
@@ -153,8 +153,8 @@ class TrainingCurve:
 
 
 def build_training_curves(training: "pa.Table") -> tuple[TrainingCurve, ...]:
-    # a missing value was logged as NaN; a metric with a redacted name has no curve, since different names may then
-    # look alike
+    # a missing value was logged as NaN; a metric with a redacted name has no curve, since different names may look
+    # alike
     column: Any = training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if not chunks:
@@ -178,7 +178,7 @@ _BATCH_SIZES = (
     r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
     r"(?:^|[^a-z])train_?batch_?size$",
     r"(?:^|[^a-z])(?:batch_?size|bs)$",
-    # without "size", only the whole name or its last part counts: "log_every_batch" is something else
+    # without "size", only the whole name or its last part counts, because "log_every_batch" is no size
     r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$",
 )
 _PER_DEVICE = r"per_(?:device|gpu)_(?:train_)?batch_size$"
@@ -186,7 +186,7 @@ _ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batc
 
 
 def batch_size(run: Run) -> float | None:
-    """Return how many samples a step takes over all GPUs of a run; None if no param states it."""
+    """Return the number of samples per step on all GPUs of a run; None if no param states it."""
     params = {key.lower(): value for key, value in run.params}
     if (each := _find_param(params, _PER_DEVICE)) is not None:
         return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)

@@ -55,7 +55,7 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 
 
 def _find_slowness(row: Row) -> float | None:
-    """Return 1 for a GPU that was slower than equal ones in its run without an explanation; None if not judged."""
+    """Return 1 for a GPU that was slower than equal ones in its run for no known reason; None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
     # recorded heat and hardware limits are separate symptoms, and reduce this finding to information
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)

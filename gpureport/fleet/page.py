@@ -25,9 +25,9 @@ from gpureport.report.wording.words import choose_headline
 HEADING = "What would save most"
 _OPEN = 3
 _UNKNOWN = 0.05
-"""Share of the GPU time without data from which the share lost is a lower bound."""
+"""Share of the GPU time without data from which the lost share is a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""The headline counts the runs with half the loss if they are at most this share of at least this many runs."""
+"""Largest share and least number of runs for which the headline counts the runs with half the loss."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
 """Share below which a segment is invisible, and share from which the largest loss is flagged."""
 _TITLE = 80
@@ -78,7 +78,7 @@ def _list_read(report: Facts, period: str) -> Iterator[str]:
     yield display.plural(report["nodes"], "node") if report["nodes"] else "no node recorded"
     known = report["use"]["gpu_seconds"] - report["use"]["unknown_gpu_seconds"]
     computing = sum(each["gpu_seconds"] for each in report["classes"] if each["name"] == "computing")
-    # rounded down to whole per cent, so that it is never 100% despite lost time
+    # rounded down, so that the share is never 100% despite lost time
     yield f"{floor(100 * computing / known + 1e-4)}% computing" if known > 0 else ""
     yield period
 
@@ -161,7 +161,7 @@ def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
         if [group["name"] for group in by["groups"]] == [None] and by["rest"] is None:
             yield f"no run states its {word}"
         elif whole and unnamed >= whole * NOTABLE_RATIO:
-            yield f"{display.percent(unnamed / whole)} of the GPU time names no {word}"
+            yield f"{display.percent(unnamed / whole)} of the GPU time has no {word}"
     if report["overlapping_gpu_seconds"]:
         yield f"{amounts.format_both(report['overlapping_gpu_seconds'])} may be counted twice"
 

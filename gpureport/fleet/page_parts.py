@@ -14,9 +14,9 @@ from gpureport.report.wording import display, terms
 
 RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
-"""The most table rows, steps of advice, and weeks (half a year)."""
+"""Most table rows, steps of advice, and weeks (half a year) to show."""
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
-"""A label that may be part of an address unchanged."""
+"""A label that may be used in an address without changes."""
 _ERROR, _UUID = 240, 12
 """Most characters of an error, and characters of a uuid that distinguish GPUs, such as `GPU-5e0f1106`."""
 _SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
@@ -191,7 +191,7 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
         for card in shown
     )
     unknown = health["unidentified_gpu_seconds"]
-    lost = "ran on GPUs without a recorded uuid or node, so these can't be followed from run to run."
+    lost = "ran on GPUs without a recorded uuid or node, so these can't be tracked from run to run."
     more = _hidden(len(health["cards"]) - len(shown), "GPU")
     return PagePart(
         id="health",
@@ -236,7 +236,7 @@ def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart
         for each in shown
     )
     columns = ("What to do", *["Cost"] * priced, f"Up to {amounts.unit}", "Runs", "Found", "Worst runs")
-    once = "Each lost hour counts with one step only, the most promising one, so the rows can be added up."
+    once = "Each lost hour is counted for only one step, the most promising one, so the rows can be added up."
     return PagePart(
         id="savings",
         title="What else would save",
@@ -263,7 +263,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
         yield PagePart(
             id="without-gpu",
             title="Runs without a GPU",
-            line=f"{display.plural(len(without), 'run')}, in no figure above",
+            line=f"{display.plural(len(without), 'run')}, not in the figures above",
             facts=(Fact(name="Runs", text=names),),
             notes=_hidden(len(without) - _MOST_ROWS, "run"),
         )
@@ -303,7 +303,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             title="Not assessed",
             line=f"{display.plural(len(checks), 'check')} not assessed in some runs",
             table=build_table(("Check", "Of the time", amounts.unit, "Runs"), figures),
-            notes=("The report of a run says what to record for each check.",),
+            notes=("The report of a run shows what to record for each check.",),
         )
 
 
@@ -328,7 +328,7 @@ def _list_method(report: Facts, command: str) -> Iterator[Fact]:
         "Energy": energy,
         "Times": "in UTC" if report["is_zoned"] else "local times of the recording machines",
         **{name: meanings[name] for name in ("GPU-hour", "GPU time lost")},
-        "Would save": "The most that a step could give back; each lost second counts once, with the best step for it.",
-        "Health of a GPU": "Each is followed from run to run by its uuid, or without one by its node and index there.",
+        "Would save": "The most that a step could save; each lost second counts once, with the best step for it.",
+        "Health of a GPU": "GPUs are tracked from run to run by uuid or, without one, by node and index.",
     }
     yield from (Fact(name=name, text=text) for name, text in facts.items() if text)

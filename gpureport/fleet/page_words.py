@@ -23,7 +23,7 @@ _UNITS = (
 """Units of GPU time, each with its size and the total GPU-seconds from which it is used."""
 _WHOLE_FROM = 100  # amount of money from which decimals are dropped
 _NAME, _ID = 64, 8
-"""Most characters of a user's name, and the characters of an id that make it unique."""
+"""Most characters of a user's name, and characters of an id that make it unique."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
 """Days that may be missing at each end of a month named as a whole, and seconds from which a period is in days."""
 _MODELS = 3
@@ -67,7 +67,7 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
         models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])
         more = len(unpriced) - _MODELS
         others = f" and {display.plural(more, 'other model')}" if more > 0 else ""
-        return f"No price given for {models}{others}, so the cost of all runs is not known."
+        return f"No price is given for {models}{others}, so the cost of all runs is not known."
     if not amounts.is_priced:
         return f"No price given, so no cost ({PRICE_OPTION})."
     return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."

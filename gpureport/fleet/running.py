@@ -35,23 +35,23 @@ from gpureport.store.store import Entry, Store
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 TRIES = 3
-"""Worker deaths after which a task is abandoned: one beside other tasks, then two alone (pragmatic)."""
+"""Worker deaths after which a task is abandoned: one while other tasks run, then two alone (pragmatic)."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
-"""Tasks handed to each local process, so that one is waiting, and to a cluster, enough for hundreds of workers."""
+"""Tasks given to each local process, so that one always waits, and to a cluster of hundreds of workers."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
-"""Takes the number of finished runs, the number of all runs, and the name of the last one."""
+"""Takes the numbers of finished runs and of all runs, and the name of the last one."""
 
 
 class Engine(NamedTuple):
-    """Where tasks run: `open` opens an executor, again after its workers die, and it takes `at_once` tasks."""
+    """Where tasks run: `open` opens an executor, again if its workers die, for `at_once` tasks at a time."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return the engine `local` or `dask`, with the given scheduler or its own cluster; None is this process alone."""
+    """Return the engine `local`, or `dask` with the given scheduler or its own cluster; None means this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -107,7 +107,7 @@ def _run_elsewhere(
                     yield tasks[place], RuntimeError("its worker was killed each time, perhaps for lack of memory")
             waiting.extendleft(reversed(again))
         except CancelledError:
-            # the executor itself is gone, which is not the fault of a task
+            # the executor itself is gone, so no task is at fault
             waiting.extendleft(reversed(under_way.values()))
         under_way.clear()
 
@@ -161,7 +161,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
-        # Dask reports a dead worker at length, although another one does its work
+        # silence Dask's long reports of dead workers, as others take over
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start: Any = LocalCluster
     with ExitStack() as stack:
@@ -171,7 +171,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
         try:
             client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
         except (OSError, ValueError) as error:
-            how = "check the address, or start one; finished runs are kept"
+            how = "check the address, or start a scheduler; finished runs are kept"
             raise SourceError(str(cluster), "no Dask scheduler responds", how, code="no_connection") from error
         with client, client.get_executor(pure=False) as executor:
             yield executor
@@ -278,7 +278,7 @@ def _fail(task: _SummaryTask, failure: str, trace: str = "") -> Outcome:
 
 
 def _describe_worker_error(error: Exception) -> str:
-    return error.what if isinstance(error, GpureportError) else f"{error}; give workers more memory, or fewer of them"
+    return error.what if isinstance(error, GpureportError) else f"{error}; give workers more memory, or use fewer"
 
 
 def _describe_failure(name: str, error: Exception) -> tuple[str, str]:

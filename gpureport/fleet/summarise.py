@@ -1,12 +1,12 @@
 """The summary of a run: one row per GPU, a key for its inputs, and the table that a store keeps.
 
-A row has a value for each column of SCHEMA, None if it was not recorded; a failed run, or one without a GPU, is one row
-without a device. Equal keys mean equal rows: a row from other analysis code is computed again, but labels that no rule
-uses, such as user, project and job, are not part of the key.
+A row has a value for each column of SCHEMA, or None if it was not recorded; a failed run or a run without a GPU has one
+row, without a device. Rows with equal keys are equal: rows from other analysis code are computed again, but labels that
+no rule uses, such as user, project and job, are not part of the key.
 
 Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress; at the end
-all small files are merged into the table. Two processes may write at once: each removes only files that it has read or
-written, and a summary lost on the way is computed again.
+all small files are merged into the table. Two processes may write at once, since each removes only files that it has
+read or written, and a lost summary is computed again.
 """
 
 import json
@@ -57,7 +57,7 @@ _FINDING = pa.struct(
 """The findings of one run that share kind, cause and devices, as far as they concern one GPU.
 
 `lost_gpu_seconds` is the most they lost on this GPU, and `steps` lists their advice, the most promising first. A
-consequence follows from another finding, whose loss includes its own.
+consequence follows from another finding, whose loss includes that of the consequence.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
 """The column of each class of GPU time; together they add up to the time from the first to the last sample."""
@@ -154,7 +154,7 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in a Parquet file's bytes; a file from an earlier version may lack newer columns."""
+    """Return the summaries in a Parquet file; one from an earlier version may lack newer columns."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:
@@ -164,7 +164,7 @@ def _load_rows(content: bytes) -> list[Row]:
     for field in SCHEMA:
         if field.nullable and field.name not in table.column_names:
             table = table.append_column(field, pa.nulls(len(table), field.type))
-    # as integers: a timestamp without a zone would become a naive datetime
+    # times are read as integers, as those without a zone would become naive datetimes
     plain = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows: list[Row] = table.select(SCHEMA.names).cast(pa.schema(plain)).to_pylist()
     return rows
@@ -177,7 +177,7 @@ _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "compariso
 """The code that determines a row: the analysis, the types it uses, and the summary."""
 _RANK = list(Severity)
 _CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
-"""The class of GPU time of each kind that has one."""
+"""The class of GPU time for each kind that has a class."""
 _FIRST_YEAR = 365 * 86_400_000_000
 _UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _ERRORS = {
@@ -190,7 +190,7 @@ _Times = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """What determines rows besides the runs: the thresholds of rules, and the hash of the code."""
+    """The inputs of rows other than the runs: the limits of rules, and the hash of the code."""
 
     settings: Settings
     version: str
@@ -333,7 +333,7 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
 
 
 def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
-    """Return the health columns of a GPU in one run; None where a symptom was not recorded."""
+    """Return the health columns of a GPU in one run; None if a symptom was not recorded."""
     by_kind: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
         if device in finding.devices:

@@ -23,14 +23,14 @@ _OWN_LABELS = ("node", "model", "step")
 """Labels that are columns of the row itself."""
 _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
-"""The most groups and runs listed, few enough to follow up, and the most runs and steps that advice names."""
+"""Most groups and runs to list, few enough to follow up, and most runs and steps to name in advice."""
 _MOST_WEEKS = 520
-"""Number of weeks above which weeks without a run are left out, so that a wrong clock cannot fill the page."""
+"""Most weeks before weeks without a run are left out, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
 """The part of `unused` in which a process held the GPU's memory, so that no other job could use the GPU."""
 _CONTEXT = 0.05
-"""Share of the memory above which a process holds it; a context alone needs less."""
+"""Share of memory above which a process occupies the GPU; a context alone needs less."""
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
@@ -245,7 +245,7 @@ def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _count_weeks(time: int) -> int:
-    """Return the number of the week that holds a time; week 0 begins on Monday 29 December 1969."""
+    """Return the number of the week of a time; week 0 begins on Monday 29 December 1969."""
     return (time + 3 * _DAY) // (7 * _DAY)
 
 
@@ -264,14 +264,14 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
-    """Return the catalogue steps, those that could save most first.
+    """Return the catalogue steps, starting with those that could save most.
 
-    A finding's time goes to its first step alone; without a known cause, it goes only to `record_more`.
+    The time of a finding is assigned only to its first step, or to `record_more` if its cause is unknown.
     """
     losses: defaultdict[str, list[tuple[Row, Row, float]]] = defaultdict(list)
     for row in rows:
         roots = [each for each in row["findings"] if each["lost_gpu_seconds"] and not each["is_consequence"]]
-        # findings may overlap: if they claim more than the GPU lost, all are scaled down alike
+        # findings may overlap; if they claim more time than the GPU lost, all are scaled down equally
         scale = min(1.0, row["lost"] / (fsum(each["lost_gpu_seconds"] for each in roots) or inf))
         for finding in roots if scale else ():
             is_known = finding["cause"] not in {"not shown", "unknown"}

@@ -1,7 +1,7 @@
 """The history of nights, its changes, and the pages made from it, for the commands `nightly` and `baseline`.
 
-A night is a record (`records`, with the figures in `figures`), stored as a file (`history`).
-`shifts` detects where the level of a figure changed, `trends` builds courses and events from that,
-and `latest` words them for the latest night. `pages` prepares the pages that `site` writes.
-`baselines` stores named runs to compare with.
+Each night is a record (`records`, with figures from `figures`) in a file (`history`). `shifts` detects
+changes in the level of a figure, `trends` turns them into courses and events, and `latest` describes those of
+the latest night. `pages` prepares the pages that `site` writes. `baselines` stores named runs for
+comparisons.
 """

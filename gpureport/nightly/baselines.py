@@ -18,13 +18,13 @@ from gpureport.store.run_selection import BASELINES
 from gpureport.store.store import Entry, Store
 
 _MARKER = "store.json"
-"""The file that makes a folder a store; a baseline exists once it is written."""
+"""The file that marks a folder as a store, and so completes a baseline."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """A named baseline and its runs; none if it is damaged."""
+    """A named baseline and its runs; a damaged baseline has none."""
 
     name: str
     runs: tuple[Run, ...]
@@ -36,7 +36,7 @@ def open_baseline(store: Store, name: str) -> Store:
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
         close = get_close_matches(name, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} SOURCE makes it"
+        hint = f"did you mean {close[0]!r}?" if close else f"create it with gpureport baseline set {name} SOURCE"
         raise StoreError(name, "no such baseline", hint, code="no_such_baseline")
     return Store(folder)
 
@@ -87,10 +87,10 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
     if not entries and not runs.is_dir():
-        hint = "did git ignore it where it was set? git add --force .gpureport/baselines there"
+        hint = "if git ignored it where it was set, run there: git add --force .gpureport/baselines"
         raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
-        hint = f"restore it, or gpureport baseline set {name} SOURCE"
+        hint = f"restore it, or run gpureport baseline set {name} SOURCE"
         raise StoreError(f"baseline {name}", "damaged", hint, code="damaged_baseline")
     return [small.read(entry) for entry in entries]
 

@@ -1,4 +1,4 @@
-"""The figures of a night: their names, which direction is better, and which changes matter; also as OpenMetrics."""
+"""The figures of a night: their names, which direction is better, and which changes matter; also in OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ COUNT = "count"  # the unit of counts
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """One figure of a run that is followed over the nights, with its base unit or `count`.
+    """One figure of a run that is tracked from night to night, with its base unit or `count`.
 
-    `better` is `higher`, `lower`, or empty if neither is. A change matters if it reaches `smallest`, in the unit, and
-    `relative`, a share of the value before.
+    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it reaches both
+    `smallest`, in the unit, and `relative`, a share of the earlier value.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The least deviation from night to night to assume; 0.5 for counts, which are whole numbers."""
+        """The least deviation between nights to assume; 0.5 for counts, which are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property
@@ -76,7 +76,7 @@ FIGURES = (
     _kind("findings_info", COUNT, "lower", "Facts found"),
 )
 SAMPLING = "sampling_interval_ratio"
-"""Name of the sampling interval as a share of the recording, which is stored beside the figures."""
+"""Name of the sampling interval as a share of the recording, which is stored with the figures."""
 BY_NAME = {kind.name: kind for kind in FIGURES}
 
 
@@ -96,7 +96,7 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     )
     hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
     known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
-    # as in the report, findings of one kind and cause count once, as the gravest
+    # as in the report, count findings of one kind and cause once, as the gravest
     ranked = sorted(run.analysis.findings, key=lambda each: [*Severity].index(each.severity))
     gravest = [*{(each.kind, each.cause): each.severity for each in ranked}.values()]
     known |= {f"findings_{severity.value}": float(gravest.count(severity)) for severity in Severity}
@@ -106,13 +106,13 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
 
 
 def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
-    """Yield shares of the held GPU time; None if a share is not known."""
+    """Yield shares of the GPU time that jobs held; None if not known."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     # without a clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    # the share is not known if more time may be waiting than is known to be
+    # the share is not known if further time may be waiting
     waiting = taken.get("waiting_for_input", 0.0)
     possible = fsum(list_possible_waits(analysis).values())
     is_open = possible > max(waiting, NOTABLE_RATIO * held)
@@ -123,7 +123,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
 
 
 _SHORTEST_STEADY_SECONDS = 60.0
-"""Seconds of steady time from which a run's mean is taken over that time alone."""
+"""Seconds of steady time from which the means of a run cover only this time."""
 
 
 def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) -> str:
@@ -151,7 +151,7 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
 
 
 def _measure_run(run: "SampledRun") -> dict[figures.Figure, float]:
-    """Return the figures of a run; means are over the steady time if that is long enough, or over the whole run."""
+    """Return the figures of a run; means cover the steady time if it is long enough, otherwise the whole run."""
     plain = figures.read_run(run)
     interval = run.series.interval if run.series else 0.0
     values = {}

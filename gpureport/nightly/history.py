@@ -1,4 +1,4 @@
-"""The history: a folder of records. Records are only ever added, so folders can be merged by copying.
+"""The history: a folder of records. Records are only added, so folders can be merged by copying.
 
 A record is one small Parquet file with a row per figure, so that any tool can read all records as one table.
 """
@@ -68,7 +68,7 @@ SCHEMA = pa.schema(
 
 _TEXTS = {"source": "source", "run_id": "run_id", "run_name": "name", "step": "step"}
 _TEXTS |= {"gpu_model": "model", "driver": "driver", "reason": "reason"}
-"""Text columns, and the fields of a run that they hold."""
+"""Text columns, and the fields of a run that they contain."""
 
 
 def dump_record(night: NightlyRecord) -> bytes:
@@ -105,14 +105,14 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from a Parquet file's bytes. Raises ValueError if it is no record or from a newer version."""
+    """Return a record from a Parquet file's bytes. Raises ValueError if it is not a record or is too new."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
         msg = f"format {version} is not {FORMAT}" if version else "not a night of a history"
         raise ValueError(msg)
-    # as integers: a timestamp without a zone would become a naive datetime
+    # times are read as integers, as those without a zone would become naive datetimes
     whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows = file.read().cast(pa.schema(whole)).to_pylist()
     first = rows[0]
@@ -149,8 +149,8 @@ class History:
     def append(self, night: NightlyRecord) -> Place:
         """Write a record atomically to one file named after its content, and return the file.
 
-        An existing file stays as it is, unless its runs were recorded differently since then; it is then written again,
-        so that it is the latest.
+        An existing file is kept, unless its runs have since been recorded differently; it is then written again, so
+        that it is the latest.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
@@ -167,7 +167,7 @@ class History:
         """Return every record, by date, without reading the files of known records again."""
         records = {night.file: night for night in known}
         try:
-            # a folder that cannot be listed must not count as empty
+            # a folder that cannot be listed must not be treated as empty
             found: list[Place] = list(self.folder.iterdir())
         except FileNotFoundError:
             return []
@@ -182,7 +182,7 @@ class History:
 
 
 def _read_file(path: Place) -> NightlyRecord:
-    """Return the record in a file, without anything that has become a secret since it was recorded."""
+    """Return the record in a file, without texts that have become secrets since they were recorded."""
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
@@ -196,10 +196,10 @@ def _read_file(path: Place) -> NightlyRecord:
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
-    """Return records with each run once, as last recorded, and without gaps that a later call filled.
+    """Return records with each run once, as it was last recorded, and without gaps that a later call filled.
 
-    A source without data is a gap. A later call in the same night fills it with a run from a source of the same name
-    and step. A run of the same call does not fill it, since it comes from another file of that name.
+    A source without data is a gap. A later call in the same night fills a gap with a run from a source of the same name
+    and step. A run of the same call does not fill the gap, since it comes from another file of that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}
@@ -217,7 +217,7 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     shown, left = {(id(night), id(run)) for night, run in kept.values()}, []
     for night in ordered:
         if runs := tuple(run for run in night.runs if (id(night), id(run)) in shown):
-            # without checks of runs that were recorded again
+            # leave out checks of runs that were recorded again
             gone = {run.name for run in night.measured_runs} - {run.name for run in runs}
             left.append(replace(night, runs=runs, checks=tuple(each for each in night.checks if each.run not in gone)))
     return sorted(left, key=lambda night: (night.date, night.recorded, night.id))

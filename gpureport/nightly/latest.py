@@ -33,17 +33,17 @@ _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
 _LABEL = 60
 _GONE = 0.005
-"""Share of GPU time that counts as gone: it prints as less than one per cent."""
+"""Share of GPU time that counts as gone, because it prints as less than one per cent."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
-"""Figures that may explain a change of the job's own figure."""
+"""Figures that may explain a change in the job's own figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestNight:
     """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are changes that this night is the first to show, `standing_events` earlier changes for the worse that
-    still hold, and `unrecorded` figures that its runs no longer record.
+    `new_events` are changes that this night is the first to show, `standing_events` are earlier changes for the worse
+    that persist, and `unrecorded` are figures that its runs no longer record.
     """
 
     date: str
@@ -69,9 +69,9 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or with `record` its night, ignoring later nights and other calls in the same night.
+    """Return the latest night, or that of `record`, ignoring later nights and other calls in that night.
 
-    A change no longer stands once an accepted run, one in a baseline, shows it.
+    A change no longer stands once a run accepted as a baseline shows it.
     """
     if record is not None:
         nights = [night for night in nights if night.date <= record.date]
@@ -110,7 +110,7 @@ def _is_accepted(event: ChangeEvent, run: Run) -> bool:
 
 
 def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
-    """Return the groups of the latest night, and also those of the night before if it lacks a run."""
+    """Return the groups of the latest night, and those of the previous one if the latest lacks a run."""
     groups = list(latest.groups)
     dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
     if latest.missing_runs and dates:
@@ -137,7 +137,7 @@ def _describe_most_important(night: LatestNight) -> str:
         return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
-        # if the night also shows an older change of the job, the sentence says which one is meant
+        # if the night also shows an older change of the job, give the date of this one
         is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_one_of_several else "."
         return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"
@@ -163,14 +163,14 @@ def describe_latest_night(night: LatestNight) -> list[str]:
         # figures that are no longer known
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
         if titles:
-            lines.append(f"Known before, but not in this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
+            lines.append(f"Recorded before, but not this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
     for event in night.new_events:
         lines += _describe_new_event(night, event)
     for event in night.standing_events:
         trend, change = event.changes[0]
         good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
-        accept = "To accept it: gpureport baseline set NAME on newer nights."
-        lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad one: {bad}. {accept}"]
+        accept = "To accept the change: gpureport baseline set NAME on newer nights."
+        lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad night: {bad}. {accept}"]
     needed = night.nights_needed.items() if len(night.groups) > 1 else ()
     more = ((display.plural(count, "more night"), night.name(group, " of {}")) for group, count in needed)
     return [*lines, *(f"{nights} needed before changes{of} show." for nights, of in more)]
@@ -222,7 +222,7 @@ def _judge_group(
         return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')} needed before changes show")
     gone = [trend.kind.title for trend in night.unrecorded if trend.group == group]
     if gone:
-        known = f"recorded before, but not in this night: {'; '.join(gone)}"
+        known = f"recorded before, but not this night: {'; '.join(gone)}"
         return unknown, "", Why("not_recorded", known)
     return CheckOutcome.PASSED, "no change for the worse", NO_REASON
 
@@ -245,7 +245,7 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
 def describe_absence(kind: FigureKind, point: Point) -> str:
     if not point.runs:
         return "measured on other GPUs" if point.is_on_other_gpus else "no data"
-    # without a stated unit, the work is missing rather than a price
+    # if no unit is stated, the work is missing rather than the price
     is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
     return "no work stated" if is_unstated else display.NOT_RECORDED
 
@@ -292,7 +292,7 @@ def name_figure_page(trend: Trend) -> str:
 
 def describe_event(event: ChangeEvent) -> str:
     (trend, change), *others = event.changes
-    # a change in per cent is the same per unit of work as per thousand
+    # a change in per cent is the same per unit of work as per thousand units
     title = name_for_one(trend.kind.title)
     words = f"{title} {'drifts ' if change.shift.gradual else ''}{format_change(trend.kind, change.shift)}"
     behind = [(other.kind, found.shift) for other, found in others if other.kind.name in _CAUSES]
@@ -304,7 +304,7 @@ def describe_event(event: ChangeEvent) -> str:
 
 def describe_standing_event(event: ChangeEvent) -> str:
     trend, change = event.changes[0]
-    # today's level, which later changes may have moved
+    # use today's level, because later changes may have moved it
     size = format_change(trend.kind, replace(change.shift, after=trend.changes[-1].shift.after))
     return f"{name_for_one(trend.kind.title)} still {size} since {format_day(event.date)}."
 

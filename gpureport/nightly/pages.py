@@ -1,4 +1,4 @@
-"""The content of the site's pages as text ready to print; templates look values up by name."""
+"""The content of the site's pages as text ready to print; templates look up values by name."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -46,9 +46,9 @@ _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
 _OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
-"""Most groups whose own figure is drawn on the first page."""
+"""Most groups with a drawing on the first page."""
 SMALL_NIGHTS = 90
-"""Most nights in a small drawing, the newest ones."""
+"""Most nights in a small drawing, which shows the newest."""
 _LARGE, _SMALL = (720, 200), (180, 28)
 """Width and height of the large and the small drawing of a figure."""
 _MARGIN = 4
@@ -64,7 +64,7 @@ def build_index(
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
-    # the figure of the change in the headline, or the job's own
+    # draw the figure of the change in the headline, or else the job's own
     changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
     own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
     events = group_changes(trends)
@@ -121,7 +121,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return the checks of a run; those of a step go to the step's first run, and others to the first run."""
+    """Return the checks of a run; a step's checks go to its first run, and others to the first run of all."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
@@ -266,7 +266,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
     parts = [list(own) for held, own in groupby(points, key=lambda point: point.value is not None) if held]
     stretches = [[(x(point.date), y(point.value or 0.0)) for point in own] for own in parts]
     changes, lacking = trend.changes, [point for point in points if point.value is None]
-    # the levels before and after each change, as far as they are shown
+    # the visible part of the levels before and after each change
     edges = [trend.recorded_points[0].date, *(change.date for change in changes), points[-1].date]
     levels = [*(each.shift.before for each in changes[:1]), *(each.shift.after for each in changes)]
     held = [each for each in zip(pairwise(edges), levels, strict=False) if each[0][1] >= points[0].date]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY = "--work", "--gpu-hour-price currency"
-"""Names of params, which no user's has, for the work of a run, such as `12000 steps`, and its currency."""
+"""Names that no user's param has, for the work of a run, such as `12000 steps`, and its currency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class NightlyRun:
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     known = run.analysis.run
     work = known.work
-    # work counted from a log has fractions that differ from night to night, so only its unit is recorded
+    # work counted from a log varies by fractions from night to night, so only its unit is recorded
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
     stated += [(CURRENCY, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
@@ -90,14 +90,14 @@ def _name_source(source: str) -> str:
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check as the history records it, with only the name of the file that states it."""
+    """Return a check as the history records it, with only the file name of its origin."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRecord:
-    """What one call of `gpureport nightly` recorded: the runs of a night, and the checks of its rules.
+    """The record of one call of `gpureport nightly`: the runs of a night, and the checks of its rules.
 
     `label` is another name for the night, such as a commit or a build. `recorded`, in microseconds, and `file` are not
     part of the id.
@@ -121,7 +121,7 @@ class NightlyRecord:
 
     @property
     def id(self) -> str:
-        """The date and a digest of the content, so that the same night recorded twice is one file."""
+        """The date and a digest of the content, so that recording a night twice gives one file."""
         content = asdict(self)
         del content["recorded"], content["file"]
         # in earlier versions, the digest called runs "parts"

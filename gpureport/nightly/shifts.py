@@ -1,4 +1,4 @@
-"""Detects shifts in the level of a figure beyond its noise, over a window of nights rather than between two."""
+"""Detects shifts in the level of a figure beyond its noise, over many nights rather than between two."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,15 +18,15 @@ _MOST_LEVELS = 256
 _CLIP = 2.5
 """Differences are clipped at this many deviations, so that outliers and shifts do not count as noise."""
 _CENTRE_CLIP = 2.0
-"""The same for the values of a level when its centre is estimated."""
+"""Deviations at which values of a level are clipped to estimate its centre."""
 _TO_DEVIATION = 1.4826
 """Ratio of standard deviation to median absolute deviation in a normal distribution."""
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
-"""The assumed correlation of a night with the one before, and the number of nights that this assumption weighs."""
+"""The assumed correlation of a night with the previous one, and the weight of this assumption in nights."""
 _HIGHEST = 0.8
-"""The highest correlation to accept; a drift looks like 1, and would leave the deviation unbounded. It is chosen
-rather than measured: at 0.8 the deviation is 1.6 times what differences from night to night show."""
+"""The highest correlation to accept; a drift looks like 1, and would leave the deviation unbounded. The value is
+chosen, not measured: at 0.8, the deviation is 1.6 times that of differences between nights."""
 _DOUBT = 0.3
 """Standard errors added to the correlation, since underestimating it would make chance look like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
@@ -40,21 +40,21 @@ _PENALTY = 5.0
 """The cost of a step, in deviations."""
 _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
-"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors: few nights show less of the noise.
+"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors, as few nights show less of the noise.
 
-Chosen by simulating twenty figures over sixty nights at a correlation of 0.5: 20 of 3060 nights raise an alarm, and a
-step of five deviations is detected by its third night in seven cases of ten. At 4.3 there are 27 such nights; at 4.6
-there are 13, and fewer than seven cases.
+In simulations of twenty figures over sixty nights at a correlation of 0.5, 20 of 3060 nights raise an alarm, and a step
+of five deviations is detected by its third night in seven cases of ten. At 4.3, 27 nights raise an alarm; at 4.6, 13
+nights do, but fewer than seven steps in ten are detected.
 """
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
-"""In a level of fewer than `_YOUNG` nights, three must lie at least `_APART` deviations from the neighbouring level.
+"""In a level of fewer than `_YOUNG` nights, three must be at least `_APART` deviations from the neighbouring level.
 
 A single large shock fades over the following nights, and its mean over three of them is not a level.
 """
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
-"""The same for the ends of a 95% interval."""
+"""Standard errors to each end of a 95% interval, and their rise for few nights."""
 _GRADUAL = 0.8
 """A change is gradual if a straight line fits the values better than two levels, by this ratio of distances."""
 
@@ -69,8 +69,8 @@ class NightNoise:
     def levels(self, before: "FloatArray", after: "FloatArray") -> tuple[float, float, float]:
         """Return the levels before and after a step, and the standard error of their difference.
 
-        They are fitted by generalised least squares, because if each night resembles the one before, the first night of
-        a level is more informative than any later one. Values far from the median of their level are clipped.
+        Levels are fitted by generalised least squares, because the first night of a level is more informative than any
+        later one if each night resembles the one before. Values far from the median of their level are clipped.
         """
         reach = _CENTRE_CLIP * self.deviation
         centred = [np.clip(part, np.median(part) - reach, np.median(part) + reach) for part in (before, after)]
@@ -79,7 +79,7 @@ class NightNoise:
         design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
         old, new = spread @ (design.T @ self._prewhiten(values[:, None])[:, 0])
-        # the deviation that a night adds to what it takes from the one before
+        # the deviation of what is new in a night compared with the one before
         shock = self.deviation * sqrt(1 - self.correlation**2)
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
@@ -100,7 +100,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise about levels of three values or more, from what each night adds to the one before."""
+    """Return the noise about levels of three or more values, from what is new in each night."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -119,7 +119,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return a robust standard deviation about zero, based on the mean size if most differences are zero."""
+    """Return a robust standard deviation about zero, from the mean size if most differences are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _CLIP * unit)
@@ -129,7 +129,7 @@ def _robust_deviation(differences: "FloatArray") -> float:
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     """Return where each level begins in the fit with the least sum of absolute distances and a penalty per step.
 
-    It is the exact minimum over levels that are values of the series, or its quantiles if it is long, each held for at
+    The fit is exact for levels that are values of the series, or its quantiles if it is long, and that last for at
     least SHORTEST values. Values must not be NaN.
     """
     count = len(values)
@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # the cost of the best fits so far and where their last level began: one row per level, one column per length of
-    # that level so far, the last for long enough
+    # rows are last levels, and columns their lengths so far, the last one for all sufficient lengths; values are the
+    # cost of the best fit and where that level began
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)
@@ -161,7 +161,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """One change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
+    """A change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -180,8 +180,8 @@ def detect_changes(
 ) -> tuple[LevelShift, ...]:
     """Return the changes of a series, the earliest first; only its newest `WINDOW` nights are examined.
 
-    Changes below `smallest`, or below `relative` as a share of the level before, do not matter. `grain` is the least
-    deviation from night to night to assume.
+    Changes below `smallest`, or below the share `relative` of the level before, are ignored. `grain` is the least
+    deviation between nights to assume.
     """
     first = max(len(values) - WINDOW, 0)
     recent = values[first:]
@@ -189,7 +189,7 @@ def detect_changes(
         return ()
     edges = [*fit_levels(recent, _PENALTY * estimate_noise(recent, grain).deviation), len(recent)]
     while True:
-        # measured anew for the steps that are left, since a false step had absorbed a part of the noise
+        # measure the noise again for the remaining steps, since a false step had absorbed a part of it
         parts = [recent[start:end] for start, end in pairwise(edges)]
         noise = estimate_noise_about_levels(parts, grain)
         signs = []
@@ -217,7 +217,7 @@ def _is_occupied(values: "FloatArray", level: float, other: float, noise: NightN
 
 def _describe_shift(old: "FloatArray", new: "FloatArray", noise: NightNoise, place: int, nights: int) -> LevelShift:
     before, after, error = noise.levels(old, new)
-    # a level lies within its values; this makes it exactly zero if all are zero
+    # a level is within the range of its values, and so exactly zero if all are zero
     before, after = (
         min(max(level, float(part.min())), float(part.max())) for level, part in ((before, old), (after, new))
     )
@@ -237,7 +237,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return the changes in `found` that are not in `before`, those of the series without its newest value."""
+    """Return the changes in `found` that are not in `before`, which lacks the newest value of the series."""
     return tuple(
         step
         for step in found

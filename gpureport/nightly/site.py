@@ -25,7 +25,7 @@ REPORTS, FIGURES = "nights", "figures"
 MARKER = "gpureport-site"
 """The file that marks a folder as a site; it is not hidden, since CI systems omit hidden files from artifacts."""
 _NIGHTS = "nights.html"
-"""A page of all nights that earlier versions wrote."""
+"""A page of all nights, which earlier versions wrote."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
@@ -35,17 +35,17 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 
 def check_site(site: Place) -> None:
-    """Refuse a folder whose first page gpureport did not write, before any work is done. Raises RenderError."""
-    # even in a marked folder, where somebody may have put a page since
+    """Refuse a folder with a first page that is not from gpureport, before any work. Raises RenderError."""
+    # check even a marked folder, as somebody may have added a page
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
 
 
 def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
-    """Mark a folder as a site, and remove what killed writers left in it.
+    """Mark a folder as a site, and remove files that killed writers left in it.
 
-    `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, without changing
-    anything, if gpureport did not write a page with one of the names.
+    `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, before any change,
+    if a page with one of the names is not from gpureport.
     """
     is_marked = (site / MARKER).is_file()
     check_site(site)
@@ -63,8 +63,8 @@ def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
 
 def _refuse_foreign_page(page: Place) -> None:
     if page.exists() and not _names_generator(page):
-        hint = "choose another folder with --site, or move it away if nobody needs it"
-        raise RenderError(str(page), "is not a page of gpureport, and was left as it is", hint, code="foreign_page")
+        hint = "choose another folder with --site, or move the page elsewhere"
+        raise RenderError(str(page), "is not a page of gpureport, and was not changed", hint, code="foreign_page")
 
 
 def _names_generator(page: Place) -> bool:
@@ -81,7 +81,7 @@ def write_site(
     figures = sorted(f"{FIGURES}/{name_figure_page(trend)}.html" for trend in trends)
     try:
         with stage_folder(site, INDEX) as folder:
-            # the folder is the site, or its files are uploaded there
+            # the folder is the site, or its files are uploaded to the site
             claim_site(site, folder, [INDEX, *(f"{REPORTS}/{night.page}.html" for night in nights), *figures])
             reports = {path.stem for path in (site / REPORTS).iterdir()} & {
                 night.page for night in nights if night.measured_runs
@@ -93,7 +93,7 @@ def write_site(
             for name, page in _render_pages(nights, trends, reports, accepted):
                 _write_page(folder, name, page.encode())
     except OSError as error:
-        hint = "choose a folder that can be written with --site"
+        hint = "choose a writable folder with --site"
         raise RenderError(str(site), f"cannot be written ({error.strerror})", hint, code="unwritable") from error
 
 
@@ -114,6 +114,6 @@ def _render_pages(
     for trend in trends:
         content = pages.build_figure_page(trend, verdicts, reports, nights)
         yield f"{FIGURES}/{name_figure_page(trend)}.html", figure.render(**shared, root="../", page=content)
-    # last, since it links to all others
+    # the index is last, as it links to all other pages
     index = pages.build_index(nights, trends, reports, accepted)
     yield INDEX, templates.get_template("site_index.html").render(**shared, root="", page=index)

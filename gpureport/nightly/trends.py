@@ -1,4 +1,4 @@
-"""The course of each figure over the nights, its changes, and events, which join changes that begin together."""
+"""The course of each figure over the nights, its changes, and events, which combine changes that begin together."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +15,9 @@ from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_change
 from gpureport.report.wording.terms import name_figure, per_batch
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
-"""Figures that judge a job whose work is not known, in order of precedence."""
+"""Figures by which a job with unknown work is judged, in order of precedence."""
 _LEFT = 0.1
-"""Share of a change that may remain when a later one has undone it (pragmatic)."""
+"""Share of a change that may remain after a later one has undone it (pragmatic)."""
 
 
 class ParamChange(NamedTuple):
@@ -97,7 +97,7 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
     values = [value for _, run in held if (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
-        # driver, GPUs and version count as params: a different version may give different figures
+        # driver, GPUs and version count as params, because each may change the figures
         beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
         runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
     value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label
@@ -128,7 +128,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
     """Yield changes with intervals at least as wide as the sampling error of a job's length in the nights around them.
 
-    All jobs have this error alike, since recordings begin with them, so further nights do not average it out. Nights
+    All jobs have the same error, since recordings begin with them, so further nights do not average it out. Nights
     without a recorded sampling interval count like those around them.
     """
     places = [0, *(shift.place for shift in shifts), len(known)]
@@ -161,7 +161,7 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
     for run in runs:
         for key, value in run.params:
             held[key].add(value)
-    # a currency slows no job, and records of earlier versions lack it
+    # a currency does not slow a job, and records of earlier versions lack it
     return {key: ", ".join(sorted(values)) for key, values in held.items() if key != CURRENCY}
 
 
@@ -193,8 +193,8 @@ def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
     """Return the changes of all figures as events, the earliest first.
 
     A group with known work is judged by figures per unit of work, since a faster job can have a larger idle share. A
-    group without is judged by its lost share of GPU time, then by its utilisation. A change more than two nights after
-    the first one of an event begins the next event.
+    group without known work is judged by its lost share of GPU time, then by its utilisation. A change more than two
+    nights after the first one of an event begins the next event.
     """
     events = []
     for _, group in groupby(trends, key=lambda trend: trend.group):
@@ -230,7 +230,7 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
     verdict = change.verdict if is_own else "changed"
     deciding = [each for other, each in ordered if (other.kind.name in ranks) == is_own]
     is_known = any(not each.is_new and (not is_own or each.verdict == verdict) for each in deciding)
-    # once a later change brought the level back, the event is over, whatever came after
+    # once a later change has restored the level, the event is over, whatever follows
     before, whole = change.shift.before, change.shift.difference
     levels = [each.shift.after for each in trend.changes if each.date >= change.date]
     is_undone = any((level - before) * whole <= _LEFT * whole * whole for level in levels)

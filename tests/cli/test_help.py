@@ -70,7 +70,7 @@ def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, tmp_pat
 def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) -> None:
     shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     notes = {price: gpureport("analyze", "gpu.csv.gz", "--gpu-hour-price", price).err for price in ("2.49", "2.49 EUR")}
-    assert {price: "names no currency" in text for price, text in notes.items()} == {"2.49": True, "2.49 EUR": False}
+    assert {price: "has no currency" in text for price, text in notes.items()} == {"2.49": True, "2.49 EUR": False}
 
 
 BASH = shutil.which("bash")

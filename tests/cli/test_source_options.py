@@ -57,7 +57,7 @@ def test_an_unknown_table_needs_a_map_which_every_command_takes(wrapper: Path, g
     assert gpureport("analyze", "power.csv", "--map", "map.toml", "--format", "json").code == 0
     assert gpureport("report", "power.csv", "--map", "map.toml", "-o", "r.md").code == 0
     refused = gpureport("analyze", "power", "--map", "map.toml")
-    assert (refused.code, "--map: power is stored" in refused.err) == (2, True)
+    assert (refused.code, "--map: power is a stored run" in refused.err) == (2, True)
 
 
 def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program) -> None:

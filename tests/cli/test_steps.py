@@ -69,7 +69,7 @@ def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program) 
         assert steps(gpureport, *named, "runs/8-workers") == {"base": 2, "base/2": 1, "8-workers": 3}
     done = gpureport("compare", "runs", "runs/base/2", "--by", "folder")
     assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in done.out
-    assert done.err.splitlines()[0] == "gpureport: runs: counted once, as named: runs/base/2"
+    assert done.err.splitlines()[0] == "gpureport: runs: runs named twice are counted once: runs/base/2"
     listed = json.loads(gpureport("analyze", "runs/base", "runs/base/2/gpu.csv", "--format", "json").out)["runs"]
     assert len(listed) == PLACES.index("8-workers")
     refused = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")

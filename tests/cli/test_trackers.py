@@ -34,7 +34,7 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     assert gpureport("ingest", str(source), "--run", "on").err == ""
     every = gpureport("-v", "ingest", str(source), "--force").out
     assert "540 points = 538 kept + 0 rejected + 2 " in every
-    assert gpureport("ingest", str(source)).out.startswith("baseline is stored already: ")
+    assert gpureport("ingest", str(source)).out.startswith("baseline is already stored: ")
     source.unlink()
     database(source, [Made(id=run_id(1), name="baseline", series=monitored([*_TICKS, _TICKS[-1] + 10_050]))])
     assert gpureport("ingest", str(source)).out.startswith("Stored baseline again: ")
@@ -54,7 +54,7 @@ def test_a_run_is_stored_again_where_a_point_a_label_or_its_state_changed(
     ended = Made(id=run_id(1), name="one", series=monitored(_TICKS) | {"loss": loss})
     late = replace(ended, series={**ended.series, "loss": [*loss, (START + 5, 2.0, 4)]})
     said = [ingest(run, name) for run, name in ((ended, "a"), (ended, "a"), (late, "b"))]
-    assert said == ["Stored one", "one is stored already", "Stored one again"]
+    assert said == ["Stored one", "one is already stored", "Stored one again"]
     assert ingest(replace(late, tags={"team": "a"}), "c") == "Stored one again"
 
 

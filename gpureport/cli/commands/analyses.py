@@ -61,12 +61,12 @@ def compare(source: tuple[str, ...], options: Options) -> int:
 
     found = read_steps(source, options, tolerant=True)
     if len(found) <= 1:
-        msg = f"a comparison needs at least two runs, and this is {len(found)}; name another"
+        msg = f"a comparison needs at least two runs ({len(found)} found); name another"
         raise UsageError(msg, code="too_few_runs")
     step = found[0].run.step
     if step is not None and all(one.run.step == step for one in found):
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
-        msg = f"all {len(found)} runs are of one {label} ({step}), so there is nothing to compare"
+        msg = f"all {len(found)} runs have the same {label} ({step}), so there is nothing to compare"
         raise UsageError(msg, code="one_step")
     analysed = analyze_runs(found, options, fewest_runs=2)
     by = list_factors(options)
@@ -78,7 +78,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     if any(link.comparable for link in pair_steps(comparison)):
         return 0
     named = ", ".join(recording.run.name for recording, _ in analysed.runs)
-    print_error(f"{named}: nothing can be compared; record at least 20 s of the GPUs in each step")
+    print_error(f"{named}: nothing can be compared; record the GPUs for at least 20 s in each step")
     return Exit.UNASSESSED
 
 
@@ -86,7 +86,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     policy, baseline_name = gate.read_rules(options)
     if not policy.entries:
         where = options.policy or options.config
-        hint = "write [[policy]] limit = 'problem', or --fail-on problem"
+        hint = "write limit = 'problem' under [[policy]], or use --fail-on problem"
         raise SettingsError(str(where or "gpureport.toml"), "no rule is set", hint, code="no_rule")
     found: list[Recording] = []
     missing: list[Check] = []
@@ -98,7 +98,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     sources.check_single_name(options, len(found))
     baseline = gate.read_baseline(baseline_name if found and policy.needs_baseline else None, options)
     if options.anonymise:
-        # in one call, so that a host has the same pseudonym on both sides
+        # anonymised together, so that a host has one pseudonym in runs and baseline
         hidden = recordings.name_runs([*found, *baseline.recordings], options)
         found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
     named = recordings.name_runs(found, replace(options, anonymise=False))
@@ -132,5 +132,5 @@ def demo(options: Options) -> None:
     content = output.build_report(analyze_runs(read_steps(steps, own), own), own, title="Sample logs, recorded")
     output.print_report(content, options)
     output.write_report(content, options)
-    print_note("Try it on your log: gpureport analyze gpu.csv")
-    print_note(f"More samples, most of them generated: {chain.parents[1]}")
+    print_note("Try it on your own log: gpureport analyze gpu.csv")
+    print_note(f"More samples, most of them generated, are in {chain.parents[1]}")

@@ -1,4 +1,4 @@
-"""`gpureport fleet`: stores runs, summarises each with an engine, and reports the sums."""
+"""`gpureport fleet`: stores runs, summarises each run on an engine, and reports the totals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from gpureport.store.store import Store
 
 _MOST_NAMED = 20
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
-"""Options that label or cut logs; not `--tag`, which selects runs if no source is given."""
+"""Options that label or cut logs, except `--tag`, which selects runs if no source is given."""
 
 
 def fleet(source: tuple[str, ...], options: Options) -> int:
@@ -37,8 +37,8 @@ def fleet(source: tuple[str, ...], options: Options) -> int:
     engine = running.open_engine(options.engine, options.scheduler)
     if not source:
         if option := sources.find_given(options, [*sources.READING, *_LABELLING]):
-            what = "it applies only when a log is read"
-            hint = "name a SOURCE, or leave it out"
+            what = "this option applies only when a log is read"
+            hint = "name a SOURCE, or leave out the option"
             raise SettingsError(option, what, hint, code="only_while_reading")
         options = replace(options, tagged=options.tag)
     done = _summarise(source, options, rules, engine)
@@ -77,7 +77,7 @@ def _summarise(
     with show_stage("Analysing runs") as say:
         done = running.summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
-        print_note(f"gpureport: {path}: damaged; the runs in it were analysed again")
+        print_note(f"gpureport: {path}: damaged, so its runs were analysed again")
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
     traces = [(each.locator, each.trace) for each in unread if each.trace]
@@ -90,7 +90,7 @@ def _read_sources(
     logs = [source for source in named if words.is_source(source, options)]
     lookup = store.lookup()
     ids = {lookup.find(name).run.id for name in named if name not in logs}
-    # workers do not get the table of jobs; it labels stored runs later
+    # workers do not need the table of jobs, which labels stored runs later
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
     folder = running.locate_store(store.folder)
     tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]
@@ -121,5 +121,5 @@ def _report_failed_runs(report: Facts, traces: Sequence[tuple[str, str]]) -> int
         count = f"{len(runs):,} runs, " if len(runs) > 1 else ""
         print_error(f"left out: {count}{list_names(runs)}: {error}")
     if more := sum(map(len, list(names.values())[_MOST_NAMED:])):
-        print_error(f"left out: {more:,} more; --format json names all")
+        print_error(f"left out: {more:,} more; --format json lists them all")
     return Exit.SOURCE if report["failed"] and not report["use"]["runs"] and not report["without_gpu"] else 0

@@ -72,10 +72,10 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
             for standing in kinds:
                 checks += latest.check_for_worse_change(found, draft.date, groups, standing=standing)
         verdict = Verdict(checks=tuple(checks))
-        # the runs in the record already show which source has no data
+        # the runs in the record already show which sources have no data
         record = replace(draft, checks=tuple(records.capture_check(each) for each in checks if each.limit != HAS_DATA))
         history.append(record)
-    # including records that another process added meanwhile
+    # another process may have added records
     every = history.read_all(each for each in earlier if record is None or each.file != record.id)
     reports = _NightReports(store, {each.page: each for each in every}, options, fresh, baseline_name, against)
     nights = keep_latest_records(every)
@@ -91,7 +91,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     print_note(f"wrote {options.site / 'index.html'}")
     if reports.postponed:
         print_note(
-            f"not written: {messages.count(len(reports.postponed), 'report')} of earlier nights; --all-reports does"
+            f"not written: {messages.count(len(reports.postponed), 'report')} of earlier nights; add --all-reports"
         )
     if verdict is None:
         return 0
@@ -109,7 +109,7 @@ def _capture_night(
         try:
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
-            # readers of the site did not type a command
+            # the site shows this to readers who typed no command
             what = "there is neither a recording at this path nor a stored run with this name"
             raise StoreError(name, what, "see the output of gpureport record", code=error.code) from error
 
@@ -128,7 +128,7 @@ def _capture_night(
             if isinstance(found, SourceError):
                 print_error(str(found))
         elif (first := first_night_of_run(earlier, found.run.id)) not in {None, night}:
-            what = f"this is the log of the night {first}, not a new one"
+            what = f"this is the log of the night of {first}, not a new one"
             add_missing(source, step, what, "earlier_night")
             print_error(f"{source}: {what}")
         else:
@@ -211,7 +211,7 @@ class _NightReports:
             held = ((each.date, before) for each in nights if (before := self._read(own[each.page])))
             first, before = next(held, ("", []))
             if not before:
-                yield Block(title=f"Last week{job}", texts=("No run of this job from the week before is stored.",))
+                yield Block(title=f"Last week{job}", texts=("No run of this job from the previous week is stored.",))
                 continue
             found = analyze_runs(before, self.options, fewest_runs=0)
             if found.runs:

@@ -1,4 +1,4 @@
-"""The commands that analyse no runs, and `gpureport` without a command."""
+"""The commands that do not analyse runs, and `gpureport` without a command."""
 
 import os
 import shlex
@@ -86,7 +86,7 @@ def describe_folder(folder: Path) -> Iterator[str]:
     below = [each for path in inner for each in _list_entries(path) if each.is_dir()]
     recordings = [path for path in (*inner, *below[:_MOST]) if (path / RUN_FILE).is_file()]
     logs = [path for path in entries if _LOGS.intersection(map(str.lower, path.suffixes)) and path.is_file()]
-    # files that gpureport wrote end like logs
+    # gpureport's own files may have the extension of a log
     logs = [path for path in logs if os.access(path, os.R_OK) and not is_own_output(path)]
     told = [
         (f"{count(len(found), noun)} ({list_names(map(str, found), 3)}):", f"analyze {shlex.quote(str(found[-1]))}")

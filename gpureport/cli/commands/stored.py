@@ -1,4 +1,4 @@
-"""The commands on the store: ingest, runs and baseline."""
+"""The commands for the store: `ingest`, `runs` and `baseline`."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ _FORMATS = {"text": account.render_text, "json": account.render_json, "csv": acc
 
 def ingest(source: tuple[str, ...], options: Options) -> int:
     if options.anonymise:
-        what = "it changes what is shown, not what is stored"
+        what = "this option changes what is shown, not what is stored"
         raise SettingsError("--anonymise", what, "use it with gpureport analyze", code="names_are_kept")
     if options.listing:
         lines, unreadable = sources.list_tracked_runs(source, options)
@@ -41,7 +41,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         if isinstance(lines_or_error, InternalError):
             messages.report_internal_error(lines_or_error)
         elif isinstance(lines_or_error, SourceError):
-            # several runs may have the same error
+            # several runs may fail with the same error
             if str(lines_or_error) not in said:
                 messages.print_source_error(lines_or_error)
             said.add(str(lines_or_error))
@@ -145,7 +145,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     copies = place.folder / BASELINES / made.name / "runs"
     git = shutil.which("git")
     asked = [str(git), "-C", str(copies), "check-ignore", "-q", "."]
-    # git exits with 0 if a work tree ignores the folder
+    # git exits with 0 if the work tree ignores the folder
     if git and isinstance(copies, Path) and subprocess.run(asked, check=False, capture_output=True).returncode == 0:  # noqa: S603 - git, on our own folder
         messages.print_note(f"git ignores {copies}; to commit it: git add --force {place.folder / BASELINES}")
 

@@ -48,8 +48,8 @@ def test_a_gate(gpureport: Program, logs: Path) -> None:
 def test_runs_without_a_step_are_checked_one_by_one(gpureport: Program, logs: Path) -> None:
     base = str(logs / "base.csv")
     alone = [gpureport("check", "same.csv", "slow.csv", "--baseline", base, *step) for step in ((), ("--step", "a"))]
-    assert ["2 runs compared one by one" in each.err for each in alone] == [True, False]
-    assert "compare calls this unconfirmed" in alone[0].out
+    assert ["2 runs were compared one by one" in each.err for each in alone] == [True, False]
+    assert "compare calls it unconfirmed until repeated" in alone[0].out
 
 
 @pytest.mark.usefixtures("logs")

@@ -50,8 +50,8 @@ def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
     gpureport("ingest", "gpu.csv", "--name", "g", "--step", "a", "--param", "lr=1")
     series = next((tmp_path / ".gpureport").rglob("hardware.parquet"))
     written = series.stat().st_mtime_ns
-    assert " is stored already: " in gpureport("ingest", "gpu.csv").out
-    assert "labels changed" in gpureport("ingest", "gpu.csv", "--param", "batch=8").out
+    assert " is already stored: " in gpureport("ingest", "gpu.csv").out
+    assert "its labels were changed" in gpureport("ingest", "gpu.csv", "--param", "batch=8").out
     assert series.stat().st_mtime_ns == written
     shown = json.loads(gpureport("runs", "show", "g").out)["run"]
     assert (shown["step"], shown["params"]) == ("a", {"lr": "1", "batch": "8"})
@@ -59,7 +59,7 @@ def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
     assert json.loads(gpureport("runs", "show", "g").out)["run"]["step"] == "a"
     # the same bytes under another name; one that is given renames the run
     (tmp_path / "copy.csv").write_text(log())
-    assert "g is stored already (copy.csv holds the same bytes): " in gpureport("ingest", "copy.csv").out
+    assert "g is already stored (copy.csv holds the same bytes): " in gpureport("ingest", "copy.csv").out
     assert gpureport("ingest", "copy.csv", "--name", "copy").code == 0
     assert [line.split()[3] for line in gpureport("runs").out.splitlines()] == ["copy"]
 
@@ -109,7 +109,7 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))
     done = gpureport("ingest", "gpu.csv", "gpu.csv.1", "--as-one-run", "--name", "both")
     assert done.out.startswith("Stored both: 2 GPUs, 39 s, no line lost. ")
-    assert " is stored already: " in gpureport("ingest", "gpu.csv.1", "gpu.csv", "--as-one-run").out
+    assert " is already stored: " in gpureport("ingest", "gpu.csv.1", "gpu.csv", "--as-one-run").out
     (run,) = json.loads(gpureport("analyze", "gpu.csv", "gpu.csv.1", "--as-one-run", "--format", "json").out)["runs"]
     assert [source["locator"] for source in run["run"]["sources"]] == ["gpu.csv", "gpu.csv.1"]
     assert len(gpureport("ingest", "gpu.csv", "gpu.csv.1").out.splitlines()) == 2
@@ -305,7 +305,7 @@ def test_a_change_for_the_worse_stands_until_it_is_accepted(
         done = nightly("n.csv", "--date", f"2026-03-{night:02}", "--name", f"n{night}", "--label", f"c{night}", *gate)
         assert done.code == (night > 14), (night, done)
     assert "since 13 Mar" in done.out
-    assert "Last good night: 12 Mar (c12); first bad one: 13 Mar (c13)" in done.out
+    assert "Last good night: 12 Mar (c12); first bad night: 13 Mar (c13)" in done.out
     assert "Last good night" in nightly().out
     assert gpureport("baseline", "set", "main", "n14", "n15", "n16").code == 0
     assert "Last good night" not in nightly().out
