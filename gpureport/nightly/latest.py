@@ -25,13 +25,14 @@ from gpureport.nightly.trends import (
 from gpureport.recording import Run
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
+from gpureport.report.wording.scales import GPU_HOURS, GPU_SECONDS
 from gpureport.report.wording.terms import name_for_one
 
 ORIGIN = "--fail-on-change"
 _RULE, _STANDING_RULE = "no change for the worse", "no standing change for the worse"
 _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
-_LABEL = 60
+_LABEL, _MANY_SECONDS = 60, 10_000  # below so many GPU-s, nights side by side have one unit
 _GONE = 0.005
 """Share of GPU time that counts as gone, because it prints as less than one per cent."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
@@ -144,9 +145,8 @@ def _describe_most_important(night: LatestNight) -> str:
     if night.standing_events:
         (event, *_) = night.standing_events
         return f"{night.name(event.group, '{}: ')}{describe_standing_event(event)}"
-    figure = "".join(
-        f"{each.kind.title} {format_value(each.kind, each.points[-1].value)}, " for each in night.own_trends
-    )
+    shown = ((each.kind, each.points[-1].value) for each in night.own_trends)
+    figure = "".join(f"{kind.title} {format_value(kind, value)}, " for kind, value in shown)
     said = figure if len(night.groups) == 1 else ""
     if night.nights_needed:
         return f"{said}{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show."
@@ -181,9 +181,8 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
     before, after = (format_value(trend.kind, level) for level in (change.shift.before, change.shift.after))
     verdict = f", {event.verdict}" if event.verdict != "changed" else ""
     interval = format_change_interval(trend.kind, change.shift)
-    between = f" (95% interval {interval})" if interval else ""
-    of = night.name(event.group, " of {}")
-    yield f"Since {name_night(event)}: {trend.kind.title}{of} {before} → {after}{between}{verdict}."
+    said = f"{before} → {after}{f' (95% interval {interval})' if interval else ''}"
+    yield f"Since {name_night(event)}: {trend.kind.title}{night.name(event.group, ' of {}')} {said}{verdict}."
     if event.changed_params:
         yield f"Changed that night: {format_param_changes(event.changed_params)}."
 
@@ -239,7 +238,8 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
         return display.money(amount, kind.currency)
     if kind.unit == "1/s":
         return f"{display.number(amount)}{display.GAP}/s"
-    return display.gpu_time(amount) if kind.name.startswith("gpu_seconds") else display.quantity(amount, kind.unit)
+    gpu_time = (GPU_SECONDS if amount < _MANY_SECONDS else GPU_HOURS).format(amount)
+    return gpu_time if kind.name.startswith("gpu_seconds") else display.quantity(amount, kind.unit)
 
 
 def describe_absence(kind: FigureKind, point: Point) -> str:

@@ -319,9 +319,8 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
         # paper lacks the charts; without an interval the table of steps says as much
-        has_intervals = any(cell.small for row in part.estimates.rows for cell in row.cells)
-        forms = Form.TEXT | Form.PAPER if has_intervals else Form.TEXT
-        yield Block(forms=forms, title=title, table=part.estimates)
+        on_paper = any(cell.small for row in part.estimates.rows for cell in row.cells)
+        yield Block(forms=Form.TEXT | Form.PAPER if on_paper else Form.TEXT, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)
         title = "GPU time by class"
     yield Block(anchor="" if part else "runs", title=title, level=3 if part else 2, table=report.gpu_time_table)
@@ -338,8 +337,7 @@ def _gpus(report: Report) -> Iterator[Block]:
         warnings=[*(join(*each, by=": ") for each in apart), *absent],
         texts=merge_texts([(run.label, [run.same]) for run in report.gpus if not run.outliers]),
     )
-    count = sum(len(run.table.rows) for run in report.gpus)
-    is_long = count > _MOST_ROWS
+    is_long = (count := sum(len(run.table.rows) for run in report.gpus)) > _MOST_ROWS
     for label, table in join_tables(report.gpus):
         forms = Form.FULL if is_long else Form.EVERY_PAGE
         yield Block(forms=forms, title=label if several else "", level=3, table=table)
@@ -412,8 +410,9 @@ def _quality(report: Report) -> Iterator[Block]:
     yield Block(forms=forms, anchor="quality", title="Data quality", warnings=notes, facts=facts)
     yield Block(forms=Form.FULL, table=table)
     for run in runs:
-        texts = [*(event.sentence for event in run.events), run.more_events]
-        told = [Fact(name="", text=text) for text in texts if text]
+        told = [
+            Fact(name="", text=text) for text in (*(event.sentence for event in run.events), run.more_events) if text
+        ]
         label = run.label if several else ""
         yield Block(forms=forms, title="What the log says happened", label=label, level=3, facts=told)
 
