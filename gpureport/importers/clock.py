@@ -341,7 +341,7 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
     notes: dict[str, object] = {
         f"{format_count(copied, 'row')} {'repeats' if copied == 1 else 'repeat'} earlier ones (same GPU, stamp "
         "and values), as in a log that was appended to itself. Copies were left out.": copied,
-        "The recordings in the log are not in time order. Their rows were sorted by stamp.": restarted,
+        "The recordings in the log are not in time order. Their rows keep their stamps and were sorted.": restarted,
         f"Stamps run backwards {shuffled:,} times, too often for a clock change; rows were sorted by stamp.": shuffled,
     }
     return Order(lines, times, copies, clocks, [note for note, holds in notes.items() if holds], shuffled > 0)

@@ -226,7 +226,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
         store = find_store(source)
-        hint = RECORDS_ONE if store is None else f"give {store[1]}, which is a {store[0]} store"
+        hint = RECORDS_ONE if store is None else f"give {store[1]}, which is a store of {store[0]}"
         raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")
     return logs
 

@@ -99,7 +99,7 @@ class RecordingSession:
                     times = "once" if each.restarts == 1 else f"{each.restarts} times"
                     notes.append(f"nvidia-smi ended while {each.name} was written, and was started again {times}.")
             empty = (each.name for each in programs if each.log.lines < _HEADER_AND_ROW and not each.log.failure)
-            notes += [f"{name} contains no row, because nvidia-smi wrote none." for name in empty]
+            notes += [f"{name} contains no row: nvidia-smi wrote none." for name in empty]
             # measured by the monotonic clock, since the system clock may have been changed
             ended = self.run.started + round((time.monotonic() - self._begun) * 1e6)
             self.run = replace(self.run, ended=ended, exit_code=code, notes=tuple(notes))

@@ -38,7 +38,7 @@ PREFIX = "mlflow:"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
 _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
-_GIVE = "give mlflow.db, a mlruns folder or an http URL"
+_GIVE = "give mlflow.db, an mlruns folder or an http URL"
 PUBLISHED_PREFIX = "gpureport."
 """The prefix of the tags and metrics that publishing writes."""
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
@@ -246,7 +246,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     try:
         attachments = store.artifacts(info)
     except SourceError as error:
-        notes.append(f"The run's artifacts could not be searched: {error.what}.")
+        notes.append(f"Artifacts of the run could not be searched: {error.what}.")
     lines = sum(len(one.times) for one in hardware.values()) + torn
     first = account.absent.total()
     for key, one in points.items():

@@ -220,7 +220,7 @@ def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
         )
     nodes = {node for node, gpu in found.blocks if gpu is not None}
     if asked.gpu_memory_total is None and any(_find_highest(found, node, hardware.MEMORY) for node in nodes):
-        yield "only the memory of a machine's largest GPU was recorded, which is assumed for each of its GPUs"
+        yield "memory of each GPU is assumed to be that of its machine's largest GPU, since only that was recorded"
 
 
 def _account(runs: Sequence[stored.Stored], found: hardware.Hardware, asked: Selection) -> Quality:

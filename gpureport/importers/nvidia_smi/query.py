@@ -164,7 +164,7 @@ def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]],
         elif len(rows):
             yield rows
     if translated:
-        account.note(f"These headings are not from nvidia-smi: {', '.join(translated)}.")
+        account.note(f"Headings that nvidia-smi does not write were translated: {', '.join(translated)}.")
 
 
 def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
