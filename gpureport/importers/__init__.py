@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Registry:
-    """Importers or trackers by kind, in the order in which they are tried, and loaded when they are first used."""
+    """Importers or trackers by kind, in the order in which they are tried; each is loaded on first use."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)

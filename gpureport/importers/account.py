@@ -40,7 +40,7 @@ NOT_OF_FORM = "no line of the format"
 """Reasons for leaving out damaged lines and text between tables or sections."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""The reason for duplicate points, since each process of a run records all GPUs."""
+"""The reason for leaving out duplicate points, since each process of a run records all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
@@ -66,7 +66,7 @@ NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
+"""Matches separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
 """Matches text that only rows contain: an amount of memory, or a cell between bars."""
@@ -92,7 +92,9 @@ def list_first(names: Sequence[str], most: int) -> str:
 
 def format_columns_option(row: Sequence[str]) -> str:
     names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
-    return f"name its columns: --columns {shlex.quote(','.join(names))}, with fields of --query-gpu in place of column_N"
+    return (
+        f"name its columns: --columns {shlex.quote(','.join(names))}, with fields of --query-gpu in place of column_N"
+    )
 
 
 @dataclass(slots=True)
@@ -234,7 +236,7 @@ NOTE_CODES: dict[str, str] = {
     "columns_assumed": "dmon wrote no header",
     "columns_not_kept": "not kept",
     "several_values_at_once": "has several values for one gpu and time",
-    "what_is_kept": "thresholds and processes are not",
+    "what_is_kept": "thresholds and processes are ",
     "instant_power": "no average power, so",
     "power_in_whole_watts": "so they hide throttling",
     "processes_listed": "lists processes",

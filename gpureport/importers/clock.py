@@ -112,7 +112,7 @@ _WORDS = re.compile(
     r"(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
     re.ASCII,
 )
-"""Stamps from C's `asctime`, and from `date` in the C locale and in English."""
+"""Matches stamps from C's `asctime`, and from `date` in the C locale or in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
 """The smallest number read as nanoseconds, microseconds, milliseconds or seconds, and that unit in microseconds."""
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time that a text contains, in unconverted microseconds, and whether it names a zone."""
+    """Return the time that a text contains, in microseconds without conversion, and whether it names a zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -305,7 +305,7 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """How far, and how many times, a time server or the end of summer time may set a clock back."""
 _PUNCTUAL, _MANY = 3, 20
-"""A second writer begins within this many intervals of the first stamp, after at least this many rows (pragmatic)."""
+"""A second writer begins within this many intervals of the first stamp, and after this many rows (pragmatic)."""
 _LATE = 3
 """At most this many rows arrive late together (pragmatic); more of them mean that the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
@@ -388,7 +388,7 @@ def _on_one_clock(
             # one late or early row among ordered rows is not a step of the clock
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
-        # the end of summer time repeats a whole fold; a time server sets a clock back by seconds
+        # the end of summer time repeats a whole fold, whereas a time server sets a clock back by seconds
         doubled = before > 0 and 0 < after < 2 * fall and fall <= after + pace
         causes = {
             _WRITERS: not doubled and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
@@ -398,7 +398,7 @@ def _on_one_clock(
         }
         found.append((cut, fall, next((cause for cause, fits in causes.items() if fits), CLOCK_SET_BACK)))
     others = [cause for *_, cause in found if cause != _RESTARTED]
-    # a second writer often repeats values at the same times
+    # two writers often record the same values at the same times
     doubted = len(others) if _WRITERS in others or len(others) > _MOST_STEPS else 0
     for cut, fall, cause in found:
         shift = 0

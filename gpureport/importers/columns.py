@@ -33,7 +33,7 @@ from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
-"""Columns that are not metrics; LOST contains the messages of lost GPUs."""
+"""Columns that are not metrics; LOST contains messages about lost GPUs."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"

@@ -35,7 +35,7 @@ _MOST_AT_ONCE = 128
 """The most rows at one moment, each about a GPU or a part of one."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics that every working GPU has; it is lost if all recorded ones, at least two, contain errors."""
+"""Metrics of every working GPU; a GPU is lost if all of these that were recorded, at least two, contain errors."""
 
 
 class Extraction:
@@ -60,7 +60,7 @@ class Extraction:
         self._order: clock.Order | None = None
         # number of rows in an hour that occurs twice, and number of rows without a time
         self._doubled = self._untimed = 0
-        # number of rows of each device so far, if times are counted
+        # number of rows of each device so far, if times are counted from an interval
         self._counted: Counter[int] = Counter()
         self._stamped: bool | None = None
         self._stated: tuple[str | None, bool] | None = None
@@ -283,7 +283,7 @@ class Extraction:
 
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
-    """Return a hash of the values in each row that does not depend on the order of columns."""
+    """Hash the values of each row, independently of the order of columns."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
         if isinstance(values, Texts):

@@ -67,7 +67,7 @@ _RUNS = """
           from system_metrics)
     group by 1 order by 3 desc
 """
-"""Selects runs, each with a row of hardware values, if possible about single GPUs."""
+"""Selects each run with a row of hardware values, preferably about single GPUs."""
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
@@ -213,7 +213,7 @@ class Table(LocalStore):
         super().__init__(take_stream(where) or Path(where), where)
         file = source_text.RawFile(self.path)
         if not self.path.is_file() or file.size > MOST_RECORD_BYTES:
-            what = f"not a file of at most {MOST_RECORD_BYTES >> 30} GiB"
+            what = f"not a file, or larger than {MOST_RECORD_BYTES >> 30} GiB"
             raise SourceError(where, what, "check the path", code="cannot_read")
         of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
         # sacct does not quote cells, but a job name may contain a quotation mark

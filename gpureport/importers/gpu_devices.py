@@ -202,9 +202,9 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 
 
 _MOST = 1024
-"""If a block has more identities, its columns do not identify GPUs."""
+"""The most identities in a block whose columns identify GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""The most rows with one damaged identity, and how many times as many the real GPU must have (pragmatic)."""
+"""The most rows with a damaged identity, and how many times more rows the real GPU must have (pragmatic)."""
 _AT_EDGE = 2
 """This many odd rows at the beginning or end show another GPU rather than damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -263,11 +263,11 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
 
 _LARGEST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""The fewest ticks, the least share of ticks of the usual size, and the most that may be larger (pragmatic)."""
+"""The fewest ticks, the least share of ticks of the usual size, and the largest share of larger ticks (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
 """The least ratio of gaps between ticks to gaps within ticks, and the largest median of gaps within ticks."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""The least share of rows whose value repeats after one tick, and its lead over other distances."""
+"""The least share of rows that repeat after one tick, and by how much it must exceed other distances."""
 _HEAD = 50_000
 """The number of rows that are searched for ticks (pragmatic)."""
 _MIXED = (
@@ -334,7 +334,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
     medians = [float(np.median(gaps[at % size == place])) for place in range(size)]
     if not size or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
         return None
-    return _Ticks(size, f"the values of a column repeat after {size} rows in {share:.1%} of them")
+    return _Ticks(size, f"the values of a column repeat after {size} rows in {share:.1%} of cases")
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:

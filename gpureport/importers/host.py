@@ -41,7 +41,7 @@ _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 _ROUNDING, _EXACT = 0.03, 6e-5
 """Rounding errors in sums of whole percentages, and in shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""The steps back after which a table starts again, and after which a time of day is past midnight."""
+"""How far times must fall to show that a table starts again, or that a time of day is past midnight."""
 
 Around = tuple[int, int] | None
 """The first and last local time of the GPU log, used to date host logs without dates."""
@@ -55,7 +55,7 @@ _FIGURES = {
     **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
 }
 KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
-"""Columns; every table with a metric has at least one of them."""
+"""Every table with a metric has at least one of these columns."""
 
 
 def _read_row(row: Cells) -> dict[str, float]:

@@ -24,7 +24,7 @@ from gpureport.names import merge_pairs
 from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
-"""Parts of log names that do not identify a node."""
+"""Matches parts of log names that do not identify a node."""
 _SHORT = 2  # the rest of a file name is a node's name only if it is longer
 _JOINED, _HELD = "joined", "held"
 

@@ -1,7 +1,8 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A table is the output of `sacct -P`, or any table with a heading. A run gets the row that names it or its job, or
-otherwise the row of the only job on its machine at that time. If several rows fit equally well, the run gets no tags.
+A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names it or its job,
+or otherwise the row of the only job on its machine at that time. If several rows fit equally well, the run gets no
+tags.
 """
 
 import csv
@@ -77,7 +78,7 @@ class LabelTable:
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
-        # only machines of the job that the run names, if there are any
+        # if the run names machines of the job, only these are kept
         own = ", ".join(node for node in rows[0].nodes if shorten_node(node) in nodes)
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 

@@ -35,7 +35,7 @@ def read_message(data: bytes) -> defaultdict[int, list[Any]]:
 
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of seven bits per byte, and the position after it; the highest bit of a byte continues it."""
+    """Return a number with seven bits per byte, and the position after it; the highest bit shows if a byte follows."""
     value = 0
     for place, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * place)
@@ -101,7 +101,7 @@ for _ in range(8):
 
 
 def _mask(data: bytes) -> int:
-    """Return the checksum of some bytes as in records: a CRC-32C, rotated and shifted."""
+    """Return the checksum of bytes in a record, which is a rotated and shifted CRC-32C."""
     crc = 0xFFFFFFFF
     for each in data:
         crc = _CRC[(crc ^ each) & 255] ^ (crc >> 8)

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 """A whole id of MLflow."""
 HEAD_BYTES = 64 * 1024
-"""The number of bytes by which an importer recognises a source."""
+"""How many bytes of a source importers read to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""The number of bytes if that is not enough, since output from a job may precede a log."""
+"""How many bytes they read if that is not enough, since output from a job may precede a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options that affect a run's identity, because they select rows or affect times.
+    """Options that are part of a run's identity, since they select rows or affect times.
 
     `columns` contains the query fields of a log without a header, and `interval` the seconds between ticks in a log
     without stamps. `around` is not an option: it is the local time span of the GPU log, used for files without dates.

@@ -42,10 +42,10 @@ def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceE
 def open_database(
     path: Path, tables: Collection[str], title: str, code: str = "not_an_mlflow_database"
 ) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection to a tracker's database. Raises SourceError, including for invalid column content.
+    """Yield a read-only connection to a tracker's database. Raises SourceError, also for invalid column content.
 
     SQLite creates files beside a database in WAL mode. So the database is opened as immutable if its log is empty;
-    otherwise copies of both are read.
+    otherwise, copies of the database and log are read.
     """
     hint = f"give one that {title} wrote, or copy it again while nothing writes to it"
     try:
@@ -87,7 +87,7 @@ def _copy(path: Path, log: Path) -> Path:
         copy = _copy_state(path.resolve(), log.resolve(), state)
         if (path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size) == state:
             return copy
-    hint = "try again, or copy it when its writer is done"
+    hint = "try again, or copy it when its writer has finished"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")
 
 

@@ -15,7 +15,7 @@ from gpureport.recording_advice import RECORDS_ONE
 from gpureport.redaction import redact_start
 
 _WANTED_BESIDE = (
-    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
+    "give output from sar, sadf -d, mpstat, vmstat -t, pidstat or top -b, or a CSV with a timestamp and cpu_percent "
     f"({RECORDS_ONE})"
 )
 _JSON = "convert it to a CSV with a header and one column per metric; --source-kind mapped prints a map for it"
@@ -51,11 +51,11 @@ _FIRST_LINES: dict[str, CodedProblem] = {
     ),
     r"JobID\||timestamp,project_name,run_id,": (
         "an accounting table, not a log of GPUs",
-        "give it as a file, and as the only source",
+        "give it as a file, which must be the only source",
         "piped_table",
     ),
 }
-"""Descriptions of files that begin with a pattern."""
+"""Descriptions of files by patterns for their first lines."""
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
@@ -137,7 +137,7 @@ _MOST_LINES, _OF_A_KIND = 300_000, 300
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the first lines of each kind in a text, shortened, some of which show what kind of log it is."""
+    """Return the beginnings of the first lines of each kind, some of which show what kind of log a text is."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -1,4 +1,4 @@
-"""Groups files into runs: logs of one machine at the same time, one log per node, and files beside them."""
+"""Groups files into runs: logs from one machine at the same time, logs of nodes, and files beside these logs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from gpureport.regular_files import is_folder
 _SAME_MINUTES, _COVERED = 0.8, 0.5
 """The share of the longer of two logs that both must cover, and of the shorter if it adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""The most microseconds, or intervals, by which logs of one run may begin or end apart (pragmatic). One command starts
-them, whereas separate jobs on a cluster may begin in the same minute."""
+"""The most microseconds, or intervals, between the starts or the ends of the logs of one run (pragmatic). One command
+starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
 
 
 class FoundRuns(NamedTuple):
@@ -238,7 +238,7 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
     if found:
         several = surveys.any_overlap([runs[place].span for place in found])
-        return "may belong to any of several runs" if several else found
+        return "may be part of any of several runs" if several else found
     if len(comparable) < len(known):
         return "only its times or only the times of the GPU logs name a zone; give the other zone with --tz"
     return "shares no time with a GPU log"

@@ -34,7 +34,7 @@ PIECE_BYTES = 5 * 2**20
 
 @dataclass(slots=True)
 class ByteAccount:
-    """Damage in the bytes of a log; `damage` is why only part of a compressed log was read."""
+    """Problems in the bytes of a log; `damage` is why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -48,7 +48,7 @@ class ByteAccount:
         found = {
             f"The compressed log is {self.damage}, and was read up to that point.": self.damage,
             f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
-            f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8, read as Latin-1.": self.latin_1_lines,
+            f"{format_count(self.latin_1_lines, 'line')} read as text in Latin-1, not UTF-8.": self.latin_1_lines,
             f"{format_count(self.long_lines, 'line')} shortened, because no log has such long lines.": self.long_lines,
         }
         return tuple(note for note, met in found.items() if met)
@@ -219,7 +219,7 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
         done += len(part)
         if done > most:
             what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, unlike any recording"
-            raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
+            raise SourceError(str(file.path), what, "unpack it and give the extracted log", code="unpacks_too_large")
         while len(held) >= size:
             yield bytes(held[:size])
             del held[:size]
@@ -274,8 +274,8 @@ def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
 
 
 def _quoted_row(delimiter: bytes) -> bytes:
-    # possessive, since a position per cell to return to would take more memory than the line; if the last cell fails,
-    # Python before 3.11.5 continues after its delimiter (gh-106052)
+    # possessive, since backtracking would take more memory than the line; if the last cell fails, Python before 3.11.5
+    # continues after its delimiter (gh-106052)
     quoted, bare = rb'"[^"\n%b]*+"' % delimiter, rb'[^"\n%b]++' % delimiter
     return rb"^%b(?:%b(?:%b|%b))++(?<!%b)$" % (quoted, delimiter, quoted, bare, delimiter)
 

@@ -26,9 +26,9 @@ _BINARY = 0.01
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
 """Beginnings of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
-"""Matches file names; every tracker's store contains at least one of them."""
+"""Every tracker's store contains a file whose name matches this."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
-"""Words; every log from a tool other than nvidia-smi contains at least one of them."""
+"""Every log from a tool other than nvidia-smi contains at least one of these words."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -84,7 +84,7 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
     found = (IMPORTERS[kind] if kind in IMPORTERS.kinds else None) if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
-        hint = "unpack it and give the files in it, or leave it out"
+        hint = "unpack it and give the extracted files, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
         other = _recognise(file, head, beside=not beside)

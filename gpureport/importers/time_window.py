@@ -118,7 +118,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run, with the interface of `Reading`; it keeps the whole run in memory."""
+    """Reads a part of a run through the interface of `Reading`, and keeps the whole run in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole

@@ -212,7 +212,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     unseen = (last - span[1]) / 1e6
     # more than three intervals without samples at the end cause a note (pragmatic)
     if unseen > max(3 * (interval or 0.0), 0):
-        what = "before the run, so nothing is known about that time; the run's stderr may show why"
+        what = "before the run ended, so nothing is known about that time; the run's stderr may show why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
     lines, kept = (count + len(training) for count in (quality.lines, quality.rows_kept))
     about = {"timezone": "UTC", "interval": interval, "work": work, **about}
@@ -290,7 +290,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
 
 
 class TrackedReading:
-    """Reads one run of a tracker through the interface of `Reading`; its sources do not show what is stored."""
+    """Reads one run of a tracker through the interface of `Reading`; its sources do not show which runs are stored."""
 
     sizes: tuple[int, ...] = ()
 

@@ -50,7 +50,7 @@ _CASES = (
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
 """A code, words in the clients' messages, what is wrong, and what to do (if empty, log in)."""
-_LONGEST = 160  # maximum number of characters shown of an unknown error
+_LONGEST = 160  # the most characters to show of an unknown error
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -103,7 +103,7 @@ class RemotePath(PurePosixPath):
     def write_bytes(self, content: bytes) -> None:
         """Write an object atomically, and derive its content type from its name.
 
-        An interrupt would close the stream and publish half an object, so a thread that receives none writes it.
+        An interrupt would close the stream and publish half an object, so a thread without interrupts writes it.
         """
         large, (kind, _) = len(content) > _SMALL, guess_type(self.name)
 
@@ -156,7 +156,7 @@ class RemotePath(PurePosixPath):
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Raise `PlaceError` if the bucket is missing or unreachable, to be called before work begins."""
+        """Raise `PlaceError` if the bucket is missing or unreachable; call this before work that needs the bucket."""
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():

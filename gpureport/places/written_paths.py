@@ -1,4 +1,4 @@
-"""Checks which paths a command may write: no path that it reads, and no other program's path."""
+"""Checks which paths a command may write, excluding its inputs and other programs' paths."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class WrittenPath(NamedTuple):
 class ReadPath(NamedTuple):
     """An input of a command, with its `name` in messages; if it `is_closed`, nothing may be written into the folder.
 
-    Files with one of the suffixes may be overwritten, because the command does not read these files from the folder.
+    Files with one of the `suffixes` may be overwritten, because the command does not read them from the folder.
     """
 
     place: Place
@@ -81,7 +81,7 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
     if _is_same(place, read.place) and not (
         target.is_folder and is_local and read.place.is_dir() and not read.is_closed
     ):
-        return f"this is {read.name}, not a place to write to"
+        return f"this is {read.name}, which must not be overwritten"
     if _resolve(read.place) not in _resolve(place).parents:
         return ""
     if read.is_closed:

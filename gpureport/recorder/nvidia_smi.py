@@ -21,7 +21,7 @@ from gpureport.regular_files import code_system_error
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
-"""Seconds after which nvidia-smi is considered hung (pragmatic); loading the driver for many GPUs takes seconds."""
+"""Seconds after which nvidia-smi is considered hung (pragmatic); loading the driver may take several."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 """Names of fields in drivers before R530."""
 _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
@@ -107,7 +107,7 @@ class LineFile:
             if written == len(text):
                 self.lines += text.count(b"\n")
                 return
-            # a second attempt with the rest raises the error
+            # writing the rest raises the error
             os.write(self.file, text[written:])
             reason = "the file cannot grow further"
         except OSError as error:

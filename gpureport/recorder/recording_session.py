@@ -114,7 +114,7 @@ class RecordingSession:
         for each in (self._signals, write):
             os.set_blocking(each, False)
         self._selector.register(self._signals, selectors.EVENT_READ)
-        # background jobs of a shell ignore SIGINT, but a recorder must end when somebody sends it
+        # background jobs of a shell ignore SIGINT, but a recorder must still end on SIGINT
         wanted = [each for each in _ENDING if each == signal.SIGINT or signal.getsignal(each) != signal.SIG_IGN]
         before = {each: signal.signal(each, lambda *_: None) for each in (*wanted, signal.SIGCHLD)}
         old = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -219,7 +219,7 @@ def _name_local_zone() -> str:
 def _make_folder(folder: Path) -> None:
     """Make a recording's folder. Raises SettingsError if it contains a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
-    # the name of a dangling link is taken, because writing would follow the link
+    # a dangling link counts as an existing file, because writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
         what = f"it holds a recording already ({taken})"

@@ -38,7 +38,7 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words before `key` that mark a secret (`missing` does not), and words before `token` if tokens are counted."""
+"""Words that mark a secret before `key`, unlike `missing`, and words that show a count of tokens before `token`."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
@@ -72,9 +72,9 @@ _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""Characters of foreign text that an error shows, and how many more are examined, enough for a user and password."""
+"""The most characters of foreign text in an error, and how many more are examined to find a user and password."""
 _LONGEST_KEPT = 1000
-"""The longest text whose result is cached, since most texts recur; a log line may have a million characters."""
+"""The longest text that is cached, since most texts recur; a log line may have a million characters."""
 EXTRA = "extra_"
 """The prefix of columns that contain a log's other fields as text."""
 
@@ -222,7 +222,7 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in one column; different texts remain different because of an appended number."""
+    """Return a table without secrets in one column; numbers are appended to keep different texts distinct."""
     return _redact_texts(table, name, redact_text, distinct=True)
 
 

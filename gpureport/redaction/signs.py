@@ -34,7 +34,7 @@ PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST = 200
-"""The most characters that are examined at the end of a name."""
+"""The number of characters at the end of a name to examine."""
 _SEPARATORS = str.maketrans("-. :/", "_____")
 _LETTER = r"[^\s\"'<>,;&()|]"
 """The characters that `*` in a pattern matches."""

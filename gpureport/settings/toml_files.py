@@ -29,7 +29,7 @@ class TomlText:
 
 
 def keep_piped() -> None:
-    """Forget kept content, and keep the content of pipes from now on, since commands read settings twice."""
+    """Forget earlier content of pipes, and keep new content, since commands read settings twice."""
     _piped.set({})
 
 

@@ -48,7 +48,7 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
     """Yield a folder to write to; on success, it is moved to `runs / name()`; on failure, it is removed.
 
-    For a bucket, the folder is then uploaded; `last`, the file without which readers see no folder, comes last.
+    For a bucket, the folder is then uploaded, ending with `last`, without which readers see no folder.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
@@ -73,7 +73,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
 
 
 def _move_into_place(folder: Path, place: Path) -> None:
-    """Move a folder to its place in one step; a folder that is already there gets the old name.
+    """Move a folder to its place in one step, exchanging names with a folder that is already there.
 
     If the system cannot exchange folders, the existing folder is moved away first, and readers may briefly miss it.
     """
@@ -99,7 +99,7 @@ def _move_into_place(folder: Path, place: Path) -> None:
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    # either both or neither are on this machine
+    # either both places are on this machine, or neither is
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
         return
@@ -137,7 +137,7 @@ def remove_folder(folder: Place, last: str) -> None:
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left at least a day ago; none are left in buckets.
 
-    With `targets`, used for folders with other writers, remove only parts of files with matching names, no folders.
+    With `targets`, for folders with other writers, remove only parts of files whose whole names match, and no folders.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):
@@ -158,5 +158,5 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _temporary_path(runs: Path, name: str) -> Path:
-    short = os.fsdecode(os.fsencode(name)[:200])  # many file systems allow 255 bytes in all
+    short = os.fsdecode(os.fsencode(name)[:200])  # many file systems limit names to 255 bytes
     return runs / f".tmp-{short}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -82,7 +82,7 @@ class RunLookup:
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the run with this name, id, or beginning of an id. Raises StoreError unless there is exactly one."""
+        """Return the run with this name, id, or beginning of an id. Raises StoreError unless one run matches."""
         # a complete id is the name of a folder, which can be read without other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
@@ -173,7 +173,7 @@ def _fits(key: str, operator: str, value: str) -> bool:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended since a date, or within `30d`, for example, before `now` (microseconds)."""
+    """Return the condition that a run ended since a date, or within, say, `30d` before `now` (microseconds)."""
     seconds, date = parse_duration(text), text.strip().replace(" ", "T")
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"

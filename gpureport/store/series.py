@@ -39,7 +39,7 @@ _ROW_GROUP = 196_608
 _SHARED_ROWS = 65_536
 """The rows in a row group that short devices share; a group for every 720 rows would need 11.6 bytes per row."""
 _MOST_ROWS_HELD = 950_272
-"""The most rows in memory, about 65 MB for ten columns; the device with most rows is written first."""
+"""The most rows in memory, about 65 MB for ten columns; the device with the most rows is written first."""
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 

@@ -66,7 +66,7 @@ _METRICS = {
 }
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""The longest distance between ticks in medians (pragmatic), and the most names in a note."""
+"""How many medians two ticks may be apart (pragmatic), and the most names in a note."""
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -155,7 +155,7 @@ def _read_node(
     held = dict(zip(named, values[:, order], strict=True))
     for (_, meaning), each in held.items():
         if meaning.counts:
-            # a count that falls is from another process
+            # a count that falls comes from another process
             begins |= np.diff(each, prepend=np.nan) < 0
     seconds = np.diff(read, prepend=read[0]) / 1e6
     seconds[seconds <= 0] = np.nan

@@ -268,7 +268,7 @@ def refuse_artifacts(folder: Path, wanted: str) -> None:
     with suppress(OSError):
         if any(RUN_ID.fullmatch(each.parent.name) for each in folder.glob("[0-9]*/*/artifacts")):
             what = "it contains the artifacts of MLflow runs"
-            hint = f"give the database or the server of these runs, {wanted}"
+            hint = f"give the database or server of these runs: {wanted}"
             raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
 
 

@@ -72,7 +72,7 @@ class Process:
 
 
 class NameMap(NamedTuple):
-    """The namespaces of the client's monitor, and the series, in the user's map."""
+    """The namespaces of the client's monitor, and the series, that the user's map lists."""
 
     namespaces: tuple[str, ...] = ()
     series: Mapping[str, Meaning] = {}
@@ -250,7 +250,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return the rows of a device; of several processes that recorded it, use the shortest, since it names its step."""
+    """Return the rows of a device; of several processes that recorded it, use the shortest, since it shows the step."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)

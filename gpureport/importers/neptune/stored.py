@@ -141,7 +141,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Yield the named columns of a file's parts, with repeated texts as codes. Raises SourceError if they are damaged.
+    """Yield the named columns of each part of a file, with codes for repeated texts. Raises SourceError.
 
     Column statistics are ignored, because statistics that contradict the schema crash the process.
     """
@@ -398,5 +398,5 @@ def _read_moment(message: bytes) -> int:
     time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
     if not is_dated(moment):
-        raise ValueError("an operation has a time that is not a date")
+        raise ValueError("an operation has an impossible time")
     return moment

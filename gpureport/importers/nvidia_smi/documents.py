@@ -13,7 +13,7 @@ from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_f
 from gpureport.metrics import BY_NAME
 
 _NUMBERED = "GPUs are numbered by their minor numbers, because the log shows only some of the attached GPUs."
-_KEPT = "Only measurements in nvidia-smi -q are kept. Modes, versions, thresholds and processes are not."
+_KEPT = "Only measurements in nvidia-smi -q are kept. Modes, versions, thresholds and processes are ignored."
 _INSTANT = "The log contains no average power, so gpu_power_watts is the instant reading, as on GPUs before Ampere."
 _LINK = "pci/(?:pci_)?gpu_link_info"
 _REASONS = "clocks_(?:throttle|event)_reason"

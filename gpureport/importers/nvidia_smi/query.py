@@ -109,7 +109,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
     delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
     if None in columns:
-        hint = "name them as in --query-gpu, one for each cell"
+        hint = "use the names of --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     if header is not None and not above:
         return None, (*notes, "The log has a header, so --columns was not used.")
@@ -131,7 +131,7 @@ def read_query(  # noqa: PLR0913 - options of a log
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
     yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)
-    account.note(*[f"Torn lines: {log.torn}. Each ends in a whole row, which is kept."] if log.torn else [])
+    account.note(*[f"Torn lines that end in a whole row, which was kept: {log.torn}."] if log.torn else [])
     account.note(*notes)
 
 

@@ -190,8 +190,8 @@ _STATS = {
 _SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
 _FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
 _MEANS = (
-    "The statistics of a job are means over the whole job, and its peak memory. They are shown at its start and "
-    "end, and do not show what happened in between."
+    "The statistics of a job are means over the whole job, and its peak memory. Means are shown at the start and "
+    "end of the job, and do not show what happened in between."
 )
 _SUMMARY = "A summary does not state the number of GPUs, so it is read as one GPU."
 
@@ -340,8 +340,8 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
     for line in lines:
         size += len(line)
         if size > _MOST_ANSWERED:
-            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, too much to hold in memory"
-            raise _refuse(what, "query a shorter range, or with a longer step")
+            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, which would not fit in memory"
+            raise _refuse(what, "query a shorter range, or use a longer step")
         held.append(line)
     contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
     series = [one for content in contents or () for one in _find_series(content)]
