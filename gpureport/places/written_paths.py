@@ -88,7 +88,7 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
         return f"it lies in {read.name}"
     # the bucket is not queried, so any object with this name may be a log
     free = target.is_folder or place.suffix.lower() in read.suffixes or (isinstance(place, Path) and not place.exists())
-    return "" if free else f"it is in {read.name}, which may need it"
+    return "" if free else f"it lies in {read.name}, which may need it"
 
 
 def _resolve(place: Place) -> PurePath:
