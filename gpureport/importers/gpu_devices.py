@@ -255,7 +255,7 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
     there = (around >= 0) & (around < len(own))
     apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
-    # a row of another GPU would be closer to one of its two neighbours, unless a neighbour is missing
+    # a row of another GPU would be closer to one of the two rows, unless one of these is missing
     beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
     fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits

@@ -40,7 +40,7 @@ RUN_ID = re.compile(r"[0-9a-f]{32}")
 HEAD_BYTES = 64 * 1024
 """How many bytes of a source importers read to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""How many bytes they read if that is not enough, since output from a job may precede a log."""
+"""How many bytes importers read if the beginning is not recognised, since a job's output may precede a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ _PATIENCE = 2.0
 _WINDOW = 1000, 1000
 """Lines and columns of the terminal; older versions of dmon omit columns that do not fit."""
 _LONG_SILENCE = 90.0
-"""Seconds without a line that cause a note; longer than the longest interval and pause."""
+"""Seconds without a line after which a note is added; longer than any interval or pause."""
 
 
 def build_query_command(interval: float) -> list[str]:

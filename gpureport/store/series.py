@@ -37,7 +37,7 @@ from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608
 _SHARED_ROWS = 65_536
-"""The rows in a row group that short devices share; a group for every 720 rows would need 11.6 bytes per row."""
+"""The rows in a row group that devices with few rows share; groups of 720 rows would need 11.6 bytes per row."""
 _MOST_ROWS_HELD = 950_272
 """The most rows in memory, about 65 MB for ten columns; the device with the most rows is written first."""
 _KEYS = tuple(field.name for field in KEY_FIELDS)
@@ -149,7 +149,7 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Yield the row groups; several short devices share a group, and a long device has its own group."""
+    """Yield row groups; devices with few rows share a group, and other devices have their own groups."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):

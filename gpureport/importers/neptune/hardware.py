@@ -250,7 +250,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return the rows of a device; of several processes that recorded it, use the shortest, since it shows the step."""
+    """Return a device's rows; of processes that recorded the same rows, keep the shortest, which shows a step."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
