@@ -1,8 +1,9 @@
 """Reads sources into recordings: `sources` finds logs, `runs` groups them into runs, and `reading` reads one run.
 
-`source_text` splits a log into lines, a form turns lines into `Rows` (`columns`, `nvidia_smi/query.py`), and
-`extraction` finds the GPU (`gpu_devices`) and the time (`clock`) of each row. `surveys` relates logs, and `joining`
-joins them into one run. `protocol` defines importers and trackers.
+`source_text` splits a log into lines, a form turns lines into `Rows` (`columns`,
+`nvidia_smi/query.py`), and `extraction` finds the GPU (`gpu_devices`) and the time (`clock`) of
+each row. `surveys` finds out how logs are related, and `joining` joins them into one run.
+`protocol` defines importers and trackers.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 
 class Registry:
-    """Importers or trackers by kind, in the order in which they are tried, each loaded from `module:name` when used."""
+    """Importers or trackers by kind, in the order in which they are tried; each is loaded on first use."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)
@@ -41,14 +42,12 @@ IMPORTERS = Registry(
     mapped="tools.mapped:Mapped",
 )
 HOST_IMPORTERS = Registry(host="host_forms:HOST")
-"""Importers of files that accompany a log and are joined to it by time."""
 TRAINING = Registry(training="training:TrainingLog")
-"""The reader of training metrics, which may lie beside a log as well."""
 TRACKERS = Registry(
     mlflow="mlflow.runs:MLFLOW",
     neptune="neptune.runs:NEPTUNE",
     trackio="file_trackers:TRACKIO",
     accounting="file_trackers:ACCOUNTING",
 )
-"""Readers of experiment trackers; they are tried before a source is read as a log."""
+"""Readers for experiment trackers, which are tried before a source is read as a log."""
 LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)

@@ -1,4 +1,4 @@
-"""Counts what became of every line of a log, and has the codes of reasons and notes."""
+"""Counts how every line of a log was treated, and defines the codes of reasons and notes."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from gpureport.redaction import redact_start
 
 WRONG_CELLS = "wrong number of cells"
 MALFORMED = "malformed"
-"""Reasons that are followed by the name of the column."""
+"""The reason for rejecting a malformed cell, followed by the name of its column."""
 TORN = "torn line"
 NUL_BYTES = "NUL bytes"
 CUT_LAST_LINE = "cut last line"
@@ -37,20 +37,19 @@ NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
-"""Reasons to leave out text between tables or sections, and damaged lines."""
+"""Reasons for leaving out damaged lines and text between tables or sections."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""The reason for points that several processes recorded, because each records all GPUs."""
+"""The reason for leaving out duplicate points, since each process of a run records all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 FORKED = "a forked process had the monitor start again"
-"""The reason for points from forked workers of Neptune's client."""
+"""The reason for leaving out points from forked workers of Neptune's client."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
-"""Reasons that are not the fault of the source."""
+"""Reasons that do not mean that the source is faulty."""
 _EXAMPLES, _LONGEST = 5, 200
-"""The maximum number of examples per reason, and of characters in each."""
 _MOST_EVENTS = 200
 _MESSAGES = {
     "Unable to determine the device handle.*(?:is lost|Unknown Error)|(?:Problem with GPU|.*NVRM: Xid \\().*GPU is lost"
@@ -60,22 +59,22 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""How messages between rows begin (strings in nvidia-smi 535 and 550)."""
+"""Patterns for the beginnings of messages between rows (strings in nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
     rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
-"""Separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
+"""Matches separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
-"""Texts that only rows contain: memory, and cells between bars."""
+"""Matches text that only rows contain: an amount of memory, or a cell between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
-"""Texts in place of a value if a GPU no longer responds."""
+"""Texts that replace a value when a GPU no longer responds."""
 ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
-"""Texts in place of a value that the driver could not read."""
+"""Texts that replace a value that the driver could not read."""
 
 
 def find_message_kind(text: str) -> str:
@@ -87,21 +86,24 @@ def format_count(count: int, noun: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Return the first names as a text such as `a, b, c and 2 more`."""
+    """Join the first `most` names, as in `a, b, c and 2 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_columns_option(row: Sequence[str]) -> str:
     names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
-    return f"name its columns: --columns {shlex.quote(','.join(names))}, with the fields of --query-gpu in their place"
+    return (
+        f"name its columns: --columns {shlex.quote(','.join(names))}, with fields of --query-gpu in place of column_N"
+    )
 
 
 @dataclass(slots=True)
 class Account:
-    """Counts each line of a log once: rows are counted when they are yielded, all other lines by the form.
+    """Counts each line of a log once: rows when they are yielded, and other lines when the form reads them.
 
-    `absent` counts cells without a value by column and reason. `rejected` has the count, the first line and examples
-    for each reason. A `snapshot` shows GPUs at one moment. `mixed_note` is added if GPUs cannot be distinguished.
+    `absent` counts cells without a value by column and reason. `rejected` contains the count, the first line and
+    examples for each reason. A `snapshot` shows GPUs at one moment. `mixed_note` is added if GPUs cannot be
+    distinguished.
     """
 
     rows: int = 0
@@ -151,7 +153,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is not a row, as rejected if there is a `reason`."""
+        """Count a line that is not a row; if there is a `reason`, count it as rejected."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
@@ -161,11 +163,11 @@ class Account:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
-        """Count a line between blocks; if it has figures, it is a damaged row."""
+        """Count a line between blocks; if it contains figures, count it as a damaged row."""
         self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
-        """Assign to each driver message between rows the time of the row before it."""
+        """Give each driver message between rows the time of the row before it."""
         if not len(numbers):
             return
         while self._waiting and self._waiting[0][0] < numbers[-1]:
@@ -209,7 +211,7 @@ def damage(line: str) -> str:
 def whole_lines(
     lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of intact and empty lines, without the characters in `ends`."""
+    """Yield the number and text of each intact or empty line, without the characters in `ends`."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():
@@ -222,90 +224,90 @@ NOTE_CODES: dict[str, str] = {
     "damaged_archive": "the compressed log is ",
     "nul_bytes_skipped": " skipped.",
     "latin_1_lines": "in latin-1, not utf-8",
-    "lines_shortened": "shortened, as no log has lines so long",
-    "last_line_cut": "no newline at its end, so its last line may be cut",
-    "torn_lines": "in a whole row: the row is kept",
+    "lines_shortened": " shortened, ",
+    "last_line_cut": "so its last line may be cut",
+    "torn_lines": "in a whole row",
     "columns_not_used": "--columns was not used",
     "headings_translated": "headings that nvidia-smi does not write",
     "fractions_or_per_cent": "could be fractions or per cent",
     "share_or_per_cent": "is a share or per cent",
     "day_before_month": "are read as day/month/year",
     "month_before_day": ", the month first",
-    "columns_assumed": "columns are taken for ",
+    "columns_assumed": "dmon wrote no header",
     "columns_not_kept": "not kept",
     "several_values_at_once": "has several values for one gpu and time",
-    "what_is_kept": "what is measured is kept",
-    "instant_power": "the log holds no average power",
-    "power_in_whole_watts": "no clock event reasons, and power in whole watts",
-    "processes_listed": "lists processes: how many a gpu has",
-    "means_of_job": "statistics of a job are means over all of it",
-    "summary_of_one_gpu": "a summary does not say of how many gpus",
-    "means_since_start": "the means are those since the collection began",
+    "what_is_kept": "thresholds and processes are ",
+    "instant_power": "no average power, so",
+    "power_in_whole_watts": "so they hide throttling",
+    "processes_listed": "lists processes",
+    "means_of_job": "statistics of a job are means over",
+    "summary_of_one_gpu": "so it is read as one gpu",
+    "means_since_start": "from two of them",
     "mixed_gpus": "neither a column nor their order tells them apart",
     "gpus_by_place": "each is a place in the tick",
     "one_gpu_assumed": "one gpu is assumed",
-    "gpus_by_order": "no row by both: they are taken to be the same in the order",
-    "several_models": "one gpu under the names of several drivers",
+    "gpus_by_order": "in the order in which nvidia-smi lists them",
+    "several_models": "would show which",
     "minor_numbers": "gpus are numbered by their minor numbers",
     "mig_instances": "mig instances",
     "gpu_model_given": "the gpu model ",
     "gpu_model_not_used": " is not used for it",
-    "tags_not_set": "so the run has no tag",
+    "tags_not_set": " or none, so the ",
     "interval_not_used": "--interval was not used",
     "single_moment": "a single sample, whose time is counted",
     "rows_without_time": "rows have no time stamp and were left out",
-    "time_of_day": "times of day and no date",
-    "dates_placed": "it writes no date: its times were placed",
-    "zone_above_tables": "name a zone: they are taken as written",
+    "time_of_day": "so days are counted from",
+    "dates_placed": "its times were placed on",
+    "zone_above_tables": "as written, without conversion",
     "zones_of_sources": "zones of the time stamps:",
     "different_zones": "made in different zones",
-    "unknown_zone": "which is not known here; give --tz",
+    "unknown_zone": "known here; give --tz",
     "ambiguous_hour": "has twice in autumn",
-    "rows_repeated": "again what earlier ones say",
-    "recordings_out_of_order": "recordings out of the order of time",
+    "rows_repeated": "(same gpu, stamp and values)",
+    "recordings_out_of_order": "their rows keep their stamps",
     "rows_sorted": "too often for a clock",
     "several_writers": "writers wrote to the log at once",
     "steps_begin_anew": "of the training log begin anew",
-    "start_up_not_waited": "what they waited for data is start-up",
-    "steps_only": "its points are known by their steps only",
+    "start_up_not_waited": "first iterations of the training log took",
+    "steps_only": "no times, so its points",
     "times_from_zero": "counts its times from 0",
     "rows_joined": "rows joined by time",
-    "several_machines": "taken for logs of several machines",
-    "log_not_used": "lies beside the log, but is not used",
-    "log_attached": "is attached to the run and is read for",
-    "attachment_not_used": "is attached to the run and not",
+    "several_machines": "have the same gpu indices",
+    "log_not_used": "lies beside the log, but",
+    "log_attached": "; its stamps are ",
+    "attachment_not_used": "is attached to the run",
     "labels_not_read": "is not read as labels",
-    "run_file_damaged": "is damaged: params, zone and exit code are not known",
-    "unfinished": "the recorder was ended before the job",
+    "run_file_damaged": "params, zone and exit code are",
+    "unfinished": "ended before the job, or",
     "exit_code": "the job ended with exit code",
     "job_not_started": "the job was not started",
     "log_missing": " is missing: ",
     "driver_restarted": "and was started again",
-    "empty_log": "holds no row: nvidia-smi gave none",
+    "empty_log": "no row: nvidia-smi",
     "mlflow_store": "of mlflow",
     "deleted_run": "the run was deleted in mlflow",
     "no_end": "the run has no end in mlflow",
     "no_system_metrics": "no system metrics in this run",
     "derived_values": "derived from a value and its share",
-    "reserved_memory_counted": "holds what the driver reserves",
-    "zeros_put_back": "are put back",
+    "reserved_memory_counted": "what the driver reserves",
+    "zeros_put_back": "samples with a utilization of 0",
     "never_reported": "was never reported",
     "stamped_late": "mlflow stamps a system metric when it logs it",
-    "processes_told_by_steps": "their samples were told apart by their steps",
+    "processes_told_by_steps": "processes recorded the same names",
     "monitoring_ended": "hardware monitoring ended",
-    "artifacts_not_read": "artifacts of the run could not be looked through",
-    "zeros_missing": "so zeros cannot be put back",
-    "memory_of_largest": "is taken to be that of the largest one",
+    "artifacts_not_read": "artifacts of the run could not be",
+    "zeros_missing": "and idle time is missing",
+    "memory_of_largest": "memory of each gpu is",
     "first_sample_off": "the first sample lies",
-    "operations_uploaded": "what was before it was uploaded and deleted",
+    "operations_uploaded": "uploaded and deleted",
     "operations_lost": " lost when the process was killed",
-    "newer_database": "newer than is known",
-    "bars_added": "bars of the training log were taken one after",
-    "work_counted": "work done, by ",
+    "newer_database": "the database has version",
+    "bars_added": "bars of the training log were",
+    "work_counted": "work done",
     "no_work_metric": "counts work in this run",
-    "one_mean": "holds one mean of the whole run",
+    "one_mean": " one mean ",
 }
-"""Words in a note, in lower case, that identify its code; the first code that matches counts."""
+"""The code of each note, and lower-case words that identify the note; the first match applies."""
 
 
 def find_note_code(note: str) -> str:

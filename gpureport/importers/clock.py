@@ -1,4 +1,4 @@
-"""Times in a log: stamps and zones, the interval and gaps of each device, and rows whose stamps run backwards."""
+"""Reads times in a log: stamps and zones, the interval and gaps of each device, and stamps that run backwards."""
 
 import math
 import re
@@ -28,9 +28,9 @@ from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
-"""The offset of a zone changes only at quarter hours."""
+"""Time zone offsets change only at quarter hours."""
 _SEVERAL = 3
-"""The number of stamps in a skipped hour that shows the zone to be wrong; fewer are damaged stamps."""
+"""This many stamps in a skipped hour show that the zone is wrong; fewer are treated as damaged."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -49,20 +49,20 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Return local stamps as UTC in microseconds; of an hour that comes twice, the first or the `second` is meant."""
+    """Convert local stamps to UTC in microseconds; in a repeated hour, assume the first or the `second` occurrence."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
         shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
-        what = f"{zone.key} has no {shown}: clocks were set forward then, but the log has rows in that hour"
-        hint = "name the zone that the clock of the machine was set to, perhaps UTC"
+        what = f"{zone.key} skips {shown}, since clocks were set forward, but the log has rows in that hour"
+        hint = "give the zone to which the machine's clock was set, perhaps UTC"
         raise SettingsError("--tz", what, hint, code="skipped_hours")
-    # an hour skipped in spring gets the offset in between; only a doubled hour uses the second one
+    # only a repeated hour uses the second offset; an hour skipped in spring uses the offset before the change
     return stamps - (np.minimum(first, later) if second else first)
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return by how much the clock is set back that night for each ambiguous local stamp, and 0 for others."""
+    """Return how far the clock is set back around each ambiguous local stamp, and 0 for other stamps."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
@@ -74,7 +74,7 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
 
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, which of them are valid, and the zone they state: `UTC`, or None for local time."""
+    """Return times in microseconds, a mask of the valid ones, and their zone: `UTC`, or None for local time."""
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     slashes = bytes(texts.buffers()[2] or b"").count(b"/")
@@ -84,7 +84,7 @@ def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
         and (pc.min(pc.binary_length(texts)).as_py() or 0) >= _SECONDS
     ):
         with suppress(pa.ArrowInvalid):
-            # nvidia-smi's stamps are ISO with slashes, and Arrow reads a whole column at once
+            # nvidia-smi writes ISO stamps with slashes; Arrow parses a whole column at once
             times = integers(pc.replace_substring(texts, "/", "-").cast(pa.timestamp("us")))
             return times, (times >= FIRST_MICROSECOND) & (times < LAST_MICROSECOND), None
     moments = [parse_time(str(text)) for text in texts.to_pylist()]
@@ -112,18 +112,18 @@ _WORDS = re.compile(
     r"(?P<zone> (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?))?(?: (?P<end>\d{4}))?",
     re.ASCII,
 )
-"""Stamps from C's `asctime`, and from `date` in the C locale and in English."""
+"""Matches stamps from C's `asctime`, and from `date` in the C locale or in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""The smallest count of nanoseconds, microseconds, milliseconds and seconds, each with its size in microseconds."""
+"""The smallest number read as nanoseconds, microseconds, milliseconds or seconds, and that unit in microseconds."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
-"""The most seconds in a minute, including a leap second."""
+"""Matches a time of day, in which a leap second has the number 60."""
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
-    """Return a time (ISO, count, nvidia-smi's, asctime's or a spreadsheet's) in microseconds, and whether it is UTC."""
+    """Parse a time (ISO, epoch, nvidia-smi, asctime or spreadsheet); return microseconds and whether it is UTC."""
     text = text.strip()
     if text[:8].isdecimal():
         if re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time in a text, in microseconds as written, and whether it names a zone."""
+    """Return the time that a text contains, in microseconds without conversion, and whether it names a zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -162,7 +162,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time_of_day(text: str) -> int | None:
-    """Return a time such as `16:28:31` or `04:28:31 PM` in microseconds since midnight; None for other texts."""
+    """Return a time such as `16:28:31` or `04:28:31 PM` in microseconds since midnight, or None for any other text."""
     if (match := _TIME.fullmatch(text)) is None:
         return None
     hour = int(match[1])
@@ -172,21 +172,21 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Return times of day as microseconds since the first midnight, continued from the times `before`."""
+    """Convert times of day to microseconds since the first midnight, continuing from the times `before`."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
-    # rows of one second may be on either side of midnight
+    # rows written around midnight may be out of order
     moments += DAY * np.cumsum((steps < -DAY // 2).astype(np.int64) - (steps > DAY // 2))
     return moments
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""A second in microseconds, and the number of stamps that show how often a log was written (pragmatic)."""
+"""A second in microseconds, and the fewest stamps that show how often rows were written (pragmatic)."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows with stamps in whole seconds evenly over the second, if there are several per second."""
+    """Spread rows evenly over each second if stamps are whole seconds and several rows share each second."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -198,14 +198,14 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
         if not rises or len(sizes) < _FEWEST or usual < 2 or np.median(np.diff(seconds)) != _SECOND:  # noqa: PLR2004 - several
             continue
         places = np.arange(len(own)) - np.repeat(bounds, sizes)
-        # the first second may have begun earlier, and the last may continue
+        # the first second may have begun before the log, and the last may continue after it
         places[: sizes[0]] += max(usual - int(sizes[0]), 0)
         shared[own] += places * _SECOND // np.maximum(np.repeat(sizes, sizes), usual)
     return shared
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Return which rows have a damaged date: a day or more away from the neighbouring rows of their device."""
+    """Mark rows with a damaged date, which is at least a day away from the neighbouring rows of their device."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -220,12 +220,12 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 _DISTINCT = 50_000
 _AT_ONCE = 8_192  # rows of one device that are measured together
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
-"""Several GPUs write 2 to 16 rows within 60 ms (genuine ticks take 1 to 6 ms, 50 under load), then none for 90 ms."""
+"""Several GPUs produce 2 to 16 rows within 60 ms, then none for 90 ms (a real tick takes 1 to 6 ms, 50 under load)."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """The times of one device, measured as rows arrive; `duplicates` counts rows with the time of the row before."""
+    """The times of one device, measured as rows arrive; `duplicates` counts rows that repeat the previous time."""
 
     device: str
     steps: list[ClockStep] = field(default_factory=list)
@@ -266,7 +266,7 @@ class Clock:
 
     @property
     def interval(self) -> float | None:
-        """The median positive difference between stamps, in seconds; None if there is none."""
+        """The median positive difference between stamps in seconds, or None if there is none."""
         self.measure()
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
@@ -286,7 +286,7 @@ class Clock:
 
 
 def _middle(ticks: Sequence[tuple[int, int]]) -> int:
-    """Return the lower median of differences, given in rising order with their counts."""
+    """Return the lower median of sorted differences, each given with its count."""
     upto = list(accumulate(count for _, count in ticks))
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
@@ -303,16 +303,16 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
-"""The furthest and the most often that a time server or the end of summer time sets a clock back."""
+"""How far, and how many times, a time server or the end of summer time may set a clock back."""
 _PUNCTUAL, _MANY = 3, 20
-"""A log begins again within so many intervals of its first stamp, after at least so many rows (pragmatic)."""
+"""A second writer begins within this many intervals of the first stamp, and after this many rows (pragmatic)."""
 _LATE = 3
-"""The most rows that arrive late together (pragmatic); more mean that the clock was set back."""
+"""At most this many rows arrive late together (pragmatic); more of them mean that the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
 
 
 class Order(NamedTuple):
-    """The order of rows, given by rising `lines`: times, copies of earlier rows, and if writers `shuffled` them."""
+    """The order of rows by rising `lines`: times, which rows are copies, and whether writers `shuffled` them."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -323,7 +323,7 @@ class Order(NamedTuple):
 
 
 def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: ZoneInfo | None) -> Order:
-    """Return where `rows` (lines, stamps, devices, hashes) belong; see docs/explanation/rows-out-of-order.md."""
+    """Return the order of `rows` (lines, stamps, devices, hashes); see docs/explanation/rows-out-of-order.md."""
     lines, stamps, devices, hashes = rows
     times = np.zeros(len(lines), dtype=np.int64)
     copies = np.zeros(len(lines), dtype=np.bool_)
@@ -339,16 +339,16 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
     copied = int(copies.sum())
     restarted = any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps)
     notes: dict[str, object] = {
-        f"{format_count(copied, 'row')} {'says' if copied == 1 else 'say'} again what earlier ones say (same GPU, "
-        "stamp and values), as in a log that was appended to itself. They were left out.": copied,
-        "The log has recordings out of the order of time. Their rows keep their stamps and were sorted.": restarted,
-        f"Stamps run backwards {shuffled:,} times, too often for a clock, so rows were sorted by stamp.": shuffled,
+        f"{format_count(copied, 'row')} {'repeats' if copied == 1 else 'repeat'} earlier ones (same GPU, stamp "
+        "and values), as in a log that was appended to itself. Copies were left out.": copied,
+        "The recordings in the log are not in time order. Their rows keep their stamps and were sorted.": restarted,
+        f"Stamps run backwards {shuffled:,} times, too often for a clock change; rows were sorted by stamp.": shuffled,
     }
     return Order(lines, times, copies, clocks, [note for note, holds in notes.items() if holds], shuffled > 0)
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
-    """Return which rows of a device, in a stretch of mostly copies, repeat rows from before a step back."""
+    """Mark rows of a device that repeat rows from before a step back, in stretches that are mostly copies."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -361,9 +361,9 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
     among = stretch[again]
     _, distinct = np.unique(among * 0x1E3779B97F4A7C15 ^ hashes[again], return_index=True)
     rows, met, repeated = (np.bincount(stretch, each) for each in (None, place, again))
-    # if a stretch continues after the copy, only repeated values count, and only if values vary
+    # if values vary, only rows with a repeated stamp count, since a stretch may continue after the copy
     varied = np.bincount(among[distinct], minlength=len(rows)) > _LATE
-    # a copy whose last cell was cut off still counts
+    # a row still counts as a copy if its last cell was cut off
     copies: BoolArray = place & (repeated >= 0.5 * np.where(varied, met, rows))[stretch]
     begins = stamps[np.diff(stretch, prepend=-1) > 0]
     return copies if zone is None else copies & (fold_sizes(begins, zone) == 0)[stretch]
@@ -372,7 +372,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Return a device's times, and how often they fall for reasons other than the clock, whose steps are kept."""
+    """Record clock steps; return a device's times, and how often they fall for any other reason."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0
@@ -385,27 +385,27 @@ def _on_one_clock(
         fall = -int(rises[cut - 1])
         until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
         if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
-            # a single late or early row is among rows that are in order
+            # one late or early row among ordered rows is not a step of the clock
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
-        # the doubled hour repeats a whole fold; a time server sets a clock back by seconds
+        # the end of summer time repeats a whole fold, whereas a time server sets a clock back by seconds
         doubled = before > 0 and 0 < after < 2 * fall and fall <= after + pace
         causes = {
             _WRITERS: not doubled and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
-            # more lines than usual between two rows, as a header, may begin another recording
+            # additional lines between two rows, such as a header, may begin another recording
             _RESTARTED: fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()),
             _SUMMER_TIME: doubled,
         }
         found.append((cut, fall, next((cause for cause, fits in causes.items() if fits), CLOCK_SET_BACK)))
     others = [cause for *_, cause in found if cause != _RESTARTED]
-    # the rows of a second writer often repeat values at the same times
+    # two writers often record the same values at the same times
     doubted = len(others) if _WRITERS in others or len(others) > _MOST_STEPS else 0
     for cut, fall, cause in found:
         shift = 0
         if doubted and cause != _RESTARTED:
             continue
         if cause == _SUMMER_TIME and zone is not None:
-            # a later doubled hour begins with its first half again
+            # a later repeated hour begins with its first occurrence again
             end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
             times[cut:end] = to_utc(stamps[cut:end], zone, second=True)
         elif cause == CLOCK_SET_BACK:

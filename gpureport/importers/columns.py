@@ -1,4 +1,4 @@
-"""Columns of a log, the conversion of cells to values, and `Rows`, which every form yields."""
+"""Defines the columns of a log and `Rows`, which every form yields, and converts cells to values."""
 
 import math
 import re
@@ -33,27 +33,27 @@ from gpureport.recording import METRIC_TYPES
 from gpureport.redaction import redact_text
 
 TIME, MASK, HOST_ROW, LOST = "timestamp", "clock_events", "host", "lost"
-"""Names that are not metrics; the column LOST has the message of a GPU that no longer responds."""
+"""Columns that are not metrics; LOST contains messages about lost GPUs."""
 NAMES = ("uuid", "bus_id", "serial", "index", "model")
 ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
-"""The reason given for a cell that may be cut off."""
+"""The reason for ignoring a cell that may be cut off."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
-"""nvidia-smi's unit for each base unit, used if neither heading nor cell states one."""
+"""nvidia-smi's unit for each base unit, used if no heading or cell states a unit."""
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell has no value, or None if it has one; any `[bracketed]` text is a reason."""
+    """Return why a cell has no value, or None if it has a value; any `[bracketed]` text is a reason."""
     bracketed = text.startswith("[") and text.endswith("]")
     return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of a log: the metric or name that it fills (`target`), and how its cells are read.
+    """One column of a log: the metric or attribute that it fills (`target`), and how its cells are read.
 
-    `source` is its name, or the field to which its `heading` was `translated`. `unit` is the one in the heading, and
-    applies to numbers without a unit.
+    `source` is its name, or the field to which its `heading` was `translated`. `unit` applies to numbers without a
+    unit.
     """
 
     target: str
@@ -71,7 +71,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return a column; without a `target` it is an extra one. `unit` is the one in the heading."""
+    """Return a column; without a `target`, it is an extra column. `unit` is the unit in the heading."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
@@ -103,7 +103,7 @@ def _number(text: str, *, target: str, unit: str, decimal: str) -> float | None:
     metric = BY_NAME[target]
     if decimal == ",":
         grouped = _GROUPED.match(text)
-        # a dot before a comma or another dot separates thousands
+        # a dot that comes before a comma or another dot separates thousands
         if grouped and (metric.dtype == "int64" or metric.unit == "Hz" or "," in text or grouped[0].count(".") > 1):
             text = grouped[0].replace(".", "") + text[grouped.end() :]
         text = text.replace(",", ".")
@@ -122,7 +122,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """Texts, stored as one code per row (-1 for no value) and the text of each code."""
+    """Texts stored as one code per row (-1 for no value), with the text of each code."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -145,11 +145,11 @@ Values = FloatArray | Texts
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log with rising numbers of `lines`; several rows in one line have consecutive numbers.
+    """Rows of a log with rising numbers in `lines`; rows from one line have consecutive numbers.
 
-    `times` are as written, or UTC if stamps state a `zone`. `data` has columns by target:
-    numbers in base units (NaN if missing), or `Texts`. `reasons` says why cells have no
-    value, by the name of the column in the log.
+    `times` are as written, or UTC if stamps state a `zone`. `data` contains columns by target:
+    numbers in base units (NaN if missing), or `Texts`. `reasons` explains missing values, by
+    the name of the column in the log.
     """
 
     lines: IntArray
@@ -217,7 +217,7 @@ def _decode_column(column: Column, cells: Any) -> tuple[Values, Texts | None, Bo
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers, NaN for cells with a reason; None if cells have different units."""
+    """Return numbers, with NaN for cells without a value; return None if cells have different units."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     suffix = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "").lstrip("+-.0123456789")
@@ -238,14 +238,14 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 _TOGETHER = 20_000
 Record = dict[str, Any]
 Stamp = tuple[int, bool] | None
-"""A time in microseconds and whether it is UTC, as returned by `parse_time`."""
+"""A time in microseconds, and whether it is UTC, as `parse_time` returns them."""
 
 
 def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
-    """Return a form that yields `Rows`, made from a function that yields one record per row.
+    """Turn a function that yields one record per row into a form that yields `Rows`.
 
-    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: ATTRIBUTES as text, metrics
-    in base units. A missing value is None or left out. `"host": True` marks a row about the machine.
+    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: ATTRIBUTES are texts, and
+    metrics are in base units. A missing value is None or left out. `"host": True` marks a row about the machine.
     """
 
     def read(lines: Iterable[str], first: int, account: Account, **more: Any) -> Iterator[Rows]:
@@ -272,7 +272,7 @@ def to_arrays(name: str, values: Values) -> dict[str, "pa.Array[Any]"]:
     if not isinstance(values, Texts):
         kind = METRIC_TYPES[name]
         if pa.types.is_integer(kind):
-            # a sum that overflows a counter is not a reading
+            # a sum that overflows its counter is not a reading
             values = np.where(np.abs(values) <= float(np.iinfo(BY_NAME[name].dtype).max), values, np.nan)
         return {name: nan_to_null(values, kind)}
     if name != MASK:
@@ -303,7 +303,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout in which each target is filled by its `preferred` column, or otherwise by its first."""
+    """Return a layout that reads each target from a `preferred` column, or otherwise from its first column."""
     # the last one counts
     order = sorted(enumerate(columns), key=lambda pair: (pair[1].source in preferred, -pair[0]))
     chosen = {column.target: place for place, column in order}
@@ -341,7 +341,7 @@ def scan(data: bytes, layout: Layout) -> tuple[list["pa.Array[Any]"], list[int]]
 
 
 def without_faults(rows: Rows, faults: dict[str, BoolArray]) -> tuple[Rows, list[tuple[int, str]]]:
-    """Return the rows without a fault, and the position and first fault of each other row."""
+    """Return the rows without a fault, and the position and first fault of every other row."""
     bad = np.zeros(len(rows), dtype=np.bool_)
     found: list[tuple[int, str]] = []
     for reason, wrong in faults.items():

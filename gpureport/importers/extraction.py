@@ -1,4 +1,4 @@
-"""Reads one log: assigns a device and a time to each row of its form, and builds tables."""
+"""Reads one log: assigns a device and a time to each row that its form yields, and builds tables."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,25 +23,25 @@ from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""Yields the rows of a form, given lines, the number of the first one, and the account that counts other lines."""
-_NAME_GPUS = "record a column that identifies it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
+"""Yields rows, given lines, the number of the first line, and the account that counts other lines."""
+_NAME_GPUS = "record a column that identifies the GPU: index or uuid in --query-gpu, gpu_uuid in --query-compute-apps"
 _INTERVAL = "give the seconds between its samples with --interval"
-_ONE_MOMENT = "The log has one row per GPU and no time, so it is a single sample, whose time is counted from 0."
+_ONE_MOMENT = "The log has one row per GPU and no time, so it is read as a single sample, whose time is counted from 0."
 _SEVERAL_WRITERS = (
-    "Several writers wrote to the log at once. The rows were sorted by time. The log does not show whether they are "
-    "about the same GPUs, so checks that depend on that are skipped. Give each process its own file."
+    "Several writers wrote to the log at once. The rows were sorted by time. The log does not show whether the writers "
+    "recorded the same GPUs, so checks that depend on that are skipped. Give each process its own file."
 )
 _MOST_AT_ONCE = 128
-"""The most rows at one moment: GPUs and their parts."""
+"""The most rows at one moment, each about a GPU or a part of one."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics of any GPU that responds; errors in all that were recorded, if at least two, mean that it is lost."""
+"""Metrics of every working GPU; a GPU is lost if all of these that were recorded, at least two, contain errors."""
 
 
 class Extraction:
-    """Reads one log with a form, which has a `name` if there are several; `explain` says why no row is usable."""
+    """Reads one log with a form, which has a `name` if there are several; `explain` returns why no row is usable."""
 
-    def __init__(  # noqa: PLR0913 - a file, a form, and what may be said of them
+    def __init__(  # noqa: PLR0913 - a file, a form, and options of both
         self,
         file: RawFile,
         options: ReadOptions,
@@ -58,7 +58,7 @@ class Extraction:
         self._clocks: dict[str, clock.Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: clock.Order | None = None
-        # number of rows in an hour that the zone has twice, and of rows without a time
+        # number of rows in an hour that occurs twice, and number of rows without a time
         self._doubled = self._untimed = 0
         # number of rows of each device so far, if times are counted from an interval
         self._counted: Counter[int] = Counter()
@@ -73,7 +73,7 @@ class Extraction:
                 self._happened(rows, times, devices)
                 yield from self._tables(rows, times, devices)
         except (ArithmeticError, LookupError, ValueError) as error:
-            # any error that a hostile text may cause in a form
+            # a malicious text may cause any of these errors in a form
             what = f"it is damaged and cannot be read ({type(error).__name__}: {error})"
             raise SourceError(str(self._file.path), what, RECORDS_ONE, code="no_usable_row") from error
         if self._account.rows == 0 and (single := self._read_one_moment()):
@@ -95,7 +95,7 @@ class Extraction:
 
     def _parts(self) -> Iterator[tuple[Rows, IntArray, IntArray]]:
         if self._options.interval:
-            # if most early rows have a time, rows without one are left out
+            # rows without a time are left out if most early rows have one
             counted = Counter[bool]()
             for rows in self._form(Text(self._file.again(), longest=self._longest, blocks=1), 1, Account()):
                 counted[rows.times is not None] += len(rows)
@@ -109,13 +109,13 @@ class Extraction:
         times, account = rows.times, self._account
         stamps = np.zeros(len(rows), dtype=np.int64) if times is None else times
         host = np.asarray(rows.data.pop(HOST_ROW, np.zeros(len(rows)))) == 1
-        # stamps of the first year have no date
+        # a stamp in 1970 is a time of day without a date
         stated = self._stated if times is None else (rows.zone, int(times.max()) > 366 * clock.DAY)
         self._stated = self._stated or stated
         if self._stamped is None and (times is not None or self._options.interval):
             self._stamped = times is not None
         if self._stamped != (times is not None) or stated != self._stated:
-            # unlike the rows before, they have no time
+            # unlike earlier rows, these rows have no time
             account.drop(reasons.NO_TIME, rows.lines)
             self._untimed += len(rows)
             return rows, stamps, np.full(len(rows), gpu_devices.NOT_NAMED, dtype=np.int64)
@@ -136,7 +136,7 @@ class Extraction:
         account.drop(reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
         codes[wrong] = gpu_devices.NOT_NAMED
         if times is None or rows.zone:
-            # neither counted times nor UTC are local
+            # neither counted times nor times in UTC are local
             self._zone = None
         return rows, stamps, codes
 
@@ -163,7 +163,7 @@ class Extraction:
         return times
 
     def _survey(self) -> clock.Order:
-        """Read the file once more to find the order of all rows in time; this takes 22 bytes per row."""
+        """Read the file again to find the time order of all rows; this takes 22 bytes of memory per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found: list[list[npt.NDArray[Any]]] = [[], [], [], []]
@@ -189,7 +189,7 @@ class Extraction:
                 if not told and (text not in ERROR_WORDS or len(figures) < _FEW):
                     continue
                 where = np.flatnonzero(kept & (texts.codes == code))
-                # an error does not mean a lost GPU if another metric has a value
+                # a GPU is not lost if another metric has a value
                 where = where if told else where[np.all([np.isnan(values[where]) for values in figures], axis=0)]
                 for device in present(devices[where]):
                     row = where[np.argmax(devices[where] == device)]
@@ -197,7 +197,7 @@ class Extraction:
 
     def _tables(self, rows: Rows, times: IntArray, devices: IntArray) -> Iterator["pa.Table"]:
         places = present(devices)
-        # a stable sort of small integers counts instead of comparing
+        # for small integers, a stable sort counts instead of comparing
         order: Any = np.argsort(devices.astype(np.int16), kind="stable")
         bounds = np.searchsorted(devices[order], [*places, devices.max(initial=0) + 1]).tolist()
         order = slice(None) if bounds == [0, len(times)] else order
@@ -211,7 +211,7 @@ class Extraction:
         for place, start, end in zip(places, bounds[:-1], bounds[1:], strict=True):
             own = whole.slice(start, end - start)
             if (end - start) * len(places) * 2 < len(times):
-                # a slice would keep all rows in memory until it is written
+                # a slice would keep all rows in memory until the slice is written
                 own = own.take(to_arrow(np.arange(end - start), pa.int64()))
             yield own.add_column(0, "device", category(self._gpus.ids[place], end - start))
 
@@ -219,7 +219,7 @@ class Extraction:
         rejected = self._account.rejected
         known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids[1:])
         counts = ", ".join(f"{n} {reason}" for reason, (n, *_) in rejected.items())
-        what = f"none of its {self._account.lines} lines has a value of a GPU" + (f" ({counts})" if counts else "")
+        what = f"none of its {self._account.lines} lines has a value for a GPU" + (f" ({counts})" if counts else "")
         shown = [each for *_, found in rejected.values() for each in found]
         first = min(shown, key=lambda each: each.line, default=None)
         what += f", such as line {first.line}: {first.text}" if first else ""
@@ -263,9 +263,9 @@ class Extraction:
         notes: dict[str, object] = {
             _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note: self._is_mixed,
             **dict.fromkeys(order.notes if order else (), True),
-            f"{rows} in the hour that {self._zone} has twice in autumn. The first of the two is assumed.": self._doubled
+            f"{rows} in the hour that {self._zone} has twice in autumn. Its first occurrence is assumed.": self._doubled
             and not order,
-            # a few rows with a time among many others may not belong to the log itself
+            # a few rows with a time among many without may come from another program
             f"{self._untimed:,} rows have no time stamp and were left out. To read them, give --interval.": not interval
             and self._untimed > self._account.rows,
             "The log has time stamps, so --interval was not used.": self._stamped and interval,
@@ -283,7 +283,7 @@ class Extraction:
 
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
-    """Return a hash over all values of each row, independent of the order of columns."""
+    """Hash the values of each row, independently of the order of columns."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
         if isinstance(values, Texts):
@@ -292,7 +292,7 @@ def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.ui
         else:
             # 0.0 and -0.0 are equal
             bits, valid = (values + 0.0).view(np.uint64), ~np.isnan(values)
-        # each column is mixed separately, so that the order of columns does not matter
+        # each column is hashed separately, so that the order of columns does not matter
         salt = np.uint64(crc32(name.encode()) | 1)
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))

@@ -1,8 +1,8 @@
 """Trackers whose store is one file.
 
-Trackio has a SQLite database per project, with each logged set as a row of JSON text. `sacct -P` with GPU use, and
-CodeCarbon's emissions.csv, have one row per run with means over the whole run. They give GPU-hours, mean use and
-energy, but are too little for any check.
+Trackio has a SQLite database per project, in which each set of logged values is a row of JSON text.
+`sacct -P` with GPU use, and CodeCarbon's emissions.csv, contain one row per run with means over the
+run. These provide GPU-hours, mean use and energy, but are not sufficient for any check.
 """
 
 import csv
@@ -67,7 +67,7 @@ _RUNS = """
           from system_metrics)
     group by 1 order by 3 desc
 """
-"""Selects runs with hardware values of their own; rows with sums over GPUs do not show what a run recorded."""
+"""Selects each run with a row of hardware values, preferably about single GPUs."""
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
@@ -80,7 +80,7 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 class TrackioStore(LocalStore):
     def query(self, query: str, *values: str) -> list[Any]:
-        """Return rows; `RUN` stands for the column that identifies a run, which had no id before version 0.24."""
+        """Return rows; `RUN` stands for the id of a run, or its name before version 0.24."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
             names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
@@ -133,7 +133,7 @@ def _build_devices(
         if gpus is not None and gpu not in {None, *gpus}:
             fate = NOT_SELECTED
         elif gpu is None and key.startswith("gpu/"):
-            # sums and means over the GPUs add nothing
+            # sums and means over GPUs add no information
             fate = "noise"
         else:
             what = match[2] if match else re.sub("cpu/[0-9]+/", "busiest/", key)
@@ -188,13 +188,13 @@ TRACKIO = Tracker(
 
 
 _SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
-_NOTE = "The table holds one mean of the whole run, shown at its start and its end."
+_NOTE = "The table contains one mean for the whole run, which is shown at the run's start and end."
 _LONGEST = 1e9
 Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """One run in a table: its `start` and whether that is UTC, the `means` of each GPU, and what it `lacks`."""
+    """One run in a table: its `start` and whether that is UTC, the `means` of each GPU, and why it `lacks` metrics."""
 
     id: str
     name: str
@@ -213,10 +213,10 @@ class Table(LocalStore):
         super().__init__(take_stream(where) or Path(where), where)
         file = source_text.RawFile(self.path)
         if not self.path.is_file() or file.size > MOST_RECORD_BYTES:
-            what = f"not a file of at most {MOST_RECORD_BYTES >> 30} GiB"
+            what = f"not a file, or larger than {MOST_RECORD_BYTES >> 30} GiB"
             raise SourceError(where, what, "check the path", code="cannot_read")
         of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
-        # sacct does not quote cells, and a job name may contain a quote
+        # sacct does not quote cells, but a job name may contain a quotation mark
         form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
         lines = (line for line in source_text.Text(file) if not line.isspace())
         try:
@@ -287,16 +287,16 @@ ACCOUNTING = Tracker(
 
 
 def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
-    """Yield Slurm jobs with the mean use of their GPUs.
+    """Yield each Slurm job with the mean use of its GPUs.
 
-    Slurm states the use of a job step as the sum over its GPUs, averaged over its tasks; a batch script is one task. If
-    Slurm cannot read a GPU, use and memory are both 0, which does not mean that it was idle.
+    Slurm reports the use of a job step as the sum over its GPUs, averaged over its tasks; a batch script is one task.
+    If Slurm cannot read a GPU, it reports 0 for both use and memory, which does not mean that the GPU was idle.
     """
     jobs: list[tuple[str, list[Cells]]] = []
     for cells in table:
         job, _, part = cells["JobID"].partition(".")
         if not part or not jobs or jobs[-1][0] != job:
-            # a requeued job has rows for each attempt
+            # a requeued job has separate rows for each attempt
             jobs.append((job, []))
         jobs[-1][1].append(cells)
     for job, rows in jobs:
@@ -316,7 +316,7 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
             "still running": state in {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"},
             "not started": not seconds,
             "without a GPU": not gpus,
-            "without rows of its steps (run sacct without -X)": not steps,
+            "without rows for its steps (run sacct without -X)": not steps,
             "without a record of the use of all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")
@@ -337,7 +337,7 @@ def _read_emissions(cells: Cells) -> _Row:
         return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
     means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
     means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
-    # a cell with several models does not identify the model of one GPU
+    # a list of several models does not identify the model of one GPU
     model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
     tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}

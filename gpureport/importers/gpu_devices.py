@@ -1,8 +1,8 @@
-"""Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position; collects facts about each GPU.
+"""Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position, and collects facts about GPUs.
 
-If no column identifies a GPU, its position does. At every tick nvidia-smi writes one row per GPU, always in the same
-order, and then waits. Stamps show where ticks begin. If they do not, a slowly changing column shows it, because its
-values repeat every tick.
+If no column identifies a GPU, the position of a row does. At every tick, nvidia-smi
+writes one row per GPU, always in the same order, and then waits. Stamps, or else the
+repeating values of a slowly changing column, show where ticks begin.
 """
 
 import re
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from gpureport.importers.nvidia_smi.query import QueryLines
 
 SURE = ("uuid", "bus_id", "serial")
-"""Columns that identify a GPU, the most reliable first."""
+"""Columns that identify a GPU, starting with the most reliable."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
-"""Codes in place of a row's GPU that say why the row is left out."""
+"""Codes that replace the GPU of a row and show why the row is left out."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
     "gpu_memory_total_bytes": max,
@@ -38,7 +38,7 @@ _EXTREMES = {
     **dict.fromkeys(_LIMITS, min),
 }
 Identity = tuple[str | None, ...]
-"""The identity of a GPU as stated by a row, in each column of NAMES."""
+"""The identity of a GPU in a row: its text in each column of NAMES."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +51,6 @@ class Gpu:
 
     @property
     def by_index(self) -> bool:
-        """Whether only its index and model identify it."""
         return not self.names.keys() & set(SURE)
 
     def device(self, *, averaged: bool, mixed: bool) -> Device:
@@ -59,7 +58,7 @@ class Gpu:
         known = find_gpu(self.names.get("model"))
         sizes = [size for size, rows in self.sizes.items() if rows > _HANDFUL]
         boards = {board.model for model in self.models if (board := find_gpu(model)) is not None}
-        # ECC and the driver take less than a tenth of the memory
+        # ECC and the driver reserve less than a tenth of the memory
         larger = max(sizes, default=0) > 1.1 * min(sizes, default=0)
         return Device(
             id=f"gpu:{self.index}",
@@ -77,10 +76,10 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs of a log; only those with an index in `keep` are kept, or all if it is None.
+    """The GPUs of a log; if `keep` is not None, only GPUs whose index it contains are kept.
 
-    If the cell of the most reliable column is empty, the next column identifies a row's GPU. A row that no column
-    identifies belongs to the only GPU of the log, or otherwise to none.
+    If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row that no column
+    identifies is assigned to the only GPU of the log, or left out if there are several.
     """
 
     keep: tuple[int, ...] | None = None
@@ -93,16 +92,16 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        """Names of devices; the machine is first, so that GPUs keep their positions."""
+        """Names of devices; the machine comes first, so that GPUs keep their positions."""
         return [HOST, *(f"gpu:{gpu.index}" for gpu in self._found)]
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU is identified uniquely; two machines of the same type have equal PCI addresses."""
+        """Whether each GPU has a unique identity; PCI addresses are the same on two machines of the same type."""
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return for each row in `where` the position of its GPU among all GPUs, or one of LEFT_OUT."""
+        """Return the position of each row's GPU among all GPUs, or a code of LEFT_OUT, for the rows in `where`."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
@@ -112,7 +111,7 @@ class Gpus:
         codes = np.where(damaged, _DAMAGED, NOT_NAMED)
         for key, texts in keys.items():
             if key == "model" and self.named:
-                # a model does not identify a GPU if another column does
+                # a model does not identify a GPU if another column identifies it
                 continue
             own = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
             own = own[np.argsort(texts.codes[own], kind="stable")]
@@ -157,7 +156,7 @@ class Gpus:
         return self._found.index(gpu)
 
     def _known(self, key: str, said: dict[str, str]) -> Gpu | None:
-        """Return the GPU that earlier rows identified by other columns."""
+        """Return the GPU that other columns identified in earlier rows."""
         index = said.get("index")
         if index is None and len(self._found) == 1:
             return None if key in self._found[0].names else self._found[0]
@@ -177,19 +176,19 @@ class Gpus:
     def notes(self) -> Iterator[str]:
         if self._by_order:
             yield (
-                "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they "
-                "are taken to be the same in the order in which nvidia-smi lists them."
+                "One part of the log identifies GPUs by index, another part by uuid or bus id, and no row has both. "
+                "GPUs were matched in the order in which nvidia-smi lists them."
             )
         for gpu in self._found:
             if len(gpu.models) > 1 and gpu.by_index and not (self.keep and gpu.index not in self.keep):
                 yield (
-                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}: one GPU under the names "
-                    "of several drivers, or GPUs of several machines; a uuid in the log would show which."
+                    f"Rows of gpu:{gpu.index} name {' and '.join(list(gpu.models)[:3])}, either because drivers "
+                    "name one GPU differently or because there are several machines; a uuid would show which."
                 )
 
 
 def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
-    """Return whether rows of one tick have the same name but different indices."""
+    """Return whether rows in one tick have the same name but different indices."""
     key, index = held[name], held["index"]
     both = np.flatnonzero((key.codes >= 0) & (index.codes >= 0))
     keys, indices = key.codes[both].astype(np.int64), index.codes[both]
@@ -203,18 +202,18 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 
 
 _MOST = 1024
-"""The most identities in a block; with more, the columns do not identify GPUs."""
+"""The most identities in a block whose columns identify GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""The most rows with a damaged identity, and the least multiple of them that its real GPU must have (pragmatic)."""
+"""The most rows with a damaged identity, and how many times more rows the real GPU must have (pragmatic)."""
 _AT_EDGE = 2
-"""Number of rows at the beginning or the end that mean another GPU rather than damage (pragmatic)."""
+"""This many odd rows at the beginning or end show another GPU rather than damage (pragmatic)."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Return which rows have a unique identity where the row of another GPU is missing; `seen` counts identities.
+    """Mark rows with a rare identity in places where the row of another GPU is missing; `seen` counts identities.
 
-    A GPU that appears late or is lost early has rows in addition to those of the others.
+    A GPU that appears late or is lost early does not replace rows of other GPUs.
     """
     suspect, places = np.zeros(len(where), dtype=np.bool_), np.flatnonzero(where)
     keys = np.zeros(len(places), dtype=np.int64)
@@ -237,7 +236,7 @@ def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, s
             continue
         odd = np.flatnonzero(keys == key)
         if any(text and text[:2] == "GP" and not _UUID.fullmatch(text) for text in identity):
-            # a partial identity is torn if the log also has complete ones
+            # a partial identity is torn if the log also contains complete identities
             suspect[places[odd]] = any(text and _UUID.fullmatch(text) for each in others.values() for text in each)
         # a cell without a value does not contradict an identity
         elif all(
@@ -250,13 +249,13 @@ def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, s
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
-    """Return which odd rows fit into the rhythm of a GPU whose own row is missing there."""
+    """Mark odd rows that fit into the rhythm of a GPU at a point where its own row is missing."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
     there = (around >= 0) & (around < len(own))
     apart = np.abs(times[odd] - times[own[np.clip(around, 0, len(own) - 1)]])
-    # a row of another GPU would be closer to one of the two, unless one is missing
+    # a row of another GPU would be closer to one of the two rows, unless one of these is missing
     beat = (apart >= 0.6 * step) & (apart <= gap_seconds(step / 1e6) * 1e6)
     fits: BoolArray = np.where(there, beat, (~there).sum(axis=1, keepdims=True) < _AT_EDGE).all(axis=0) & (step > 0)
     return fits
@@ -264,21 +263,21 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
 
 _LARGEST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""The fewest ticks, the least share of ticks with the usual size, and the largest share of larger ones (pragmatic)."""
+"""The fewest ticks, the least share of ticks of the usual size, and the largest share of larger ticks (pragmatic)."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""Gaps between ticks: least ratio to gaps within, and largest median of the latter (1 to 6 ms, 50 under load)."""
+"""The least ratio of gaps between ticks to gaps within ticks, and the largest median of gaps within ticks."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""The least share of rows that repeat after a tick, and its lead over other distances."""
+"""The least share of rows that repeat after one tick, and by how much it must exceed other distances."""
 _HEAD = 50_000
-"""The number of rows in which ticks are looked for (pragmatic)."""
+"""The number of rows that are searched for ticks (pragmatic)."""
 _MIXED = (
     "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
-    "apart. They are kept as one device, which no check uses. Give their number with --gpus-per-tick."
+    "apart. They are kept as one device, which no check uses. Give the number of GPUs with --gpus-per-tick."
 )
 _ONE_GPU = (
-    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. For more, give --gpus-per-tick."
+    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. If not, give --gpus-per-tick."
 )
-_PLACES = "No column identifies the GPUs, so each is a place in the tick ({})."
+_PLACES = "No column identifies the GPUs, so each is a place in the tick: {}."
 
 
 def names_gpus(rows: Rows) -> bool:
@@ -308,17 +307,17 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
         told = len(between) >= _FEWEST_TICKS and np.median(between) >= _SILENCE * max(limit, resolution)
         if not told or not len(inside) or np.median(inside) > _TOGETHER:
             continue
-        # the last tick may be incomplete, so it does not count
+        # the last tick may be incomplete, so it is ignored
         sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
         size = int(np.bincount(sizes).argmax())
         alike = float((sizes == size).mean())
-        # among equally good limits, the largest allows the longest pause within a tick
+        # of equally good limits, the largest allows the longest pause within a tick
         if 1 < size <= _LARGEST and alike >= most and (sizes > size).mean() <= _LARGER:
             best = _Ticks(size, f"{alike:.1%} of the ticks have {size} rows", int(limit))
             most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    # if rows are equal within each tick, they are about one GPU, written several times
+    # if all rows within each tick are equal, they are one GPU that was written several times
     copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
     return None if copies else best
 
@@ -335,11 +334,11 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
     medians = [float(np.median(gaps[at % size == place])) for place in range(size)]
     if not size or not medians[-1] or medians[-1] < _SILENCE * max(medians[:-1]):
         return None
-    return _Ticks(size, f"the values of a column repeat after {size} rows in {share:.1%} of them")
+    return _Ticks(size, f"the values of a column repeat after {size} rows in {share:.1%} of cases")
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
-    """Yield the rows; unless a column identifies the GPU, its index is the position in the tick."""
+    """Yield the rows; if no column identifies the GPU, its index is the row's position in the tick."""
     account = log.account
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
@@ -350,7 +349,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             continue
         account.mixed_note = _MIXED
         first, times, count = not begun, rows.times, np.arange(len(rows))
-        # in a torn line, the lost row comes before the row that is kept
+        # in a torn line, the lost row comes before the remaining row
         lost = np.searchsorted(np.unique(np.array(log.damaged, dtype=np.int64)), rows.lines, side="right")
         if first:
             begun, counted = True, 0
@@ -372,7 +371,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             places = count - np.searchsorted(tick, tick) + np.where(tick == 0, before, 0)
             sizes[0] += before
             fits = sizes == ticks.size
-            # the first and the last tick may continue in the previous and the next rows
+            # the first and last tick may continue in earlier and later rows
             fits[0] |= bool(before) and sizes[0] <= ticks.size
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
             last, before, kept = int(times[-1]), int(sizes[-1]), fits[tick]
@@ -390,13 +389,13 @@ def _name_places(places: IntArray, size: int) -> Texts:
 
 
 def date_rows(rows: Rows, log: "QueryLines") -> Rows:
-    """Return rows with the date above them as time and, unless the GPU is identified, the position below it as GPU."""
+    """Return rows with the date above them as time and, unless a column identifies GPUs, their positions as GPUs."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := clock.parse_printed_time(text)) is not None]
     if not dates:
         return rows
     lines, times, zoned = np.array(dates, dtype=np.int64).T
     if zoned.any():
-        log.account.note("Dates above the rows name a zone: they are taken as written, without conversion.")
+        log.account.note("Dates above the rows name a zone, but they are read as written, without conversion.")
     ticks = np.searchsorted(lines, rows.lines) - 1
     log.account.reject_rows(reasons.NO_TIME, rows.lines[ticks < 0])
     rows, ticks = replace(rows, times=times[ticks]).select(ticks >= 0), ticks[ticks >= 0]

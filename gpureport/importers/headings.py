@@ -1,6 +1,6 @@
-"""The meaning of headings that people write: one table for all sources, by normalised words in any order.
+"""Finds the meaning of headings that people wrote, using one table of normalised words for all sources.
 
-`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` are both `gpu memory used mb`.
+`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` both become `gpu memory used mb`; order does not matter.
 """
 
 import math
@@ -22,7 +22,7 @@ UNIT_WORDS = _by_word(
     "W: w watts; mW: mw milliwatts; kW: kw; Hz: hz; kHz: khz; MHz: mhz; GHz: ghz",
     "%: percent; 1: ratio; C: c celsius",
 )
-"""Words that state a unit; MB means MiB, as counted by drivers and psutil."""
+"""Words that name a unit; MB means MiB, as in drivers and psutil."""
 _SPELLINGS = _by_word(
     "gpu: cuda; gpu memory: vram hbm fb; memory: mem; host memory: ram; host: virtual; system: sys",
     "index: idx; device id: deviceid; name: model; process: proc pid python train",
@@ -35,7 +35,7 @@ _SPELLINGS = _by_word(
 ) | {"deg": ""}
 _WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
 _CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-"""Matches where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
+"""Matches where a capital letter begins a word, as in `powerWatts` or `GPUTemp`, but not in `MiB` or `kHz`."""
 _LONGEST = 100
 
 
@@ -46,23 +46,23 @@ def heading_words(heading: str) -> tuple[str, ...]:
 
 
 INDEX, MODEL, CORE = "index", "model", "core"
-"""Columns other than metrics: the number and model of a GPU, and the load of one core."""
+"""Columns that are not metrics: the number and model of a GPU, and the load of one core."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
-"""Loads that a heading may state in per cent of one core."""
+"""Loads that a column may contain in per cent of one core."""
 _LOAD = "percent usage utilization used total average"
 
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""A metric, the words that its heading must and may contain, its base unit, and whether a unit is required."""
+"""A metric, required and permitted words in its heading, its base unit, and whether it needs a unit."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
     found = []
     for target, needed, *more in rows:
-        # loads of cores are shares; rates in bytes have the units of bytes
+        # loads of cores are shares; rates in bytes use the units of bytes
         base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
-        # the size of these values does not show their unit
+        # the unit of these values cannot be inferred from their size
         needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"
         words = frozenset(needed.split()), frozenset("".join(more).split())
         found.append((target, *words, base.removesuffix("/s"), needs_unit))
@@ -90,7 +90,7 @@ GPU_COLUMNS = _columns(
     (INDEX, "gpu", "index id"),
     (INDEX, "device id"),
 )
-"""Columns about GPUs; no other quantity has these headings."""
+"""Columns about GPUs; nothing else has these headings."""
 INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),
@@ -132,7 +132,7 @@ class ColumnName(NamedTuple):
 
 
 def recognise_column(heading: str, columns: _Columns) -> ColumnName | None:
-    """Return the column that a heading names; None if it contains any other word."""
+    """Return the column that a heading names, or None if the heading contains any other word."""
     words = heading_words(heading)
     of_host = words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS
     for plain in map(frozenset, (words, words[1:]) if of_host else (words,)):
@@ -155,7 +155,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.AS
 
 
 def parse_number(cell: object) -> float | None:
-    # strip() removes ASCII separators, on which float() fails
+    # strip() removes ASCII separators, which float() does not accept
     cell = cell.strip() if isinstance(cell, str) else cell
     is_text = isinstance(cell, str) and _NUMBER.fullmatch(cell)
     try:

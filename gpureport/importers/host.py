@@ -1,4 +1,4 @@
-"""Columns of host logs, how a log becomes one row per time, and the CSV files of recorders."""
+"""Turns host logs into one row per time, and reads the CSV files of recorders."""
 
 import re
 from array import array
@@ -25,29 +25,29 @@ CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host
 _SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
 _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
-"""Sums over a list of disks, which count if no table states the total."""
+"""Sums over a list of disks, used if no table states the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
-"""Kinds of lists whose lines are counted, and figures that only complete lists give."""
+"""Kinds of lists whose lines are counted, and the figures that need complete lists."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
     **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
     **dict.fromkeys((*_LISTS, *_SUMS), add),
 }
-"""How several values at one time are combined; for other names, the last one counts."""
+"""How to combine several values at one time; for other names, the last value is used."""
 _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
-"""Bytes per block in vmstat and in `sar -b`; and more bytes than any machine has."""
+"""Bytes per block in vmstat and in `sar -b`, and more bytes than any machine has."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
-"""Disks that consist of other disks, or of memory."""
+"""Matches disks made from other disks or from memory."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Rounding errors of sums of whole percentages, and of shares."""
+"""Rounding errors in sums of whole percentages, and in shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""The step back from which a table begins again, and from which a time of day is after midnight."""
+"""How far times must fall to show that a table starts again, or that a time of day is past midnight."""
 
 Around = tuple[int, int] | None
-"""The first and last local time of the GPU log, for host logs without dates."""
+"""The first and last local time of the GPU log, used to date host logs without dates."""
 Cells = Mapping[str, Any]
 Said = tuple[int, str, tools.Stamp, Sequence[Cells] | None, str | tuple[str, ...]]
-"""Line, text (empty if a list ends), time, rows (None if the number of cells is wrong), and table."""
+"""Line number, text (empty at the end of a list), time, rows (None if the number of cells is wrong), and table."""
 
 
 _FIGURES = {
@@ -55,11 +55,11 @@ _FIGURES = {
     **{"ldavg-1": ("host_load_average", 1), "machine_cores": (CORE_COUNT, 1), "watts": ("cpu_power_watts", 1)},
 }
 KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
-"""Columns of which every table with a metric has at least one."""
+"""Every table with a metric has at least one of these columns."""
 
 
 def _read_row(row: Cells) -> dict[str, float]:
-    """Return the figures in a row. Raises ValueError with the reason if it must be rejected."""
+    """Return the figures in a row. Raises ValueError with the reason if the row must be rejected."""
 
     def figure(name: str, unit: int = 1) -> float:
         value = row[name]
@@ -74,7 +74,7 @@ def _read_row(row: Cells) -> dict[str, float]:
 
     found = {target: figure(name, unit) for name, (target, unit) in _FIGURES.items() if name in row}
     if {"CPU", "%idle", "%iowait"} <= row.keys():
-        # time spent waiting for a disk is not busy time, but stolen time is
+        # time spent waiting for a disk is not busy time, whereas stolen time is
         waiting, core = figure("%iowait") / 100, str(row["CPU"])
         busy = 1 - figure("%idle") / 100 - waiting
         if busy < -_ROUNDING or not (core in {"all", "-1"} or core.isdigit()):
@@ -85,7 +85,7 @@ def _read_row(row: Cells) -> dict[str, float]:
         free, used, *cached = (figure(f"kb{name}", _KIB) for name in ("memfree", "memused", "buffers", "cached"))
         share, cache, total = figure("%memused") / 100, sum(cached), used + free
         if total > 0 and abs(used / total - share) <= _EXACT and cache > total / 100:
-            # older versions of sysstat count the page cache as used
+            # older versions of sysstat count the page cache as used memory
             used = max(used - cache, 0.0)
         else:
             total = total + cache + figure("kbslab", _KIB) if "kbslab" in row else 0.0
@@ -123,7 +123,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
             account.reject(str(error), number, text, rows=height)
             continue
         if not text or (rows and not found):
-            # the list is complete, or its table has no metric
+            # either the list is complete, or the table has no metric
             last, taken = -1, taken + height
             continue
         if rows is None or time is None or time[1] != (time[1] if utc is None else utc):
@@ -157,7 +157,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
     for kind in [kind for kind in _LISTS if kind in data]:
         lengths = data.pop(kind)
         known = ~np.isnan(lengths)
-        # without a row for all cores, `-P` may have left out the busiest core
+        # if there is no row for all cores, `-P` may have omitted the busiest core
         wrong = known & np.isnan(data.get(LOAD, lengths * nan)) & (kind == "cores")
         if last >= 0 and known[last]:
             known[last] = False
@@ -173,7 +173,7 @@ def _finish_lists(data: dict[str, Any], last: int, account: Account) -> None:
 
 
 class DayClock:
-    """Adds dates to times of day; each table passes midnight separately."""
+    """Adds dates to times of day; midnight is detected for each table separately."""
 
     def __init__(self, account: Account, around: Around) -> None:
         self._account, self._around = account, around
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Set the date; if it is ambiguous, the reading close to the GPU log counts, or otherwise the first."""
+        """Set the date; if it is ambiguous, use the reading that is close to the GPU log, or else the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
@@ -190,13 +190,13 @@ class DayClock:
         if found:
             self._day, self._last = near[0] if len(near) == 1 else found[0], {}
         if len(found) > 1 and len(near) != 1:
-            self._account.note(f"The date {text} is taken for {_name_day(found[0])}, the month first.")
+            self._account.note(f"The date {text} is read as {_name_day(found[0])}, the month first.")
 
     def at(self, since_midnight: int | None, table: Hashable = None) -> tools.Stamp:
         if since_midnight is not None and self._day is None and self._around:
             self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
             placed = f"its times were placed on {_name_day(self._day)}, which is nearest to the start of the log."
-            self._account.note(f"It writes no date: {placed}")
+            self._account.note(f"It writes no date, so {placed}")
         if since_midnight is None or self._day is None:
             return None
         last = self._last.get(table, self._day)
@@ -213,14 +213,13 @@ _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperat
 _OWN_MEMORY = re.compile(r"ram|host|sys|virtual", re.IGNORECASE)
 _LOADS = {LOAD, WAITING, "host_load_average", BUSIEST, *headings.CORE_LOADS}
 _MOST, _BARE = 1.01, "?"
-"""The largest share after rounding, and the unit of a heading that states none."""
 _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
-    """Return position and column of the time, other columns by position, and other headings, if there is a load.
+    """Return the time's position and column, other columns by position, and other headings, if there is a load.
 
-    Beside GPUs, a `memory` column is about them.
+    In a table with GPU columns, a `memory` column is about GPUs.
     """
     # a line outside tables may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]
@@ -260,7 +259,7 @@ def read_csv(lines: Iterable[str], first: int, account: Account, around: object)
     found = tools.table_rows(lines, first, account, find_table, "")
     for (places, time, kept, others), same in groupby(found, itemgetter(1)):
         if others:
-            account.note(f"Columns that are not kept: {list_first(others, _LISTED)}.")
+            account.note(f"These columns are not kept: {list_first(others, _LISTED)}.")
         while part := list(islice(same, _MANY)):
             numbers, _, rows = zip(*part, strict=True)
             cells = list(zip(*rows, strict=True))
@@ -284,7 +283,7 @@ def _finish_rows(kept: Collection[Column], rows: Rows, account: Account) -> Rows
     if not any(each.stated == "%" for each in found) and np.nanmax(shares) <= 1 and (shares % 1 > 0).any():
         names = ", ".join(sorted(column.source for column in bare))
         account.note(
-            f"The log does not show whether {names} is a share or per cent, so it is not kept; name it cpu_percent."
+            f"The log does not show whether {names} is a share or per cent, so it is not kept. Name it cpu_percent."
         )
         found = {column: values for column, values in found.items() if column not in bare}
     for column, numbers in found.items():

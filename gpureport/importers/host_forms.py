@@ -22,7 +22,7 @@ _TIMED = re.compile(
 _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
-"""The first line of sysstat's programs: system, release, host, date, and number of cores."""
+"""The first line that sysstat prints: system, release, host, date, and number of cores."""
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
@@ -45,10 +45,10 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
         elif heading:
             account.headers += 1
             names = (*heading, "machine_cores") if cores and "%idle" in heading else heading
-            # the first row counts from this time, and midnight may be in between
+            # the first row covers the time since this line, which may include midnight
             clock.at(at, names)
         elif not timed and re.match(r"\S+ *:", line):
-            # the line with means over the whole log, in any language
+            # the line contains means over the whole log, in any language
             account.noise += 1
         elif timed and names:
             time = (int(timed["epoch"]) * 1_000_000, True) if timed["epoch"] else clock.at(at, names)
@@ -67,7 +67,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return cells by name; empty if there is no metric, None if the number of cells is wrong."""
+    """Return cells by name; the result is empty without a metric, and None if the number of cells is wrong."""
     if KNOWN.isdisjoint(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
@@ -89,7 +89,7 @@ def read_sadf(lines: Iterable[str], first: int, account: Account, _: Around) -> 
         elif cells[1:2] == ["-1"]:
             # the machine was restarted, or the line is a comment
             account.messages += 1
-        elif line and (not names or len(cells) < 4):  # noqa: PLR2004 - machine, interval and stamp stand before the values
+        elif line and (not names or len(cells) < 4):  # noqa: PLR2004 - machine, interval, stamp, value
             account.reject(reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER, number, line)
         elif line and (host := host or cells[0]) != cells[0]:
             account.reject(reasons.OTHER_MACHINE, number, line)
@@ -149,7 +149,7 @@ def _name_figures(part: object) -> dict[str, Any]:
 
 
 _GROUPS, _SHORTEST = re.compile(r"-*procs-* -+memory-+ "), 10
-"""The line above the headings, and the fewest rows on a page."""
+"""The line above the headings of vmstat, and the fewest rows on a page."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -159,12 +159,12 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows; the first one after a start has only its stamp, since its values are means since boot."""
+    """Yield the rows; the first row after a start has only a stamp, since its values are means since boot."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
         if heading := _find_vmstat_names(cells):
-            # a page with a different length ended because vmstat was started again
+            # a page of a different length shows that vmstat was started again
             begins, page, below = below < _SHORTEST or page not in {0, below}, page or below, 0
             names, utc = heading, cells[len(heading) :] in (["UTC"], ["GMT"])
         if heading or _GROUPS.match(line):
@@ -172,12 +172,12 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
         elif cells and not names:
             account.reject(reasons.BEFORE_HEADER, number, line)
         elif cells:
-            # the time may be cut off after the minutes
+            # the time may have been cut off after the minutes
             time = parse_time(" ".join(cells[-2:])) if line.count(":") > 1 else None
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
             step = time[0] - last if time else pace
-            # a page may end exactly where vmstat was started again, but then rows do not keep their pace
+            # vmstat may have been started again at the end of a page, which changes the pace of rows
             begins |= below == 0 and abs(step - pace) > max(pace // 2, 1_000_000)
             if time and begins:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
@@ -192,13 +192,13 @@ _CORE = re.compile(r"%?cpu(\(s\)|\d{1,4}) {0,9}:((?:%(?!cpu)|[^%]++)*+)", re.IGN
 _PART = re.compile(r"(?<!\d)(\d{1,3}[.,]\d{1,3}|\d{1,3})[ %]?(id|wa)\b", re.ASCII)
 _MEMORY = re.compile(r"([KMGT])iB \w{1,20} *:(.*?)(?:[KMGT]iB|$)", re.ASCII)
 _AMOUNT = re.compile(r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9})?)\+? ?(total|used|buff/cache)", re.ASCII)
-_NO_LOADS = "the first summary covers no time of its own, or the terminal cuts cores off"
-_OF_THREADS = "the list is one of threads, and what a process does is the sum of its threads"
+_NO_LOADS = "the first summary covers no time, or the terminal cut off cores"
+_OF_THREADS = "the list shows threads, whose loads add up to that of a process"
 
 
 @host_form
 def read_top(lines: Iterable[str], first: int, account: Account, around: Around) -> Iterator[Said]:
-    """Yield the summary and the processes of each screen, without the loads of the first one, which cover no time."""
+    """Yield the summary and processes of each screen; omit the loads of the first screen, which cover no time."""
     clock, time, screens, threads = DayClock(account, around), None, 0, False
     names: list[str] = []
     cores: list[tuple[str, dict[str, float]]] | None = []
@@ -225,10 +225,10 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around)
             unit = 1024.0 ** ("KMGT".index(match[1]) + 1)
             account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
             amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
-            # without a figure for the page cache, used memory includes it
+            # if there is no figure for the page cache, used memory includes it
             is_known = amounts.get("total") and "buff/cache" in amounts
             yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
-            # the next line of this form is about swap
+            # the next line in this format is about swap
             cores = None
         elif cores is not None and (found := _CORE.findall(line)):
             cores += [(core, {name: _parse(text) for text, name in _PART.findall(said)}) for core, said in found]
@@ -245,7 +245,7 @@ def _parse(text: str) -> float:
 
 
 def _average(cores: Sequence[tuple[str, dict[str, float]]]) -> list[Cells] | None:
-    """Return the load of each core and of all cores; None if the terminal cut off some."""
+    """Return the load of each core and of all cores, or None if the terminal cut off some cores."""
     numbers = sorted(int(core) for core, _ in cores if core.isdigit())
     is_cut = len(numbers) == 1 or numbers != list(range(len(numbers))) or not all(len(parts) > 1 for _, parts in cores)
     if is_cut or not cores:
@@ -283,8 +283,8 @@ def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
 
 def _explain(account: Account) -> CodedProblem:
     rejected = ", ".join(f"{n} {reason}" for reason, (n, *_) in account.rejected.items()) or "no metric"
-    hint = "record what is read, with a date and a time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
-    return f"none of its {account.lines} lines has a value of a machine ({rejected})", hint, "no_usable_row"
+    hint = "record one of these with date and time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
+    return f"none of its {account.lines} lines has a value for a machine ({rejected})", hint, "no_usable_row"
 
 
 HOST = tools.ToolLog(

@@ -1,4 +1,4 @@
-"""Joins the rows of several logs into one run: rotated logs, nodes, further metrics, and host logs."""
+"""Joins rows from several logs into one run: rotated logs, logs of nodes, and logs with further metrics."""
 
 import re
 from collections import Counter
@@ -24,13 +24,13 @@ from gpureport.names import merge_pairs
 from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
-"""Parts of log names that do not identify a node."""
-_SHORT = 2  # the rest of a file name is a node's name only if it has more letters
+"""Matches parts of log names that do not identify a node."""
+_SHORT = 2  # the rest of a file name is a node's name only if it is longer
 _JOINED, _HELD = "joined", "held"
 
 
 class _Joined:
-    """The joint content of several logs of one run: devices, rows and intervals by id, and machines with a host log."""
+    """The content of several logs of one run: devices, rows and intervals by id, and machines with a host log."""
 
     def __init__(self) -> None:
         self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()
@@ -38,13 +38,13 @@ class _Joined:
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return the rows of each device in several logs of one run, and the known facts about the run and the other logs.
+    """Return each device's rows from several logs of one run, and the facts known about the run and the other logs.
 
-    Main logs continue each other. Others add devices, or add metrics to rows at the same time.
+    Main logs continue each other. Other logs add devices, or add metrics to rows at the same time.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
-    # a single reading covers a second; the finest host log gets the metrics of the others
+    # a single reading covers a second; metrics are added to the host log with the shortest interval
     hosts = [log for log in logs if log.given.beside]
     hosts.sort(key=lambda log: (log.interval, -log.outcome.quality.rows_kept))
     for log in logs[1:]:
@@ -99,7 +99,7 @@ def _find_nodes(mains: Sequence[surveys.Log], hosts: Sequence[surveys.Log]) -> N
 
 def _name_node(name: str) -> str:
     left = _COMMON.sub("", name).strip("-_.")
-    # too little is left of a name such as `gpu-a`
+    # for example, too little is left of `gpu-a`
     return left if len(left) > _SHORT or name.startswith(left) else name[0] + _COMMON.sub("", name[1:])
 
 
@@ -119,13 +119,13 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
         absent_cells=list_absent(dict(sorted(absent.items()))),
     )
     if not quality.synthetic_time:
-        # another log may have what one log missed
+        # one log may contain what another log missed
         quality = measure_times(joined.tables.values(), quality)[0]
     machines = sorted({log.node for log in logs if log.node is not None})
     if machines and not all(device.uuid or device.serial for device in joined.known.values()):
         note = (
-            "Logs of the same time have the same GPU indices, so they are taken for logs of several machines: "
-            f"{list_first(machines, 3)}. A uuid among their columns would show it."
+            "Logs from the same time have the same GPU indices, so they are read as logs of several machines: "
+            f"{list_first(machines, 3)}. A uuid column would show whether they are."
         )
         quality = replace(quality, notes=(*quality.notes, note))
     return Outcome(
@@ -154,7 +154,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
             own = f"gpu:{index}"
         known[before + own] = replace(device, id=before + own, index=index, node=node)
         return before + own
-    # the facts of the first log, but the lowest limit and the largest memory of all
+    # facts are from the first log, except for the lowest limit and the largest memory of all logs
     filled, more = asdict(same), asdict(device)
     filled |= {name: more[name] for name, value in filled.items() if value in {None, "unknown"}} | {"node": node}
     for name, pick in (("power_limit_watts", min), ("memory_total_bytes", max), ("memory_reserved_bytes", max)):
@@ -164,7 +164,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a main log, or of one beside the log `main`; return the facts about it and its new devices."""
+    """Add the rows of a main log, or of a log beside the log `main`; return facts about it and its new devices."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):
@@ -192,13 +192,13 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
             tables[name] = surveys.stack_rows([before, rows], name)
             continue
         if is_host and (twice := sorted({*before.column_names} & {*rows.column_names} - surveys.KEYS)):
-            what = f"several host logs of one run contain {twice[0]}"
+            what = f"several host logs for one run contain {twice[0]}"
             raise SourceError(log.given.locator, what, "give one of them, or join them", code="metric_in_two_logs")
         every = joined.rates.get(name) or 1.0, rate or 1.0
         tables[name] = _join_columns(before, rows, every, account, covering=is_host)
     quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)
-    also = f"; {unused:,} values not used, because {main} has those metrics" if unused else ""
-    said = f"{log.given.locator}: {added:,} rows joined by time to those of {main}{also}."
+    also = f"; {unused:,} values were not used, because {main} has those metrics" if unused else ""
+    said = f"{log.given.locator}: {added:,} rows joined by time to the rows of {main}{also}."
     notes = quality.notes if main else tuple(f"{log.given.locator}: {note}" for note in quality.notes)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in quality.log_events)
     quality = replace(
@@ -220,9 +220,9 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Return a device's rows with the metrics that they lack, averaged from the nearest readings in another log.
+    """Add missing metrics to a device's rows, averaged from the nearest readings in another log.
 
-    If readings are means over time (`covering`), a row gets the reading that covers the middle of its own time.
+    If readings are means over time (`covering`), a row gets the reading that covers its midpoint.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))
@@ -233,7 +233,7 @@ def _join_columns(
     if covering:
         middles = times - every[0] // 2
         source = np.minimum(np.searchsorted(others, middles), len(others) - 1)
-        # a host reading covers the interval before its stamp, or a little more
+        # a host reading covers the interval before its stamp, or slightly more
         is_known = (others[source] >= middles) & (others[source] - middles <= 1.25 * every[1])
         near = np.isin(np.arange(len(others)), source[is_known])
     account.update({_JOINED: int(near.sum()), NO_MAIN_ROW: int((~near).sum())})
@@ -250,7 +250,7 @@ def _join_columns(
         values: Any = column.take(picks)
         metric = BY_NAME.get(name)
         if not covering and pa.types.is_floating(values.type) and metric and metric.kind is MetricKind.GAUGE:
-            # a mean of counters or states is meaningless
+            # the mean of counters or states has no meaning
             read = columns.floats(column)
             known = near & ~np.isnan(read)
             counts = np.bincount(nearest[known], minlength=len(whole))

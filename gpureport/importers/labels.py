@@ -1,7 +1,8 @@
-"""Finds the row of a run in a job table, and the run's tags in that row.
+"""Finds a run's row in a job table, and reads the run's tags from that row.
 
-A table is the output of `sacct -P`, or any table with a heading. A run gets the row that names it or its job, or
-otherwise the row of the only job on its machine at that time. If several rows fit equally well, it gets none.
+A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names it or its job,
+or otherwise the row of the only job on its machine at that time. If several rows fit equally well, the run gets no
+tags.
 """
 
 import csv
@@ -24,7 +25,7 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""The most machines in one list, and in all rows; a month on the largest clusters has a tenth of either."""
+"""The most machines in one list, and in all rows; the largest clusters have a tenth of either in a month."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"
@@ -62,11 +63,11 @@ class LabelTable:
                 self._rows_by[key].append(row)
 
     def find_tags(self, run: Run) -> Pairs:
-        # a param may name the host of a database
+        # nodes are not read from params, which may name a database host
         named = [*(device.node for device in run.devices), *(find_label(run.tags, "node") or "").split(", ")]
         nodes = [shorten_node(node) for node in named if node]
         rows = sorted({row.line: row for row in self._find_rows(run, nodes)}.values())
-        # if there are several, time and machine decide
+        # rows that fit the time and machine are preferred
         rows = [row for row in rows if _fits_time(run, row)] or rows
         rows = [row for row in rows if _fits_node(nodes, row)] or rows
         rows = rows[:1] if len({row.tags for row in rows}) == 1 else rows
@@ -77,7 +78,7 @@ class LabelTable:
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
-        # only the job's machines that the run names, if it names any
+        # if the run names machines of the job, only these are kept
         own = ", ".join(node for node in rows[0].nodes if shorten_node(node) in nodes)
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 
@@ -90,12 +91,12 @@ class LabelTable:
         stated = [job for job in jobs if job]
         rows = self._look_up("run", names) or self._look_up("job", stated[:1]) or self._look_up("job", stated)
         if rows or any(job.replace("_", "").isdigit() for job in stated):
-            # a different job on the same machine does not count
+            # a different job on the same machine is not considered
             return rows
         shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-3:])))
         for number in (number for text in shown for number in _NUMBER.findall(text)):
             rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
-        # a number in a name is a job's number if the time agrees and the machine does not contradict it
+        # a number in a name is a job's if the time fits and the machine does not contradict it
         rows = [row for row in rows if _fits_node(nodes, row) or not (nodes and row.nodes)]
         rows = [row for row in rows if _fits_time(run, row)]
         return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
@@ -109,7 +110,7 @@ def _fits_time(run: Run, row: LabelRow) -> bool | None:
     if row.start is None or run.quality.synthetic_time:
         return None
     if row.start[1] != (zone is not None):
-        # trackers and Prometheus use UTC, whatever the zone of the machine
+        # trackers and Prometheus use UTC, whatever the machine's zone is
         if zone in {None, "UTC", "Etc/UTC", "GMT", "Z"}:
             return None
         span = local_span(span, load_zone(str(zone)))
@@ -124,8 +125,8 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
     table = _split_cells(path)
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
     if {*names}.isdisjoint((*_RUN, _RAW_JOB, *(each for tag in ("job", "node") for each in BY_NAME[tag].columns))):
-        what = f"no column names a run, a job or a node (columns: {', '.join(filter(None, names[:8]))})"
-        hint = f"add one named run or job_id, or give what this prints: {SACCT}"
+        what = f"no column names a run, job or node (columns: {', '.join(filter(None, names[:8]))})"
+        hint = f"add a column run or job_id, or give what this prints: {SACCT}"
         raise SettingsError(str(path), what, hint, code="no_key_column")
     rows, unread, machines = [], [], 0
     for line, cells in table:
@@ -139,7 +140,7 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
         machines += len(row.nodes) if row is not None else 0
         if machines > _MOST_MACHINES:
             what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines in total"
-            hint = "give a table of fewer days (sacct -S and -E)"
+            hint = "give a table that covers fewer days (sacct -S and -E)"
             raise SettingsError(str(path), what, hint, code="too_many_machines")
     return rows, unread
 
@@ -150,7 +151,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()
         lines = content.decode("utf-8-sig", errors="replace").split("\n")
         delimiter = max("|\t;,", key=lines[0].count)
-        # sacct does not quote cells, and a job name may contain a quote
+        # sacct does not quote cells, but a job name may contain a quotation mark
         table = csv.reader(lines, delimiter=delimiter, quotechar=None if delimiter == "|" else '"')
         yield from ((table.line_num, cells) for cells in table)
     except (OSError, csv.Error) as error:
@@ -161,13 +162,13 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
-    """Return the facts in a line; None for a step of a job, such as `4411.batch`."""
+    """Return the facts in a line, or None for a step of a job, such as `4411.batch`."""
     run, start, end = (next((values[name] for name in names if name in values), "") for names in (_RUN, _START, _END))
     tags: dict[str, str] = {}
     for name, text in values.items():
         if name and name not in {*_RUN, *_START, *_END, _RAW_JOB}:
             tags.setdefault(BY_COLUMN[name].name if name in BY_COLUMN else name, text)
-    # Slurm appends the user who cancelled a job
+    # Slurm appends the name of the user who cancelled a job
     tags |= {name: text.partition(" by ")[0] for name, text in tags.items() if name == "job_state"}
     job, nodes = tags.get("job", ""), expand_node_list(tags.get("node", ""))
     if re.fullmatch(r"[\d_+]+\.\w+", job):
@@ -181,11 +182,11 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
 
 @lru_cache(1024)
 def expand_node_list(text: str) -> tuple[str, ...]:
-    """Return the machines in a Slurm list such as `gpu[01-04,07],login1`; a list that is too long stays as it is."""
+    """Expand a list of machines from Slurm, such as `gpu[01-04,07],login1`, unless it is too long."""
     parts: list[str] = re.findall(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+", text)
     nodes: list[str] = []
     for part in parts:
-        # texts in brackets are at odd positions
+        # pieces from within brackets have odd positions
         pieces = enumerate(re.split(r"\[([^\[\]]*)\]", part))
         choices = [[*islice(_list_numbers(piece), _MOST_NODES + 1)] if n % 2 else [piece] for n, piece in pieces]
         if len(nodes) + prod(map(len, choices)) > _MOST_NODES:
@@ -204,5 +205,5 @@ def _list_numbers(text: str) -> Iterator[str]:
 
 
 def shorten_node(name: str) -> str:
-    """Return a machine's name in lower case and without its domain, since tools differ in both."""
+    """Return a machine's name in lower case without its domain, since tools differ in both."""
     return name.lower() if re.fullmatch(r"[\d.]+", name) else name.lower().partition(".")[0]

@@ -1,8 +1,8 @@
-"""Reads protobuf messages without their schema, and the scalars in TensorBoard's event files, which consist of them.
+"""Reads protobuf messages without their schema, and the scalars in TensorBoard's event files.
 
-A record consists of the length of its message, a checksum of the length, the message, and its
-checksum. The message has a wall time, a step and values, each a number or a tensor with one
-number. Images, histograms and texts are skipped.
+A record in an event file consists of the length of its message, a checksum of the length,
+the message, and its checksum. The message contains a wall time, a step and values, each a
+number or a tensor with one number. Images, histograms and texts are skipped.
 """
 
 import struct
@@ -17,7 +17,7 @@ _VARINT, _BYTES, _SIZES = 0, 2, {1: 8, 5: 4}  # kinds of fields, and the sizes o
 
 
 def read_message(data: bytes) -> defaultdict[int, list[Any]]:
-    """Return the values of each field by its number, as integers or bytes. Raises ValueError if it is not a message."""
+    """Return values by field number, as integers or bytes. Raises ValueError if the data is not a message."""
     found: defaultdict[int, list[Any]] = defaultdict(list)
     at = 0
     while at < len(data):
@@ -35,7 +35,7 @@ def read_message(data: bytes) -> defaultdict[int, list[Any]]:
 
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number stored in seven bits per byte, and the position after it; a set highest bit continues it."""
+    """Return a number with seven bits per byte, and the position after it; the highest bit shows if a byte follows."""
     value = 0
     for place, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * place)
@@ -45,16 +45,16 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 MARK = "brain.Event:"
-"""The version, which the first record of every event file contains."""
-_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes before and after a message, and the most bytes in one
+"""The version, which is in the first record of every event file."""
+_FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes before and after a message, and the most bytes in a message
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _CONTENTS, _DTYPES = (4, 5, 6), {1: "<f", 2: "<d"}
-"""The fields of a tensor that contain its values, as bytes or packed, and the types that are read."""
+"""The fields of a tensor that contain its values, as bytes or packed numbers, and the supported types."""
 
 
 def read_events(file: RawFile, account: Account) -> Iterator[tuple[int, dict[str, float | str]]]:
-    """Yield the number of each record with scalars, its `wall_time`, its `step`, and the scalars by tag."""
+    """Yield the number of each record with scalars, and its `wall_time`, `step` and scalars by tag."""
     held, number = b"", 0
     for block in decompressed_blocks(file, BLOCK):
         held, at = held + block, 0
@@ -101,7 +101,7 @@ for _ in range(8):
 
 
 def _mask(data: bytes) -> int:
-    """Return the checksum that records have for some bytes: a rotated and shifted CRC-32C."""
+    """Return the checksum of bytes in a record, which is a rotated and shifted CRC-32C."""
     crc = 0xFFFFFFFF
     for each in data:
         crc = _CRC[(crc ^ each) & 255] ^ (crc >> 8)

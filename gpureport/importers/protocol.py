@@ -1,10 +1,10 @@
-"""Defines importers and trackers: how each recognises its sources, and what it returns.
+"""Defines the interfaces of importers and trackers.
 
-An importer yields the series of a log in batches. A tracker `acme` is an `ACME = Tracker(...)` in a module of
-`importers`: `holds` recognises a store, `open` gives it as a `Store`, and `record` makes a `Tracked` of a run with
-`build_tracked` of `tracker_series`. `acme="module:ACME"` in `TRACKERS` in `importers/__init__.py` makes
-`acme:STORE#RUN` a locator; it is also in `TRACKER_KINDS` in `recording.py`. `file_trackers.py` has the shortest ones.
-Times are microseconds of UTC.
+An importer yields the series of a log in batches. To add a tracker `acme`, define `ACME = Tracker(...)`
+in a module of `importers`: `holds` recognises a store, `open` returns a `Store`, and `record` turns a
+run into a `Tracked` with `tracker_series.build_tracked`. Add `acme="module:ACME"` to `TRACKERS` in
+`importers/__init__.py`, so that `acme:STORE#RUN` is a locator, and `acme` to `TRACKER_KINDS` in
+`recording.py`. The shortest trackers are in `file_trackers.py`. Times are microseconds of UTC.
 """
 
 import re
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 """A whole id of MLflow."""
 HEAD_BYTES = 64 * 1024
-"""How much of a source an importer sees to recognise it."""
+"""How many bytes of a source importers read to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""How much it sees if that is not enough, since the output of a job may precede a log."""
+"""How many bytes importers read if the beginning is not recognised, since a job's output may precede a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options that select rows or affect their times, and are therefore part of the identity of a run.
+    """Options that are part of a run's identity, since they select rows or affect times.
 
-    `columns` has the query fields of a log without a header, `interval` the seconds between ticks in a log without
-    stamps. `around` is not an option but the local time span of the GPU log beside a file without dates.
+    `columns` contains the query fields of a log without a header, and `interval` the seconds between ticks in a log
+    without stamps. `around` is not an option: it is the local time span of the GPU log, used for files without dates.
     """
 
     tz: str | None = None
@@ -66,7 +66,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Facts about a run from a user or a file beside the logs; not part of its identity."""
+    """Facts about a run from the user or a file beside the logs, which are not part of its identity."""
 
     name: str | None = None
     step: str | None = None
@@ -84,7 +84,7 @@ class Labels:
         return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
 
     def find_work(self, quality: Quality) -> Work | None:
-        # work stated for several runs does not apply to an unfinished one
+        # work stated for several runs does not apply to an unfinished run
         return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
 
     def of_several(self) -> "Labels":
@@ -103,9 +103,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The facts that are known after all batches of a source: `span` in microseconds, `intervals` in seconds.
+    """The facts known after reading a source, with `span` in microseconds and `intervals` in seconds.
 
-    If the source states its `timezone`, times are UTC. `tags` have the names in `LABEL_TAGS`.
+    If the source states its `timezone`, times are UTC. The names of `tags` are in `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -122,7 +122,7 @@ class Outcome:
 
 
 class Importer(Protocol):
-    """Recognises and reads sources of one `kind`, the value of `Source.kind`."""
+    """Recognises and reads sources of one `kind`, which is stored in `Source.kind`."""
 
     kind: ClassVar[str]
 
@@ -130,14 +130,14 @@ class Importer(Protocol):
         """Return whether a source with this beginning is of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
-        """Begin to read a source. Raises SourceError if nothing in it is usable."""
+        """Begin to read a source. Raises SourceError if the source contains nothing usable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
     """A file of a run: a log, a file `beside` it, or a log that adds metrics to the log `companion_of`.
 
-    A training log found `beside` the log need not be readable.
+    A training log that was found `beside` the log may be unreadable.
     """
 
     path: Path
@@ -157,7 +157,7 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
         if device.model is None:
             window = known.power_window if known and device.power_window == "unknown" else device.power_window
             devices[place] = replace(device, model=model, power_window=window)
-            notes[f"the GPU model {model} was given with --gpu-model, since the log names none"] = None
+            notes[f"the GPU model {model} is from --gpu-model, since the log contains none"] = None
         elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
             notes[f"{device.id} is known as {device.model}, so --gpu-model {model} is not used for it"] = None
     return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
@@ -166,17 +166,17 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
 # trackers
 
 _SHORTEST, _SHOWN = 6, 5
-"""The fewest letters of an id that identify a run, and the most runs with one name that are listed."""
+"""The fewest letters of an id that select a run, and the most runs to list."""
 
 _AT_ONCE = 5_000_000
-"""Starts within this many microseconds count as equal, since no run ends so soon (pragmatic)."""
+"""Starts within this many microseconds are treated as equal, since no run is so short (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which runs of a tracker to read, and facts to add to them; None or empty means any.
+    """Selects runs of a tracker, and adds facts to them; None or an empty value selects all.
 
-    Without `runs`, every finished run with hardware series is read. `filter` is in the tracker's language, `group` is
+    Without `runs`, all finished runs with hardware series are read. `filter` is in the tracker's language, `group` is
     the common name of local recordings of one run, and `map` is a file that explains names of series.
     """
 
@@ -196,11 +196,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run in a store that has not been read yet; `status` is in the tracker's words.
+    """A run in a store that has not been read yet, with the tracker's `status`.
 
-    `key` identifies it among the runs of all stores if its id does not. `hardware` says in
-    words what was recorded, `lacks` why nothing was, and `fault` why the run cannot be read.
-    `timezone` is None if the start is local time.
+    `key` identifies the run among all stores if its id does not. `hardware` describes the
+    recorded devices, `lacks` explains why there are none, and `fault` why the run cannot be
+    read. `timezone` is None if the start is local time.
     """
 
     id: str
@@ -229,17 +229,17 @@ class RunInfo:
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Return devices in words, such as `2 GPUs, host`; the machine is None."""
+    """Describe devices, as in `2 GPUs, host`; None is the machine."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """One run of a tracker, still without an id; its account counts points as lines.
+    """One run of a tracker, still without an id, whose account counts points as lines.
 
-    `state` changes whenever the tracker has more data on the run. `attachments` are files that may be hardware logs,
-    and `sources` are those that were used. `lasted` is its start and end if samples do not cover them.
+    `state` changes when the tracker has new data about the run. `attachments` are files that may be hardware logs, and
+    `sources` are the logs that were used. `lasted` is the run's start and end if samples do not cover them.
     """
 
     run: Run
@@ -253,7 +253,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """A store of runs; `grouped` are the recordings that a group joins into one run."""
+    """A store of runs; `grouped` contains the recordings that a group joins into one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
@@ -271,8 +271,8 @@ class Store(ABC):
 class Tracker:
     """Reads the stores of one kind of tracker; `kind` is also the prefix of its locators.
 
-    `holds` returns whether a path is a store; `refuse_folder` raises an error for a folder that has data on runs but is
-    not a store.
+    `holds` returns whether a path is a store; `refuse_folder` raises an error if a folder contains data about runs but
+    is not a store.
     """
 
     kind: str
@@ -302,7 +302,7 @@ class Tracker:
         place, named = split_locator(source, f"{self.kind}:")
         store = self.open(place, named, selection)
         if selection.filter is not None and not store.filters:
-            hint = "name runs with --run or --experiment; * stands for anything"
+            hint = "select runs with --run or --experiment; * matches any characters"
             raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
         return store, named
 
@@ -326,13 +326,13 @@ def split_locator(source: str, prefix: str) -> tuple[str, str | None]:
 def select_runs(
     store: Store, named: str | None, selection: Selection
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
-    """Return the selected runs, earliest first, and the runs that were left out with the reason.
+    """Return the selected runs, earliest first, and the other runs with the reason for leaving them out.
 
-    Runs selected by name keep the order of the names; otherwise runs that cannot be read come last.
+    Runs selected by name are in the order of the names; otherwise, unreadable runs come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):
-        # complete ids do not need a list of all runs
+        # runs with complete ids are found without a list of all runs
         direct = [store.run(name) for name in dict.fromkeys(wanted)]
         if None not in direct:
             return _take_newest([run for run in direct if run], selection.latest), []
@@ -353,7 +353,7 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Return runs in the order of their starts, then of names with numbers by size; runs without a start come last."""
+    """Sort runs by start, then by name, with numbers in names sorted by size; runs without a start come last."""
     known = sorted((run for run in runs if run.started), key=_read_start)
     begun = [_read_start(run) for run in known]
     starts: Iterable[int] = accumulate(begun, lambda first, at: first if at - first <= _AT_ONCE else at)
@@ -392,9 +392,9 @@ def _find_named(where: str, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 
 def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs that cannot be read, and the finished runs with hardware series that are not nested.
+    """Return unreadable runs, and finished runs with hardware series that are not nested.
 
-    A run and the runs nested in it may record the same hardware.
+    A run and the runs nested in it may have recorded the same hardware.
     """
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
@@ -402,7 +402,7 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
         raise SourceError(where, "it contains no run", "name another store or experiment", code="no_finished_run")
     if not found:
         lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
-        what = f"none of {len(runs)} runs has both ended and recorded hardware series{lacking and f': {lacking}'}"
+        what = f"none of {len(runs)} runs has ended and has hardware series{lacking and f': {lacking}'}"
         hint = f"--list shows the runs{'' if lacking else '; --run reads one in any case'}"
         raise SourceError(where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}

@@ -1,4 +1,4 @@
-"""Opens a foreign SQLite database without changing it or writing anything beside it."""
+"""Opens another program's SQLite database without changing it or writing anything beside it."""
 
 import shutil
 import sqlite3
@@ -15,9 +15,9 @@ from gpureport.regular_files import UnsafeFileError, check_regular_file, make_te
 _WAL_BYTE, _IN_WAL_MODE = 18, b"\2"
 _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, AttributeError, IndexError, OverflowError)
 _PATIENCE = 10.0
-"""Seconds to wait for a writer; MLflow itself waits 20 s."""
+"""Seconds to wait for another writer; MLflow itself waits for 20 s."""
 _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
-"""SQLite's steps between two checks, and the most per connection; a point takes one step per byte (measured)."""
+"""SQLite's steps between two checks, and the most per connection; reading takes one step per byte (measured)."""
 
 
 def is_database(path: Path) -> bool:
@@ -33,7 +33,7 @@ def read_head(path: Path) -> bytes:
 
 
 def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceError:
-    """Return a SourceError that names the path in a system error, or otherwise `path`."""
+    """Return a SourceError about the path in a system error, or else about `path`."""
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code=code)
 
@@ -42,12 +42,12 @@ def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceE
 def open_database(
     path: Path, tables: Collection[str], title: str, code: str = "not_an_mlflow_database"
 ) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection to a tracker's database. Raises SourceError, also for bad content of columns.
+    """Yield a read-only connection to a tracker's database. Raises SourceError, also for invalid column content.
 
-    To read a database in WAL mode, SQLite creates files beside it. So if its log is empty, the database is opened as
-    immutable; otherwise a copy of both is read.
+    SQLite creates files beside a database in WAL mode. So the database is opened as immutable if its log is empty;
+    otherwise, copies of the database and log are read.
     """
-    hint = f"give one that {title} wrote; copy it again while nobody writes to it"
+    hint = f"give one that {title} wrote, or copy it again while nothing writes to it"
     try:
         log = path.with_name(f"{path.name}-wal")
         uri = f"{path.resolve().as_uri()}?mode=ro"
@@ -56,7 +56,7 @@ def open_database(
             uri = f"{uri}&immutable=1" if is_empty else f"{_copy(path, log).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
             left = iter(range((_FREE_STEPS + _STEPS_PER_BYTE * path.stat().st_size) // _STEPS_AT_ONCE))
-            # the query is interrupted after the last step
+            # queries are interrupted after the last step
             connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
             connection.execute("pragma trusted_schema = off")
             connection.execute("pragma query_only = on")
@@ -87,13 +87,13 @@ def _copy(path: Path, log: Path) -> Path:
         copy = _copy_state(path.resolve(), log.resolve(), state)
         if (path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size) == state:
             return copy
-    hint = "try again, or copy it when its writer is done"
+    hint = "try again, or copy it when its writer has finished"
     raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")
 
 
 @lru_cache(256)
 def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
-    """Return a folder with a copy of a database and its log, made once per state of the two."""
+    """Return a folder with copies of a database and its log, made once for each state of the two."""
     folder = make_temporary_folder()
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)

@@ -1,4 +1,4 @@
-"""Reads one run from its logs: first its identity, then batches, then the run."""
+"""Reads one run from its logs: first its identity, then its batches, then the run itself."""
 
 import re
 import shlex
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "15"
-"""The version to raise whenever the same source would be read differently."""
+"""Raise this version whenever the same source would be read differently."""
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
-"""Logs that were read to find their run, kept until they are read as part of that run."""
+"""Logs that were read to find their runs, kept until they are read as part of a run."""
 
 
 def survey_key(given: Input, options: ReadOptions) -> tuple[Path, FileState, str, str]:
@@ -52,7 +52,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs, and hashes them meanwhile; take the batches before the run."""
+    """Reads one run from its logs and hashes them at the same time; all batches must be read before the run."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class Reading:
 
     @property
     def run_id(self) -> str:
-        # the order in which the logs of one run are named does not matter
+        # the order in which the user names the logs of one run does not matter
         lines = sorted((each.beside, file.sha256(), each.importer.kind) for each, file in self._files.items())
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in order of time if the log is."""
+        """Yield tables of one device each, in time order if the log is in time order."""
         self._outcomes, self._training = [], {}
         first, *others = self._inputs
         held = surveyed.get(survey_key(first, self._options)) if surveyed else None
@@ -109,7 +109,7 @@ class Reading:
             self._refuse_rejected_lines(self._outcomes[0], self.locator)
         if others and not self._several:
             if self._outcomes[0].has_host:
-                what = "the GPU log already has series of the machine"
+                what = "the GPU log already contains series about the machine"
                 raise SourceError(others[0].locator, what, "leave it out", code="host_in_gpu_log")
             yield from self._read_logs(others)
         for each in self._trained:
@@ -160,7 +160,7 @@ class Reading:
             if not each.beside:
                 raise error.at(each.locator) from error
             why = f"{error.what}; {error.hint}"
-            self._notes.append(f"{each.locator} lies beside the log, but is not used: {why}.")
+            self._notes.append(f"{each.locator} lies beside the log, but was not used: {why}.")
             return
         self._refuse_rejected_lines(read.outcome, each.locator)
         self._training[each] = read
@@ -224,7 +224,7 @@ class Reading:
 
 @contextmanager
 def errors_at(locator: str) -> Iterator[None]:
-    """Name the source of errors as the user does, since the spooled copy of a pipe has a meaningless name."""
+    """Name sources in errors as the user did, since the spooled copy of a pipe has a meaningless name."""
     try:
         yield
     except SourceError as error:
@@ -243,7 +243,7 @@ def _name_after_logs(inputs: Sequence[Input]) -> str:
     logs = [each.locator for each in inputs if not each.beside and each.companion_of is None]
     if logs[0] == "-":
         return "standard input"
-    # several logs get the name of a log whose folder is more telling
+    # several logs are named after their common folder
     folder = Path(commonpath([Path(log).resolve().parent for log in logs]))
     return derive_name(logs[0] if len(logs) == 1 or not folder.name else f"{folder}/gpu")
 
@@ -256,28 +256,28 @@ def compute_run_id(sources: Iterable[str], options: ReadOptions) -> str:
 
 
 def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadOptions, Labels, list[str], bool]:
-    """Return reading options, labels and notes from the files beside a run's logs, and whether it is unfinished."""
+    """Return options, labels and notes from the files beside a run's logs, and whether the run is unfinished."""
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]
-    damaged = "is damaged: params, zone and exit code are not known from it."
+    damaged = "is damaged, so params, zone and exit code are unknown."
     notes = [f"{folder / RUN_FILE} {damaged}" for folder, run in found.items() if run is None]
     for run in runs:
         notes += run.notes
         if run.ended is None:
-            notes.append("The recorder was ended before the job, or is still recording, so the exit code is not known.")
+            notes.append("The recorder ended before the job, or is still recording, so the exit code is unknown.")
         elif run.exit_code:
             notes.append(f"The job ended with exit code {run.exit_code}.")
     if runs and options.tz is None:
         zone, note = _choose_zone(list(dict.fromkeys(run.timezone for run in runs)))
         notes += [note] if note else []
-        # a log of different origin has no zone
+        # a log from another origin has no zone
         if all(each.path.parent in found for each in inputs if not each.beside):
             options = replace(options, tz=zone)
-    # data from a pipe is in a temporary folder
+    # a temporary folder with data from a pipe contains no labels
     logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
     labels = [read_label_files(log, notes) for log in logs]
-    # the name on which all logs agree; empty if two have different names
+    # use the name on which all logs agree, or none if two logs have different names
     names, steps = ({getattr(each, key) for each in labels} or {None} for key in ("name", "step"))
     stated = Labels(
         name=names.pop() if len(names) == 1 else None,
@@ -290,8 +290,8 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
 
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
     if len(named) > 1:
-        return None, f"The recordings were made in different zones ({', '.join(named)}): their stamps are not moved."
-    # whole hours; the signs in the official names of such zones are inverted
+        return None, f"The recordings were made in different zones ({', '.join(named)}), so stamps are not converted."
+    # official names of zones with whole hours have inverted signs
     hours = re.fullmatch(r"([+-])(\d\d):00", zone := named[0])
     if hours:
         zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}" if int(hours[2]) else "UTC"
@@ -299,7 +299,7 @@ def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
         if zone:
             load_zone(zone)
     except SettingsError:
-        return None, f"{RUN_FILE} names the zone {named[0]}, which is not known here; give --tz."
+        return None, f"{RUN_FILE} names the zone {named[0]}, which is unknown here; give --tz."
     return zone or None, ""
 
 
@@ -307,5 +307,5 @@ def _list_tags(run: RecordedRun) -> Iterable[tuple[str, str]]:
     code = "" if run.exit_code is None else str(run.exit_code)
     pairs = (("command", shlex.join(run.command).replace("'***'", "***")), ("exit_code", code), ("host", run.host))
     yield from (pair for pair in pairs if pair[1])
-    # older recordings have Slurm's variables among their params, and no tags
+    # older recordings contain Slurm's variables as params instead of tags
     yield from (dict(read_environment_labels(dict(run.params))) | dict(run.tags)).items()

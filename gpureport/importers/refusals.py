@@ -1,4 +1,4 @@
-"""Explains what an unreadable file is and what to do about it; and picks the most informative lines of a long text."""
+"""Explains what an unreadable file is and what to do about it, and picks the most informative lines of a long text."""
 
 import re
 import string
@@ -15,27 +15,27 @@ from gpureport.recording_advice import RECORDS_ONE
 from gpureport.redaction import redact_start
 
 _WANTED_BESIDE = (
-    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
+    "give output from sar, sadf -d, mpstat, vmstat -t, pidstat or top -b, or a CSV with a timestamp and cpu_percent "
     f"({RECORDS_ONE})"
 )
-_JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
-_AS_HOST = "give the log of the GPUs as a source, and this one with --host"
-_MAP = "--source-kind mapped prints a map to complete and give with --map"
+_JSON = "convert it to a CSV with a header and one column per metric; --source-kind mapped prints a map for it"
+_AS_HOST = "give a GPU log as a source, and this log with --host"
+_MAP = "--source-kind mapped prints a draft map; complete it and give it with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
-"""The least number of cells in a line of numbers that may be a query without its header."""
+"""The most cells in a line of numbers that may be a query without its header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""Matches the first columns of a query after a prefix that another program wrote."""
+"""Matches the first columns of a query after a prefix from another program."""
 _TAKE_AWAY = "remove that text (keep one of several tasks), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
-    "fix this on the machine until nvidia-smi by itself shows a table, then record again",
+    "fix this on the machine until plain nvidia-smi shows a table, then record again",
     "error_message",
 )
 _FIRST_LINES: dict[str, CodedProblem] = {
     r'Field "[^"]*" is not a valid field to query': (
         "an error message, not a log",
-        "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)",
+        "leave that field out of the query (nvidia-smi --help-query-gpu lists the supported fields)",
         "error_message",
     ),
     r".*nvidia-smi.*(?:not found|not recognized)": _DRIVER,
@@ -51,18 +51,18 @@ _FIRST_LINES: dict[str, CodedProblem] = {
     ),
     r"JobID\||timestamp,project_name,run_id,": (
         "an accounting table, not a log of GPUs",
-        "give it as a file, and as the only source",
+        "give it as a file, which must be the only source",
         "piped_table",
     ),
 }
-"""Descriptions of files by the beginning of their first line."""
+"""Descriptions of files by patterns for their first lines."""
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what an unreadable file is, what to do, and a code; `is_other` says that it is a log of the other kind."""
+    """Return what an unreadable file is, what to do, and a code; `is_other` is true for a log of the other kind."""
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
-    # the beginning of the first line with printable words
+    # the beginning of the first line that is not blank
     start = redact_start(first, 60).replace("\t", " ")
     shown = start if start.isprintable() and "\ufffd" not in start else ""
     before = _PREFIXED.match(text)
@@ -88,7 +88,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             ),
             (
                 is_other and "gpu" not in first.lower(),
-                ("a host log, which says nothing of GPUs", _AS_HOST, "host_log_as_gpu"),
+                ("a host log, which contains no data about GPUs", _AS_HOST, "host_log_as_gpu"),
             ),
             (
                 is_other,
@@ -101,7 +101,7 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             (
                 not shown and name.startswith("nvstats"),
                 (
-                    "it is a log of nvidia-smi daemon in a binary form, which is not supported",
+                    "it is a log of nvidia-smi daemon in a binary format, which is not supported",
                     f"convert it with nvidia-smi replay -f {name} -r log.txt, then give log.txt",
                     "daemon_log",
                 ),
@@ -121,8 +121,8 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             (
                 TrainingLog().is_training_log(head),
                 (
-                    "a training log, which says nothing of GPUs",
-                    "give the log of the GPUs as a source, and this one with --training",
+                    "a training log, which contains no data about GPUs",
+                    "give a GPU log as a source, and this log with --training",
                     "training_log",
                 ),
             ),
@@ -134,11 +134,10 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
 
 
 _MOST_LINES, _OF_A_KIND = 300_000, 300
-"""The most lines of a text that are searched, and the most lines of one kind that are kept."""
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of the first lines of each kind in a text, some of which show what kind of log it is."""
+    """Return the beginnings of the first lines of each kind, some of which show what kind of log a text is."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -1,4 +1,4 @@
-"""Groups files into runs: logs of one machine at the same time, one log per node, and files beside them."""
+"""Groups files into runs: logs from one machine at the same time, logs of nodes, and files beside these logs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""The share of the longer log that two must have in common, and of the shorter one if it adds metrics (pragmatic)."""
+"""The share of the longer of two logs that both must cover, and of the shorter if it adds metrics (pragmatic)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""The most microseconds, or intervals, between the beginnings and between the ends of the logs of one run. One command
-starts them, whereas separate jobs on a cluster may begin in the same minute (pragmatic)."""
+"""The most microseconds, or intervals, between the starts or the ends of the logs of one run (pragmatic). One command
+starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
 
 
 class FoundRuns(NamedTuple):
-    """The runs of each source, with their main logs, companions and host logs; and why other host logs have no run."""
+    """The runs of each source, with main logs, companions and host logs, and why other host logs have no run."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -36,7 +36,7 @@ class _Given:
 
 
 _Group = dict[_Given, _Given | None]
-"""The logs of one run, each with the main log to which it adds, or None for a main log."""
+"""The logs of one run, each with the main log to which it adds data, or None for a main log."""
 
 
 def find_source_runs(
@@ -47,13 +47,13 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs in several sources: files, folders, or `-`; logs of different `steps` are kept apart."""
+    """Return the runs in several sources, which are files, folders or `-`; logs of different `steps` are kept apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)
     sourced = [log for log in logs if log.source is not None]
     if steps and len(groups) == 1 < len(sourced):
-        # otherwise nothing would be left to compare
+        # otherwise, there would be nothing to compare
         groups = [{log: None} for log in sourced]
         groups[0] |= dict.fromkeys((log for log in logs if log.source is None), sourced[0])
     runs: list[list[list[Input]]] = [[] for _ in sources]
@@ -62,7 +62,7 @@ def find_source_runs(
     for group in groups:
         owner = next((log for log in group if log.source is not None), None)
         if owner is None or owner.source is None:
-            what = "it has no times, or shares none, or no GPU, with the logs that it should join"
+            what = "it has no times, or shares no time or no GPU with the logs that it should join"
             hint = "check its clock, give --tz, name it as a separate source, or leave it out"
             raise SourceError(next(iter(group)).given.locator, what, hint, code="joins_no_run")
         flat.append(_list_inputs(group))
@@ -71,7 +71,7 @@ def find_source_runs(
             searched.setdefault(owner.folder, []).append(flat[-1])
     refused = _place_hosts(hosts, flat, options)
     for inputs in flat:
-        # a log that shares no time with any run is refused when it is read
+        # reading refuses a log that shares no time with any run
         inputs += [each for each in hosts if each.path in refused]
     unused: dict[Path, str] = {}
     used = {each.path for inputs in flat for each in inputs}
@@ -122,11 +122,11 @@ def _list_inputs(group: _Group) -> list[Input]:
 def _group_logs(
     given: Sequence[_Given], options: ReadOptions, *, steps: bool = False, only_adding: bool = False
 ) -> list[_Group]:
-    """Return the runs of logs, in order; a log across several runs is a companion in each, one without times in none.
+    """Group logs into runs, in order; a log that spans several runs is a companion in each of them.
 
-    With `only_adding`, all logs are one run, to which some add metrics.
+    A log without times is in no run. With `only_adding`, all logs are one run, to which some add metrics.
     """
-    # logs found in two different folders are never one run
+    # logs that were found in different folders are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
     for each in given if len(paths) > 1 else ():
         each.log = surveys.survey_log(each.given, options) if None in folders or folders[each.folder] > 1 else None
@@ -152,10 +152,10 @@ def _group_logs(
                 same_ids = not {device.id for device in known}.isdisjoint(device.id for device in log.gpus)
                 is_node = same_ids or list(group.values()).count(None) > 1
                 same_columns = log.metrics == main.log.metrics or (log.is_complete and main.log.is_complete)
-                # two logs that the user named are two runs rather than two nodes
+                # if the user named two logs, they are two runs rather than two nodes
                 is_found = same_columns and None not in {main.folder, each.folder}
                 if _run_together(main, each) and (is_found if is_node else not surveys.match_devices(known, log.gpus)):
-                    # a copy of part of another log is not a second node
+                    # a partial copy of another log is not a second node
                     group[each] = None if is_node and surveys.relate_logs(main.log, log) != "same" else main
                     break
         if not any(each in group for group in groups.values()):
@@ -175,7 +175,7 @@ def _find_homes(groups: Sequence[_Group], each: _Given) -> dict[_Given, _Group] 
             # a log that adds metrics may be shorter or longer
             enough = _COVERED * shorter if log.metrics - main.log.metrics else _SAME_MINUTES * longer
             if surveys.shared_time(span, log.span) >= max(enough, 0):
-                # rows of idle machines may be equal by chance
+                # rows from idle machines may be equal by chance
                 told = surveys.relate_logs(other.log, log, copies=False)
                 found.setdefault("" if told == "untold" and not log.adds_to(other.log) else told, {})[main] = group
     best = next((found[told] for told in ("same", "untold") if told in found), None)
@@ -193,7 +193,7 @@ def _run_together(main: _Given, each: _Given) -> bool:
         and apart <= max(_TOGETHER, _INTERVALS * slower * 1e6)
         and slower <= 2 * faster
         and not any(surveys.models_differ(one.gpus[0], gpu) for gpu in other.gpus)
-        # a label file for one log shows that the log is a run
+        # a log with its own label file is a separate run
         and not any(place.is_file() for log in (main, each) for place in files.list_label_files(log.path)[1:])
     )
 
@@ -206,7 +206,7 @@ def _place_hosts(hosts: Sequence[Input], runs: Sequence[list[Input]], options: R
     times = {place: run for place, run in _read_times(runs if hosts else [], options).items() if not run.has_host}
     for host in hosts:
         alone = _read_outcome(host, options)
-        # each run supplies dates for a file without dates, or with ambiguous ones
+        # each run supplies dates for a file with missing or ambiguous dates
         is_dated = alone is not None and not alone.quality.rejected and not alone.quality.notes
         told = {
             place: alone if is_dated else _read_outcome(host, options.for_companion(run.span))
@@ -238,9 +238,9 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
     if found:
         several = surveys.any_overlap([runs[place].span for place in found])
-        return "may belong to any of several runs" if several else found
+        return "may be part of any of several runs" if several else found
     if len(comparable) < len(known):
-        return "only its times or only those of the GPU logs name a zone; give the other one with --tz"
+        return "only its times or only the times of the GPU logs name a zone; give the other zone with --tz"
     return "shares no time with a GPU log"
 
 
@@ -282,12 +282,12 @@ def longer_names(locators: Sequence[str]) -> list[str]:
     shortest = min((count for _, count in paths), default=1)
     longest = max((len(parts) for parts, _ in paths), default=0)
     names = [["/".join(parts[-length:]) for parts, _ in paths] for length in range(shortest, longest + 1)]
-    # among names that distinguish as many runs, the first is the shortest
+    # of names that distinguish equally many runs, the first is the shortest
     return max(names, key=lambda each: len(set(each)), default=[])
 
 
 def lengthen_equal_names(named: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Return the names of runs; equal names are extended with the parts of their paths that differ."""
+    """Return the names of runs, extending equal names with the parts of their paths that differ."""
     names = [name for name, _ in named]
     for name in {*names}:
         places = [place for place, (own, log) in enumerate(named) if own == name and log is not None]

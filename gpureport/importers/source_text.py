@@ -1,4 +1,4 @@
-"""Reads a log as text: hashes its bytes, decompresses intact parts, converts to UTF-8, and splits it at line ends."""
+"""Reads a log as text: hashes its bytes, decompresses intact parts, and splits it into lines in UTF-8."""
 
 import bz2
 import codecs
@@ -27,14 +27,14 @@ from gpureport.importers.account import format_count
 from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
 BLOCK = 2**20
-"""The size of a block, which stays in the processor's cache while it is hashed and cleaned."""
+"""The size of a block, which fits into the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
-"""The size of a piece; 4 MiB would take 4% longer, 6 MiB would take 30 MB more memory (measured)."""
+"""The size of a piece; 4 MiB takes 4% longer, and 6 MiB takes 30 MB more memory (measured)."""
 
 
 @dataclass(slots=True)
 class ByteAccount:
-    """What was found between bytes and lines; `damage` says why only part of a compressed log was read."""
+    """Problems in the bytes of a log; `damage` is why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -46,16 +46,16 @@ class ByteAccount:
         nul_bytes = format_count(self.nul_bytes, "NUL byte")
         runs = format_count(self.nul_runs, "run")
         found = {
-            f"The compressed log is {self.damage}, and is read up to that point.": self.damage,
+            f"The compressed log is {self.damage}, and was read up to that point.": self.damage,
             f"{nul_bytes} in {runs} skipped.": self.nul_bytes,
-            f"{format_count(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.": self.latin_1_lines,
-            f"{format_count(self.long_lines, 'line')} shortened, as no log has lines so long.": self.long_lines,
+            f"{format_count(self.latin_1_lines, 'line')} read as text in Latin-1, not UTF-8.": self.latin_1_lines,
+            f"{format_count(self.long_lines, 'line')} shortened, because no log has such long lines.": self.long_lines,
         }
         return tuple(note for note, met in found.items() if met)
 
 
 FileState = tuple[int, int, int]
-"""Inode, size, and time of the last change in nanoseconds, which show whether a file was written to."""
+"""Inode, size, and time of the last change in nanoseconds."""
 
 
 def find_state(path: Path) -> FileState:
@@ -81,7 +81,7 @@ _HASHERS = ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 class RawFile:
-    """The bytes of a file, hashed when first read; bytes that are read twice must be the same.
+    """The bytes of a file, hashed when first read; if bytes are read twice, they must be the same.
 
     Raises SourceError if the file cannot be read.
     """
@@ -97,7 +97,7 @@ class RawFile:
         self._ended = self._again = False
 
     def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
-        """Return how another process opens the file: from its start, in any working directory."""
+        """Let another process open the file from its start, in any working directory."""
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
@@ -125,7 +125,7 @@ class RawFile:
                 self._again |= known > 0
                 if known < len(block):
                     self._wait()
-                    # in another thread while the block is parsed, since hashing releases the interpreter lock
+                    # hash in another thread while the block is parsed, since hashing releases the interpreter lock
                     self._hashing = _HASHERS.submit(self._hasher.update, memoryview(block)[known:])
                     self.hashed = at + len(block)
                 at += len(block)
@@ -145,7 +145,7 @@ class RawFile:
         return self._hasher.hexdigest()
 
     def settle(self) -> None:
-        """Raise SourceError if bytes that were read twice differ."""
+        """Raise SourceError if the file changed between two reads."""
         if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
@@ -154,7 +154,7 @@ class RawFile:
 
 
 _CHUNK = 4096
-"""Compressed bytes that are decompressed at once, from which bzip2 can make 80 MB."""
+"""The number of bytes to decompress at once, which bzip2 can expand to 80 MB."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DECODERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b\x08": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),
@@ -166,7 +166,7 @@ _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
 
 def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    """Yield the content of concatenated members; NUL bytes between them are padding."""
+    """Yield the content of concatenated members, ignoring NUL bytes between them."""
     decoder = _DECODERS[magic]()
     for chunk in chunks:
         left = chunk
@@ -187,7 +187,7 @@ def _unpack_members(magic: bytes, chunks: Iterator[bytes], account: ByteAccount)
 
 
 def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[bytes]:
-    # a log that is cut fails behind the empty chunk, a damaged one before it
+    # a truncated log fails after the empty chunk, and a damaged log before it
     remaining = chain(chunks, [b""])
     source: Any = SimpleNamespace(read=lambda _: next(remaining, b""), close=lambda: None, closed=False)
     stream: Any = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "zstd")
@@ -199,7 +199,7 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return what kind of archive a file is, whether or not it is compressed; None if it is not an archive."""
+    """Return what kind of archive a file is, even if compressed, or None if it is not an archive."""
     if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)
@@ -218,8 +218,8 @@ def decompressed_blocks(file: RawFile, size: int) -> Iterator[bytes]:
         held += part
         done += len(part)
         if done > most:
-            what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, as no recording does"
-            raise SourceError(str(file.path), what, "unpack it, and give the log in it", code="unpacks_too_large")
+            what = f"it unpacks to more than {MOST_UNPACKED_RATIO} times its size, unlike any recording"
+            raise SourceError(str(file.path), what, "unpack it and give the extracted log", code="unpacks_too_large")
         while len(held) >= size:
             yield bytes(held[:size])
             del held[:size]
@@ -236,7 +236,7 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _LATIN = re.compile(rb"[\t -~]*+[\xa0-\xfd][\t -~\xa0-\xfd]*+")
-"""Matches a line in an encoding from before UTF-8 (Windows, Linux); damaged lines have control characters."""
+"""Matches lines in encodings older than UTF-8; damaged lines contain control characters."""
 
 
 def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -245,7 +245,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
         head += block
         if len(head) >= _SNIFFED:
             break
-    # zeros on one side of most byte pairs mean UTF-16; a run of NUL bytes has zeros on both sides
+    # zeros on one side of most byte pairs show UTF-16; a run of NUL bytes has zeros on both sides
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
     most = max(0.3 * len(head[:_SNIFFED]), 16)
     utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
@@ -256,11 +256,11 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield UTF-8 text with LF line ends, and with each run of NUL bytes as a single one."""
+    """Yield UTF-8 text with LF line ends, in which a single NUL byte replaces each run of NUL bytes."""
     account, held, nul = file.account, b"", False
     for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each
-        # the next character decides whether a carriage return ends a line by itself
+        # the next character shows whether a carriage return alone ends a line
         held = b"\r" if block.endswith(b"\r") else b""
         block = block[:-1] if held else block
         if nul or b"\0" in block:
@@ -274,18 +274,18 @@ def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
 
 
 def _quoted_row(delimiter: bytes) -> bytes:
-    # without backtracking: a position per cell would take more memory than the line. After a last cell that fails,
-    # Python before 3.11.5 continues after its delimiter (gh-106052)
+    # possessive, since backtracking would take more memory than the line; if the last cell fails, Python before 3.11.5
+    # continues after its delimiter (gh-106052)
     quoted, bare = rb'"[^"\n%b]*+"' % delimiter, rb'[^"\n%b]++' % delimiter
     return rb"^%b(?:%b(?:%b|%b))++(?<!%b)$" % (quoted, delimiter, quoted, bare, delimiter)
 
 
 _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE)
-"""Matches a row whose first cell is quoted; every other cell is quoted too, or contains no quote."""
+"""Matches a row whose first cell is quoted; its other cells are quoted too, or contain no quotation mark."""
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
-    # searching for one letter is many times as fast as searching for two
+    # searching for one character is many times faster than searching for two
     if b'"' in lines and (lines.startswith(b'"') or b'\n"' in lines):
         lines = _ROW.sub(lambda match: match[0].replace(b'"', b""), lines)
     try:
@@ -303,7 +303,7 @@ def _clean(lines: bytes, account: ByteAccount) -> bytes:
 def head(file: RawFile, length: int) -> bytes:
     file.account = ByteAccount()
     found = b""
-    # a file of zeros contains no text, however long it is
+    # a file of zeros contains no text, whatever its length
     for block in islice(_blocks(file, length), 256):
         found += block
         if len(found) >= length:
@@ -317,11 +317,11 @@ def head_text(head: bytes) -> str:
 
 
 _LEFT_OUT = b"\xff"
-"""Replaces the middle of a line that is too long; it is not UTF-8, so that the line is rejected."""
+"""Replaces the middle of a line that is too long; it is invalid in UTF-8, so that the line is rejected."""
 
 
 class Piece(NamedTuple):
-    """Whole lines of a log in UTF-8; `last` is true if the log ends here."""
+    """Whole lines of a log in UTF-8; `last` is true for the end of the log."""
 
     data: bytes
     first_line: int
@@ -329,7 +329,7 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """The text of a log, or of its first `blocks`, iterated like an open file, from the start each time."""
+    """The text of a log, or of its first `blocks`; like an open file, it yields lines, but starts anew each time."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
         self._file, self._longest, self._most = file, longest, blocks
@@ -339,7 +339,7 @@ class Text:
 
     def __iter__(self) -> Iterator[str]:
         for block in self.blocks():
-            # invalid UTF-8 becomes the replacement character, so that `damage` finds it
+            # invalid UTF-8 becomes the replacement character, which `damage` finds
             yield from StringIO(block.data.decode(errors="replace"), newline="\n")
 
     def _pieces(self) -> Iterator[Piece]:
@@ -350,7 +350,7 @@ class Text:
             if cut := block.rfind(b"\n") + 1:
                 whole += [opened, memoryview(block)[:cut]]
                 held += len(opened) + cut
-                # three times as fast as counting in bytes
+                # NumPy counts three times as fast as `bytes.count`
                 lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")))
                 opened = b""
             opened, shortened = opened + block[cut:], opened.endswith(_LEFT_OUT)
@@ -358,7 +358,7 @@ class Text:
                 # this takes no more memory
                 account.long_lines += not shortened
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
-            # the first lines, which include a header, are checked one by one
+            # the first piece is smaller, since lines with a header are checked one by one
             if held >= (PIECE_BYTES if first > 1 else size // 2):
                 yield Piece(_clean(b"".join(whole), account), first, last=False)
                 first, lines, held, whole = first + lines, 0, 0, []

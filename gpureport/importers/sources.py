@@ -1,4 +1,4 @@
-"""Recognises logs by their content, and which importer reads them, in files, folders, pipes and trackers."""
+"""Finds logs in files, folders, pipes and trackers, and chooses an importer by their content."""
 
 import re
 import sys
@@ -22,13 +22,13 @@ from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
 
 _BINARY = 0.01
-"""The share of undecodable characters above which a file does not count as text."""
+"""The largest share of undecodable characters in a text."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
-"""How the files of trackers begin: a database, Parquet, Neptune's operations, tables of runs."""
+"""Beginnings of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
-"""File names, of which the store of a tracker contains at least one."""
+"""Every tracker's store contains a file whose name matches this."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
-"""Words of which the log of any tool other than nvidia-smi (the first importer) contains at least one."""
+"""Every log from a tool other than nvidia-smi contains at least one of these words."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
@@ -37,7 +37,7 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> Tracker | None:
-    """Return the tracker that reads a store, given as a locator, or as a path with or without `#` and a run."""
+    """Return the tracker that reads a store, given as a locator or as a path, with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
@@ -49,7 +49,7 @@ def _may_be_store(path: Path) -> bool:
         if path.is_file():
             with path.open("rb") as file:
                 head = file.read(4096).lstrip()
-            # an empty file can be a store by its name; tables of runs may be compressed
+            # an empty file may be a store because of its name, and tables of runs may be compressed
             return not head or head.startswith(_STORES) or read_head(RawFile(path), 64).startswith(_STORES)
         return path.is_dir() and any(_STORED.fullmatch(name) for _, _, names in walk_folder(path) for name in names)
     return True
@@ -84,7 +84,7 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
     found = (IMPORTERS[kind] if kind in IMPORTERS.kinds else None) if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
-        hint = "unpack it and give the files in it, or leave it out"
+        hint = "unpack it and give the extracted files, or leave it out"
         raise SourceError(source, packed, hint, code="archive_of_files")
     if found is None:
         other = _recognise(file, head, beside=not beside)
@@ -109,9 +109,9 @@ def _find_file(source: str) -> Path:
         return take_stream(source) or Path(source)
     hint = "check the path"
     if "://" in source and not is_bucket_url(source):
-        hint = "put mlflow: before the address of a store of MLflow; a log is read from a path, s3://, gs:// or az://"
+        hint = "write mlflow: before the address of an MLflow store; logs are read from a path, s3://, gs:// or az://"
     elif path := _find_store_path(source):
-        hint = f"only a tracker's store has runs after #, and {path} is not"
+        hint = f"only a tracker's store has runs after #, and {path} is not such a store"
     raise SourceError(source, "no such file", hint, code="no_such_file")
 
 
@@ -119,7 +119,7 @@ _STREAMS: dict[str, Path] = {}
 
 
 def hold_stream(source: str) -> Path | None:
-    """Return a file with the content of a pipe or standard input, for inspection; None for other sources."""
+    """Return a file with the content of a pipe or standard input, or None for other sources."""
     is_stream = source == "-" or (path_exists(source) and not is_folder(source))
     if is_stream and not Path(source).is_file() and source not in _STREAMS:
         _STREAMS[source] = _spool(source)
@@ -136,14 +136,14 @@ def _spool(source: str) -> Path:
         raise SourceError(source, "standard input is closed", "give a file, or a pipe", code="no_standard_input")
     path = regular_files.make_temporary_folder() / "stream"
     try:
-        # a buffered read would not notice that the process was asked to end
+        # a buffered read would not be interrupted by a request to end the process
         stdin = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer) if source == "-" else None
         with path.open("wb") as copy, nullcontext(stdin) if stdin else open_pipe(Path(source)) as pipe:
             while block := pipe.read(2**20):
                 copy.write(block)
                 if copy.tell() > MOST_PIPE_BYTES:
-                    what = f"more than {MOST_PIPE_BYTES:,} bytes came through the pipe"
-                    hint = "end what writes to it, or write a file and give that"
+                    what = f"the pipe contained more than {MOST_PIPE_BYTES:,} bytes"
+                    hint = "stop the program that writes to it, or write a file and give that file"
                     raise SourceError(source, what, hint, code="pipe_too_large")
     except UnsafeFileError as error:
         raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
@@ -207,7 +207,7 @@ def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
 
 
 def list_gpu_logs(source: Path) -> list[Input]:
-    """Return the GPU logs in a folder and below, except those that a tracker keeps with a run."""
+    """Return the GPU logs in a folder and its subfolders, except logs that a tracker keeps with a run."""
     logs: list[Input] = []
     try:
         for folder, below, _ in walk_folder(source, follows_links=True):
@@ -216,7 +216,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
             below[:] = sorted(name for name in below if not name.startswith(".") and name != left)
             found = list(list_in_folder(folder, "gpu"))
             if not found and record_folder.read_run_file(folder) is not None:
-                # the host log of a recording without GPUs is a separate run
+                # a host log that was recorded without GPUs is a separate run
                 hosts = [replace(each, beside=False) for each in list_in_folder(folder, "host")]
                 found = [each for each in hosts if record_folder.name_log(each.path) == record_folder.HOST_LOG]
             logs += found
@@ -252,11 +252,11 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return the folders and the name of a log, without common ones, and how many at the end form its name."""
+    """Return the folders and name of a log, without common names, and how many parts at the end form its name."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem
-    # two folders for `base/1`, since `fast/1` may exist as well
+    # `base/1` needs both folders, since `fast/1` may also exist
     numbers = len(list(takewhile(str.isdecimal, reversed(folders))))
     return (folders, min(numbers + 1, len(folders))) if name in _USUAL_NAMES and folders else ((*folders, name), 1)
 
@@ -267,7 +267,7 @@ def derive_name(locator: str) -> str:
 
 
 def list_label_files(log: Path) -> list[Path]:
-    """Return where the labels of a log may be, in the order of increasing precedence."""
+    """Return the files that may contain the labels of a log, in order of increasing precedence."""
     places = (log.parent / record_folder.LABEL_FILE, log.with_suffix(".json"), log.with_name(f"{log.name}.json"))
     return [path for path in dict.fromkeys(places) if path != log]
 
@@ -282,8 +282,8 @@ def read_label_files(log: Path, notes: list[str]) -> Labels:
         if (found := _parse_labels(content)) is not None:
             own, params, tags = own | found[0], params | found[1], tags | found[2]
         elif path.name in {record_folder.LABEL_FILE, f"{log.name}.json"}:
-            what = "an object with only name, step, params and tags"
-            notes.append(f"{path.name} is not read as labels: it is damaged, too large, or not {what}.")
+            what = "a JSON object with only name, step, params and tags"
+            notes.append(f"{path.name} is not read as labels, because it is damaged, too large, or not {what}.")
     pairs = tuple(params.items()), tuple(tags.items())
     return Labels(name=own.get("name"), step=own.get("step"), params=pairs[0], tags=pairs[1])
 

@@ -1,4 +1,4 @@
-"""Surveys the content of a log in one pass, and finds out how two logs are related by time, identity and readings."""
+"""Surveys a log in one pass, and compares logs by time, GPU identity and readings."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -30,15 +30,15 @@ KEYS = frozenset(field.name for field in KEY_FIELDS)
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _SLACK = 5_000_000
-"""The most microseconds that two rotated logs may share, whatever their rows (pragmatic)."""
+"""The most microseconds that two rotated logs may share, whatever their rows are (pragmatic)."""
 _MOST_HELD = 256 * 2**20
-"""The most bytes of rows kept in memory until they are needed; further rows are read again."""
+"""The most bytes of rows to keep in memory; further rows are read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""The share of the shorter log that a copy contains, and of its rows at common times that may differ (pragmatic)."""
+"""The share of a log that a copy must contain, and of rows at common times that may differ (pragmatic)."""
 
 
 class Log:
-    """A surveyed log, with its rows in memory or to be read again; `rank` sorts the main log first."""
+    """A surveyed log, whose rows are in memory or must be read again; `rank` sorts the main log first."""
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
@@ -107,12 +107,12 @@ def find_span(table: pa.Table) -> Span:
 
 
 def shared_time(one: Span, other: Span) -> int:
-    """Return the time that two spans share, in microseconds; negative if they are apart."""
+    """Return the overlap of two spans in microseconds, which is negative if they are apart."""
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
 def spans_overlap(one: Span, other: Span) -> bool:
-    """Return whether two spans share more time than a rotation may leave in both logs."""
+    """Return whether two spans share more time than two rotated logs may share."""
     shared, shorter = shared_time(one, other), min(one[1] - one[0], other[1] - other[0])
     return shared > min(_SLACK, shorter / 2) or shared == shorter == 0
 
@@ -122,14 +122,14 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether the times of two logs are comparable: both or neither are in UTC, or `tz` converts them."""
+    """Return whether the times of two logs are comparable, because both or neither are in UTC or `tz` converts them."""
     return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
 def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: str | None) -> None:
     is_counted = base.quality.synthetic_time or outcome.quality.synthetic_time
     if not is_counted and not have_one_clock(base, outcome, tz):
-        what = f"its times are {outcome.timezone or 'local'}, but those of {first} are {base.timezone or 'local'}"
+        what = f"its times are {outcome.timezone or 'local'}, but the times of {first} are {base.timezone or 'local'}"
         hint = "give the zone of the local times with --tz, such as Europe/Berlin"
         raise SourceError(locator, what, hint, code="times_not_comparable")
 
@@ -137,12 +137,12 @@ def check_clocks(first: str, base: Outcome, locator: str, outcome: Outcome, tz: 
 def check_shared_time(locator: str, span: Span, main: Span) -> None:
     if shared_time(span, main) < 0:
         times = [f"{datetime.fromtimestamp(at // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}" for at in (*span, *main)]
-        what = "its time differs from that of the GPU log ({} to {}; the GPU log: {} to {})".format(*times)
+        what = "its time span ({} to {}) does not overlap that of the GPU log ({} to {})".format(*times)
         raise SourceError(locator, what, "check its clock, give --tz, or leave it out", code="no_shared_time")
 
 
 def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
-    """Return the position of the stamp nearest to each time (the earlier of two), and its distance."""
+    """Return the position of the nearest stamp to each time (the earlier of two), and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
     place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)
@@ -175,10 +175,10 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 
 
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
-    """Return how two logs are related, judged by the GPUs that both have at the same time; empty if there are none.
+    """Return how two logs are related, judged by GPUs that both record at the same time; empty if there are none.
 
-    They are the `same` by a uuid, a serial number, or most rows (if `copies` count), `apart` if identities contradict
-    each other, and otherwise `untold`.
+    They are the `same` if a uuid, a serial number, or most rows (if `copies`) are equal, `apart` if identities
+    contradict each other, and otherwise `untold`.
     """
     together = {
         (mine, theirs)

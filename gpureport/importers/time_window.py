@@ -1,4 +1,4 @@
-"""Cuts a part out of a run: the rows between two moments, with everything else unchanged."""
+"""Cuts a part out of a run: keeps the rows between two moments, and leaves everything else unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -32,9 +32,10 @@ _HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A part of a run from `start` until before `end`; None means unbounded.
+    """A part of a run from `start` up to, but not including, `end`; None means unbounded.
 
-    Both are times since the start of the run, or moments. `job` is the number of a job in the log, used in the name.
+    Both are times since the start of the run, or moments. `job` is the number of a job in the log, which becomes part
+    of the name.
     """
 
     start: str | None = None
@@ -63,7 +64,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     except ValueError as error:
         raise SettingsError(option, f"{text!r} is not a time", _HINT, code="not_a_time") from error
     if moment.tzinfo is not None and run.timezone is None:
-        what = f"{text!r} names a zone, but the run has none"
+        what = f"{text!r} names a zone, but the run has no zone"
         raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC if run.timezone is None else load_zone(run.timezone))
@@ -71,7 +72,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run; it does not keep the work of the whole run if training metrics count the work."""
+    """Return a part of a run, which does not keep the whole run's work if training metrics count the work."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -117,7 +118,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run, with the interface of `Reading`; it keeps the whole run in memory."""
+    """Reads a part of a run through the interface of `Reading`, and keeps the whole run in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
@@ -152,4 +153,4 @@ class CutReading:
 
 
 RunReading: TypeAlias = "Reading | TrackedReading | CutReading"
-"""The reading of a run, from its logs or from a tracker, whole or in part."""
+"""The reading of a run or a part of it, from logs or a tracker."""

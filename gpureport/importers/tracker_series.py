@@ -1,6 +1,6 @@
-"""A run of a tracker: its points as rows of devices, training metrics, work, and an account; and how it is read.
+"""Turns the points of a tracker's run into rows of devices, training metrics, work, and an account.
 
-Attached logs replace the tracker's series for the devices that they cover.
+Logs attached to the run replace the tracker's series for the devices that they cover.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ _MOST_STEP = 2**62
 
 
 class Series(NamedTuple):
-    """The points of one series in the order of logging: microseconds, values, and steps (NaN if not recorded)."""
+    """The points of one series in logged order: microseconds, values, and steps (NaN if not recorded)."""
 
     times: IntArray
     values: FloatArray
@@ -56,7 +56,7 @@ class Series(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """The meaning of a series; `counts` makes it a rate, `primes` says that the first value is about earlier time."""
+    """The meaning of a series; `counts` makes it a rate, and with `primes` the first value covers earlier time."""
 
     metric: str
     factor: float
@@ -83,7 +83,7 @@ def is_measured(values: FloatArray) -> BoolArray:
 
 
 def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
-    """Return the times at which any series has a point, and the last value of each series there (NaN if none)."""
+    """Return the times at which any series has a point, and each series' last value at that time (NaN if none)."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
     values = np.full((len(series), len(ticks)), np.nan)
     for row, each in zip(values, series, strict=True):
@@ -106,7 +106,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[str] = (),
 ) -> "pa.Table":
-    """Return the rows of a device in order of time; columns without a metric are text."""
+    """Return the rows of a device in time order; columns without a metric are text."""
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
@@ -133,7 +133,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return the account with gaps, the median interval of GPUs (or otherwise hosts), and the span of the rows."""
+    """Return the account with gaps, the median interval of GPUs (or else of hosts), and the span of the rows."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
@@ -178,7 +178,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run; `last` is the time of its last record, `about` has fields of `Run`, and `more` of `Tracked`."""
+    """Return a run with the time of its `last` record and fields of `Run` (`about`) and `Tracked` (`more`)."""
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:
@@ -197,10 +197,10 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
         counted = count_by_rates(found.times, found.values, found.steps.astype(np.float64), span[0])
         if counted and (amount := counted.within(*span)) > 0:
             work = Work(amount=amount, unit=named.unit or named.name)
-            notes.append(f"Work done, by {named.name}: {amount:.0f} {work.unit}.")
+            notes.append(f"Work done according to {named.name}: {amount:.0f} {work.unit}.")
     if work is None and throughput is not None:
         available = list_first([*metrics], 4) or "none"
-        notes.append(f"No training metric {throughput!r} counts work in this run; it has {available}.")
+        notes.append(f"No training metric {throughput!r} counts work in this run; available metrics are {available}.")
     training = empty_training()
     if metrics:
         points = join_series(metrics.values())
@@ -210,9 +210,9 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
             order = order[(points.times[order] >= span[0]) & (points.times[order] <= span[1])]
         training = build_training_table(metrics, codes[order], points.taken(order))
     unseen = (last - span[1]) / 1e6
-    # three intervals without samples at the end are worth a note (pragmatic)
+    # more than three intervals without samples at the end cause a note (pragmatic)
     if unseen > max(3 * (interval or 0.0), 0):
-        what = "before the run, so nothing is known about that time; stderr of the run may say why"
+        what = "before the run ended, so nothing is known about that time; the run's stderr may show why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")
     lines, kept = (count + len(training) for count in (quality.lines, quality.rows_kept))
     about = {"timezone": "UTC", "interval": interval, "work": work, **about}
@@ -228,7 +228,7 @@ _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4,
 _COVERED, _EQUAL = (
     0.8,
     60_000_000,
-)  # least covered share of a device's time; microseconds within which times are equal
+)  # least share of a device's time that a log must cover; microseconds within which times are equal
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:
@@ -240,16 +240,16 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
     try:
         log = Reading([identify_companion(str(path))], options, Labels(name=name)).recording()
     except SourceError as error:
-        return _note(tracked, f"{name} is attached to the run and not read: {error.what}.")
+        return _note(tracked, f"{name} is attached to the run but cannot be read: {error.what}.")
     window, offset, zone = tracked.lasted or (tracked.run.started, tracked.run.ended), 0, f"in {log.run.timezone}"
     if log.run.timezone is None:
         measured = (tracked.run.started, tracked.run.ended) if tracked.series else window
         shared = {each: shared_time((log.run.started + each, log.run.ended + each), measured) for each in _OFFSETS}
         fitting = [each for each, time in shared.items() if time > max(max(shared.values()) - _EQUAL, 0)]
         if len(fitting) > 1:
-            return _note(tracked, f"{name} is attached to the run and not used: name the zone of its stamps with --tz.")
+            return _note(tracked, f"{name} is attached to the run but not used. Give the zone of its stamps with --tz.")
         hours, minutes = divmod(abs(offset := next(iter(fitting), 0)) // 60_000_000, 60)
-        zone = f"taken to be UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which it fits the run best"
+        zone = f"read as UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which the log fits the run best"
     series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
     has_nodes = any(each.node for each in tracked.run.devices)
     for device in log.run.devices:
@@ -263,15 +263,15 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
             replaced += sum(len(own) - own.column(each).null_count for each in set(own.column_names) - KEYS)
         moved = columns.to_arrow(times, pa.timestamp("us"))
         series[device.id] = rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
-        # with facts that only the tracker knows
+        # add facts that only the tracker has
         names = ("memory_total_bytes", "power_limit_watts", "model")
         lacks = {each: getattr(known.get(device.id, device), each) for each in names if not getattr(device, each)}
         known[device.id] = replace(device, **lacks)
         taken.append(device.id)
     if not taken:
         why = "it covers too little of the run, or the run has several nodes and the file does not name its node"
-        return _note(tracked, f"{name} is attached to the run and not used: {why}.")
-    used = f"{name} is attached to the run and is read for {', '.join(taken)} instead; its stamps are {zone}."
+        return _note(tracked, f"{name} is attached to the run but not used, because {why}.")
+    used = f"{name} is attached to the run and replaces its series for {', '.join(taken)}; its stamps are {zone}."
     run = _note(tracked, used).run
     quality = merge_quality([run.quality, log.run.quality])
     rejected = (*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced}))
@@ -290,7 +290,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
 
 
 class TrackedReading:
-    """Reads one run of a tracker, with the interface of `Reading`; its sources do not show what is stored."""
+    """Reads one run of a tracker through the interface of `Reading`; its sources do not show which runs are stored."""
 
     sizes: tuple[int, ...] = ()
 
@@ -300,7 +300,7 @@ class TrackedReading:
         if options.tz:
             load_zone(options.tz)
         self._kind, self._info, self._options, self._strict = chosen.tracker.kind, info, options, strict
-        # a worker process gets this run without the others
+        # a worker process receives only this run, not all runs
         self._record = partial(chosen.tracker.record, chosen.store, info, chosen.selection)
         self.labels, self.file_labels = labels, Labels()
         self.locator = f"{self._kind}:{chosen.store.where}#{info.id}"

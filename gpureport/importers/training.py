@@ -1,10 +1,10 @@
-"""Reads the metrics of a training loop into one long table with time, step, name and value.
+"""Reads the metrics of a training loop into a long table.
 
-A row states a date, seconds since 1970 or since the start of the run, or only a step; steps without
-times count the run's work. A printed line must state its step: bars of tqdm and Keras, dictionaries of
-Hugging Face, `Epoch(train) [1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`, `iteration 10/ 1000 |`
-(Megatron), `iter 10:` (nanoGPT), `step=100`. `iteration_time` is in seconds per iteration, and
-`data_wait_ratio` is the share of data loading in it.
+A row contains a date, seconds since 1970 or since the start of the run, or only a step; steps
+without times count the run's work. Printed lines must contain a step, like bars of tqdm and Keras,
+dictionaries of Hugging Face, `Epoch(train) [1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`,
+`iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT) or `step=100`. `iteration_time` is in
+seconds per iteration, and `data_wait_ratio` is the share spent on data loading.
 """
 
 import ast
@@ -34,7 +34,7 @@ from gpureport.names import Role, recognise_metric
 from gpureport.rates import count_gains
 from gpureport.recording import Work
 
-WANTED = "give what the training loop prints, or a CSV, JSON lines or event file with a step or a time and a loss"
+WANTED = "give the output of the training loop, or a CSV, JSON lines or event file with a step or time and a loss"
 _TIMES = (
     *("wall_time", "timestamp", "datetime", "time", "date", "created_at", "elapsed", "elapsed_s"),
     *("elapsed_seconds", "elapsed_time", "relative_time", "runtime"),
@@ -44,19 +44,19 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""The fewest rows that show a clock, and the share of falling times from which there is none."""
+"""The fewest rows that show a clock, and the share of falling times that rules it out."""
 _SLOW = 2
-"""The first iterations are start-up if they take this many times as long as others (pragmatic)."""
+"""The first iterations are start-up if they take this many times as long as usual (pragmatic)."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""
 _NOTES = {
-    "none": ["The training log states no times, so its points are known by their steps only."],
-    "elapsed": ["The training log counts its times from 0, which is taken as the first sample of the run."],
+    "none": ["The training log contains no times, so its points have only steps."],
+    "elapsed": ["The training log counts its times from 0, which is assumed to be the first sample of the run."],
 }
 _START_UP = (
-    "The first iterations of the training log took over twice as long as usual, so what they waited for data is "
-    "start-up and is left out."
+    "The first iterations of the training log took over twice as long as usual, so their wait for data "
+    "is treated as start-up and left out."
 )
 Row = tuple[int, str, Mapping[str, Any]]
 STEP_TIME, DATA_TIME, WAITING = "iteration_time", "data_time", "data_wait_ratio"
@@ -97,11 +97,11 @@ _ASIDE = re.compile(
 )
 _SCALES = {"ms": 1e-3, "us": 1e-6}
 _HEAD, _FEWEST, _LONGEST_LINE = 2_000, 2, 8_192
-_ADDED = "The bars of the training log were taken one after the other, without the time between two of them."
+_ADDED = "The bars of the training log were joined one after the other, without the time between bars."
 
 
 class Training(NamedTuple):
-    """The points of a log, which is `dated` if it states dates; without times, `work` is the total number of steps."""
+    """The points of a log, which has dates if `dated`; without times, `work` is the number of steps."""
 
     table: pa.Table
     outcome: Outcome
@@ -113,19 +113,19 @@ class TrainingLog:
     kind, title = "training", "training log"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether a file that the user named can be a training log."""
+        """Return whether a file that the user named may be a training log."""
         return (text := head_text(head).lstrip()).startswith("{") or _is_training(text, of_loss=False)
 
     def is_training_log(self, head: bytes) -> bool:
-        """Return whether a file in a folder is a training log; it must also name a loss."""
+        """Return whether a file in a folder is a training log; it must contain a loss."""
         return _is_training(head_text(head).lstrip(), of_loss=True)
 
     @np.errstate(over="ignore", invalid="ignore")
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
-        """Read a training log. Raises SourceError if it contains no point.
+        """Read a training log. Raises SourceError if the log contains no point.
 
-        Elapsed times count from `started`, in microseconds. For a CSV from TensorBoard, only its file `name` states the
-        metric.
+        Elapsed times count from `started`, in microseconds. In a CSV from TensorBoard, only the file's `name` contains
+        the metric.
         """
         account, known, of_epochs, count = Account(), dict[str, int](), False, 0
         rows, points = array("d"), array("d")
@@ -135,7 +135,7 @@ class TrainingLog:
             if when is None:
                 account.reject(f"{MALFORMED} time", number, text)
                 continue
-            # rows of a validation in mmengine count the validation's own steps
+            # validation rows of mmengine contain steps of the validation itself
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or (turn is not None and _normalise(step or "epoch") == "epoch")
@@ -145,7 +145,7 @@ class TrainingLog:
             rows.extend((number, *when, *(math.nan if each is None else each for each in (at, turn))))
             count += 1
         lines, kinds, whens, steps, done = np.array(rows).reshape(-1, 5).T
-        # the kind of time that most rows have counts
+        # the kind of time that most rows have is used
         most = int(np.bincount(kinds.astype(np.int64), minlength=len(_KINDS)).argmax())
         kept, kind = kinds == most, _KINDS[most]
         account.rows += int(kept.sum())
@@ -199,9 +199,9 @@ def _normalise(name: str) -> str:
 
 @lru_cache(64)
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
-    """Return the names of the time and the step, and whether any name is the time of data loading.
+    """Return the names of the time and step, and whether any name is the time spent on data loading.
 
-    Without a time and a step, an epoch is a step. Beside `data_time`, `time` is the duration of an iteration.
+    Without a time and a step, an epoch is a step. If there is a `data_time`, `time` is the duration of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
@@ -254,7 +254,7 @@ def _read_table(lines: Sequence[str], first: Sequence[str], name: str, account: 
     delimiter, header = next((one for one in headers if _tells_progress(tuple(one[1]), of_loss=False)), (",", []))
     names = header
     if set(map(_normalise, names)) == _BOARD:
-        # an export from TensorBoard states its metric in its file name
+        # an export from TensorBoard has its metric in the file name
         match = re.search(r"(?:run-.*-)?tag-(.+)", stem := Path(name).stem, re.IGNORECASE)
         names = [(match[1] if match else stem) if _normalise(each) == "value" else each for each in names]
 
@@ -272,15 +272,15 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     gained, usual = count_gains(done)
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
-        account.note(f"The steps of the training log begin anew {times}, so the ends of all counts are added up.")
-    # epoch 0 is the first one; a fractional epoch is the amount done
+        account.note(f"The steps of the training log begin anew {times}, so the last steps of all counts are added.")
+    # epoch 0 is the first epoch; a fractional epoch is the amount done
     is_part = of_epochs and bool((done % 1).any())
     each = min(float(done[0]) or float(of_epochs and not is_part), usual)
     return Work(amount=float(gained.sum()) + max(each, 0.0), unit="epochs" if of_epochs else "steps")
 
 
 def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tuple[int, int] | None:
-    """Return the position of the kind of time in `_KINDS`, and the time in microseconds."""
+    """Return the position of the time's kind in `_KINDS`, and the time in microseconds."""
     if time is None:
         return 0, 0
     text = str(cells[time]).strip()
@@ -347,7 +347,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
         elif opened := _DICT.match(line):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                # the log prints `nan` and `inf`, which Python's parser does not read
+                # logs contain `nan` and `inf`, which Python's parser rejects
                 text = opened["dict"]
                 found = ast.literal_eval(_NO_NUMBER.sub("None", text)) if text[1] == "'" else _parse_object(text)
                 stamp = _STAMP.search(opened["logged"])
@@ -365,7 +365,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             said = f"{line[start : counter.start()]} | {line[counter.end() :]}"
             turn = int(counter["turn"] or counter["epoch"] or 1)
             size = int(counter["parts"] or counter["size"] or 0)
-            # epochs count from 0 in `Epoch: [0]`, or if any epoch is 0
+            # epochs are counted from 0 in `Epoch: [0]`, or if any epoch is 0
             from_zero = from_zero or bool(counter["colon"]) or not turn
             step = (turn - (not from_zero)) * size + int(counter["step"] or counter["part"] or counter["batch"])
             cells |= {"step": step, **_read_pairs(said)}
@@ -389,7 +389,7 @@ def _read_pairs(text: str) -> dict[str, float]:
         key = name.lower().replace(" ", "_")
         scale = _SCALES["ms"] if "(ms)" in key else _SCALES.get(match["unit"] or "", 1)
         if "flop" in key:
-            # FLOP per second are not work per second
+            # FLOP per second is not work per second
             name = re.sub("(?i)throughput", "compute", name)
         name = STEP_TIME if key in STEP_TIMES else DATA_TIME if key in _DATA_TIMES else name
         cells.setdefault(name, value * scale)

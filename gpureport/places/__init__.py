@@ -1,7 +1,8 @@
-"""Places of runs, reports and logs: a path on this machine, or an object or folder in a bucket.
+"""Reads and writes runs, reports and logs in a path on this machine, or in an object or folder in a bucket.
 
-Buckets are accessed through pyarrow, with the part of pathlib's interface used here. Credentials, region and endpoint
-are found where each cloud's own clients look for them. `written_paths` checks which paths a command may write.
+Buckets are accessed through pyarrow, with the part of pathlib's interface that is used here. Credentials, region and
+endpoint are read from where each cloud's own clients look for them. `written_paths` checks which paths a command may
+write.
 """
 
 import os
@@ -24,7 +25,7 @@ from gpureport.regular_files import SCHEMES, code_system_error, copy_path
 if TYPE_CHECKING:
     from pyarrow import fs
 
-_SMALL = 2**23  # bytes written in one request; pyarrow uploads an object of 10 MB or more in parts
+_SMALL = 2**23  # bytes written in one request; pyarrow uploads objects of 10 MB or more in parts
 _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # 45 s in total; the defaults range from 10 s to 15 min
 _AT_ONCE = 16  # number of concurrent requests; pyarrow keeps 25 connections open
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -33,7 +34,7 @@ _LOGIN = {
     "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
 }
-_NETWORK = "check the network, and AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT if you set it, then run it again"
+_NETWORK = "check the network, and AWS_ENDPOINT_URL or AZURE_STORAGE_ACCOUNT if set, then try again"
 _NO_BUCKET = ("there is no such bucket", "create it, or check its name")
 _NO_LOGIN = "INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|ExpiredToken"
 _NO_LOGIN += "|OAuth2 access token|Failed to get token|AuthenticationFailed|UNAUTHENTICATED"
@@ -48,8 +49,8 @@ _CASES = (
     ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
-"""A code, words in the clients' messages that indicate it, what is wrong, and what to do unless it is to log in."""
-_LONGEST = 160  # maximum number of characters shown of an unknown error
+"""A code, words in the clients' messages, what is wrong, and what to do (if empty, log in)."""
+_LONGEST = 160  # the most characters to show of an unknown error
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -60,11 +61,11 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
         if re.search(words, text):
             return PlaceError(url, what, hint or _LOGIN[scheme], code=code)
     what = f"the request failed ({redact_start(text, _LONGEST)})"
-    return PlaceError(url, what, "run it again, or choose another place", code="request_failed")
+    return PlaceError(url, what, "try again, or choose another place", code="request_failed")
 
 
 class RemotePath(PurePosixPath):
-    """An object or folder in a bucket, with methods as in pathlib; a folder exists as long as it contains an object.
+    """An object or folder in a bucket, with the methods of pathlib; a folder exists while it contains an object.
 
     Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` if the bucket is unreachable or denies access.
     """
@@ -100,9 +101,9 @@ class RemotePath(PurePosixPath):
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        """Write an object atomically, with the content type that its name implies.
+        """Write an object atomically, and derive its content type from its name.
 
-        Dropping a stream closes it and publishes half an object, so a thread that interrupts do not reach writes it.
+        An interrupt would close the stream and publish half an object, so a thread without interrupts writes it.
         """
         large, (kind, _) = len(content) > _SMALL, guess_type(self.name)
 
@@ -115,7 +116,7 @@ class RemotePath(PurePosixPath):
         try:
             map_places(put, [self])
         except PlaceError:
-            # the upload may be complete although its response was lost, or is one that pyarrow does not expect
+            # the upload may be complete even if its response was lost or unexpected
             with suppress(FileNotFoundError, PlaceError):
                 if large and self.read_bytes() == content:
                     return
@@ -135,7 +136,7 @@ class RemotePath(PurePosixPath):
         return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yield paths below a folder that match a pattern without `**`; with a final slash, only folders."""
+        """Yield paths below a folder that match a pattern without `**`; a final slash selects only folders."""
         parts = pattern.rstrip("/").split("/")
         for info in self.list_infos(recursive=len(parts) > 1):
             names = info.path.removeprefix(f"{self.path}/").split("/")
@@ -155,7 +156,7 @@ class RemotePath(PurePosixPath):
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Raise `PlaceError` if the bucket is missing or unreachable, before the work whose result goes there."""
+        """Raise `PlaceError` if the bucket is missing or unreachable; call this before work that needs the bucket."""
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
@@ -167,9 +168,9 @@ class RemotePath(PurePosixPath):
 
     @contextmanager
     def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
-        """Yield the client for an object; `large` says that more than `_SMALL` bytes will be written.
+        """Yield the client for an object; `large` means that more than `_SMALL` bytes will be written.
 
-        Errors of the bucket become `PlaceError`; a missing object, or an error on this machine, is an `OSError`.
+        Bucket errors become `PlaceError`; a missing object, or an error on this machine, raises `OSError`.
         """
         import pyarrow as pa
 
@@ -196,7 +197,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
             connect_timeout=_CONNECT_SECONDS,
             request_timeout=_SILENT_SECONDS,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # one request for a small object instead of three; for a large object it may write only the beginning
+            # a small object needs one request instead of three; for a large object, this may write only its beginning
             allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
         )
     if scheme == "gs":
@@ -204,13 +205,13 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     if not (account := given("AZURE_STORAGE_ACCOUNT")):
         what = "no storage account is set"
         raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
-    # without either, the login of `az` or the identity of the machine is used
+    # without a key or token, the login of `az` or the identity of the machine is used
     key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder that ships with the package: inside it in a wheel, beside it in a checkout."""
+    """Return a folder that ships with the package, inside the package in a wheel and beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name
 
@@ -220,7 +221,7 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return the path or, for a URL, the place in a bucket. Raises SettingsError if the scheme is unknown."""
+    """Return a path, or for a URL, the place in a bucket. Raises SettingsError if the scheme is unknown."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
@@ -231,7 +232,7 @@ def parse_place(text: str) -> Place:
 
 
 def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> list[Result]:
-    """Return the result of a function for each place, several at a time, since buckets respond slowly."""
+    """Apply a function to each place, several at a time, since buckets respond slowly."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -239,7 +240,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or the local copy of an object or folder, fetched again if it changed; it need not exist."""
+    """Return a path, or a local copy of an object or folder, which may be missing. Changes are fetched again."""
     if isinstance(place, Path):
         return place
     info = place.find_info()
@@ -274,14 +275,14 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     if changed:
         what = "it changed while it was fetched"
-        hint = "run it again when nothing writes to it"
+        hint = "try again when nothing writes to it"
         raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
     return target
 
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Yield a folder for the files of a place; on success, those for a bucket are uploaded, `last` at the end."""
+    """Yield a folder for the files of a place; on success, upload files for a bucket, `last` at the end."""
     if isinstance(place, Path):
         yield place
         return

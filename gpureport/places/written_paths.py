@@ -1,4 +1,4 @@
-"""Checks which paths a command may write: none that it reads, and none that belong to others."""
+"""Checks which paths a command may write, excluding its inputs and other programs' paths."""
 
 import json
 import os
@@ -12,9 +12,8 @@ from gpureport.places import Place, RemotePath
 from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
-"""The default name of a store, and the file that marks a folder as a store."""
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
-"""Names that a store uses in its folder; others are free, such as `site` in a history that jobs share."""
+"""Names that a store uses in its folder; other names are free, such as `site` in a history that jobs share."""
 _TRACKED = "meta.yaml"
 _SAYS = b"lifecycle_stage:"
 _ANOTHER = "choose another name"
@@ -28,9 +27,9 @@ class WrittenPath(NamedTuple):
 
 
 class ReadPath(NamedTuple):
-    """An input of a command: its name in messages, and whether nothing may be written into the folder.
+    """An input of a command, with its `name` in messages; if it `is_closed`, nothing may be written into the folder.
 
-    Files with one of the suffixes may be overwritten, because the command does not read such files from the folder.
+    Files with one of the `suffixes` may be overwritten, because the command does not read them from the folder.
     """
 
     place: Place
@@ -44,9 +43,9 @@ def refuse_taken_paths(
     read: Sequence[ReadPath] = (),
     holds_data: Callable[[Path], bool] = lambda _: False,
 ) -> None:
-    """Raise `RenderError` if an output is an input, another output, or in a store, a tracker or a foreign folder.
+    """Raise `RenderError` if an output is an input or another output, or is in a store, tracker or foreign folder.
 
-    `holds_data` returns whether an existing file is a log or a database, which must not be lost.
+    `holds_data` returns whether an existing file is a log or database, which must not be lost.
     """
     for at, target in enumerate(written):
         obstacles = () if str(target.place) == "-" else _find_obstacles(target, written[:at], read, holds_data)
@@ -61,9 +60,9 @@ def _find_obstacles(
     for each in read:
         if what := _describe_clash(target, each):
             yield what, _ANOTHER, "is_read"
-    # some file systems ignore the case of names, buckets do not
+    # some file systems ignore the case of names, whereas buckets do not
     if any(_is_same(place, each) or _fold(place) == _fold(each) for each, _ in others):
-        yield "two outputs of this command are this file", "give each a name of its own", "same_output"
+        yield "two outputs of this command have this path", "give each a name of its own", "same_output"
     if isinstance(place, RemotePath):
         return
     if owner := _find_owner(place, is_folder=is_folder):
@@ -72,9 +71,9 @@ def _find_obstacles(
         kind = "is a folder, not a file" if place.is_dir() else f"is not a {'folder' if is_folder else 'regular file'}"
         yield f"this {kind}", _ANOTHER, "not_a_regular_file"
     if not is_folder and place.is_file() and holds_data(place):
-        yield "this is a log or a database, not a place to write to", _ANOTHER, "holds_data"
+        yield "this is a log or database, which must not be overwritten", _ANOTHER, "holds_data"
     if what := find_folder_obstacle(place, is_folder=is_folder):
-        yield f"cannot be written ({what})", "choose a folder that can be written, or another name", "cannot_write"
+        yield f"cannot be written ({what})", "choose a writable folder, or another name", "cannot_write"
 
 
 def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
@@ -82,12 +81,12 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
     if _is_same(place, read.place) and not (
         target.is_folder and is_local and read.place.is_dir() and not read.is_closed
     ):
-        return f"this is {read.name}, not a place to write to"
+        return f"this is {read.name}, which must not be overwritten"
     if _resolve(read.place) not in _resolve(place).parents:
         return ""
     if read.is_closed:
         return f"it lies in {read.name}"
-    # without asking the bucket: whatever it contains under this name may be a log
+    # the bucket is not queried, so any object with this name may be a log
     free = target.is_folder or place.suffix.lower() in read.suffixes or (isinstance(place, Path) and not place.exists())
     return "" if free else f"it lies in {read.name}, which may need it"
 
@@ -116,7 +115,7 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
                 is_store |= isinstance(json.loads(_read(folder / STORE_MARKER)).get("format"), int)
             if is_store:
                 return f"a store of gpureport ({folder})"
-        # the folder in which Neptune's client stores runs
+        # Neptune's client stores runs in this folder
         if folder.name == ".neptune":
             return f"a store of Neptune ({folder})"
         if _SAYS in _read(folder / _TRACKED):
@@ -131,7 +130,7 @@ def _read(path: Path) -> bytes:
 
 
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
-    """Return why a folder, or the folder of a file, cannot be written or created; empty if it can."""
+    """Return why a folder, or the folder of a file, cannot be written or created, or an empty text if it can."""
     above = path.absolute()
     folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
     if not folder.is_dir():

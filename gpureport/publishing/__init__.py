@@ -1,4 +1,4 @@
-"""Publishes reports and figures to a folder, on this machine or in a bucket, or to runs in MLflow."""
+"""Publishes reports and figures to a folder on this machine or in a bucket, or to runs in MLflow."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def prepare(
     files: Sequence[Place], targets: Sequence[str], *, skip_missing: bool = False, follow_artifact_uri: bool = False
 ) -> list[Callable[[], str]]:
-    """Return one function per target that publishes the files there and returns a line about what it did.
+    """Return one function per target that publishes the files there and returns a line that describes the result.
 
-    Everything that can be checked in advance is checked here, so that nothing is published if one target is wrong. For
-    `mlflow:STORE`, one file is the JSON of a comparison; the others become artifacts of each of its runs.
+    All checks are made before anything is published, so that nothing is published if one target is wrong. For
+    `mlflow:STORE`, one file is the JSON of a comparison; other files become artifacts of each of its runs.
     """
 
     def is_of_mlflow(target: str) -> bool:
@@ -67,9 +67,9 @@ def _parse_folder(target: str) -> Place:
     if match is None or (not is_store_scheme(scheme) and target[match.end() :].startswith("//")):
         return parse_place(target)
     what = f"{match[0]} is not a known kind of target"
-    hint = f"write ./{target} for a folder of that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
+    hint = f"write ./{target} for a folder with that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
     if is_store_scheme(scheme):
-        what, hint = f"{scheme}: does not name a folder", f"write mlflow:{target} for a store of MLflow"
+        what, hint = f"{scheme}: does not name a folder", f"write mlflow:{target} for an MLflow store"
     raise SettingsError(target, what, hint, code="not_a_publish_target")
 
 

@@ -1,4 +1,4 @@
-"""Adds files to a run in MLflow as artifacts, and the figures of a comparison to each of its runs."""
+"""Adds files to an MLflow run as artifacts, and adds the figures of a comparison to each compared run."""
 
 import json
 import time
@@ -38,43 +38,43 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         _refuse_migration(store)
 
     def write_figures() -> str:
-        # not a generator, since every run must be written to
+        # a list, since a generator might not write to every run
         changed = sum([_write(store, run, figures) for run, figures in found])
         named = ", ".join(run.name or run.id for run, _ in found)
-        return f"figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
+        return f"wrote figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
 
     others = [(run, file) for run, _ in found for file in files if file not in comparisons]
     return [write_figures, *(_prepare_artifact(store, *each, follow_uri=follow_uri) for each in others)]
 
 
 def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
-    """Return a function that adds a file to the artifacts of a run, and returns where it is.
+    """Return a function that adds a file to a run's artifacts and returns its location.
 
-    The writer of a store chose that folder, so one outside the store is written to only if the user allows it.
+    The writer of a store chose the folder for artifacts, so the user must allow writing outside the store.
     """
     if not isinstance(store, Server):
         folder, stated = store.artifact_folder(run), folder_of_uri(run.artifact_uri)
-        # the store may have been moved here from a machine that had that folder
+        # the store may have been moved here from another machine with that folder
         if stated and any(parent.is_dir() and parent.name for parent in list(stated.parents)[:3]):
             folder = folder or stated
         elif isinstance(store, Database) and not stated:
             folder = folder or folder_of_uri(run.artifact_uri, store.path.parent)
             if folder is None:
-                what = f"the artifacts of its runs are in {urlsplit(run.artifact_uri).scheme or 'no known place'}"
+                what = f"its runs keep artifacts in {urlsplit(run.artifact_uri).scheme or 'no known place'}"
                 raise SourceError(store.where, what, "give the URL of its server", code="foreign_artifacts")
         folder = folder or store.home(run).joinpath("artifacts")
         if not follow_uri and not (folder / ARTIFACT_FOLDER).resolve().is_relative_to(store.root):
-            what = f"it keeps artifacts outside its own folder, in {folder}"
-            how = "add --follow-artifact-uri if you trust it to name that folder"
+            what = f"it keeps artifacts outside the store, in {folder}"
+            how = "add --follow-artifact-uri if you trust the store"
             raise SourceError(store.where, what, how, code="foreign_artifacts")
         after = ""
         if stated is not None and stated.resolve() != folder.resolve():
-            after = f"; MLflow looks in {stated}, which is not on this machine: copy it there"
+            after = f"; MLflow looks in {stated} on another machine, so copy it there"
         return lambda: copy_to_folder(file, folder / ARTIFACT_FOLDER) + after
     parts, name = urlsplit(run.artifact_uri), f"{ARTIFACT_FOLDER}/{file.name}"
     if parts.scheme in {"", "file"}:
-        what = f"the artifacts of its runs are in a folder on the server, {run.artifact_uri}"
-        hint = "give its database on that machine, or start it with --serve-artifacts"
+        what = f"its runs keep artifacts in a folder on the server, {run.artifact_uri}"
+        hint = "give its database on that machine, or start the server with --serve-artifacts"
         raise SourceError(store.where, what, hint, code="foreign_artifacts")
 
     def put() -> str:
@@ -103,7 +103,7 @@ class RunFigures(NamedTuple):
 
 
 def is_comparison(file: Path) -> bool:
-    # the schema name is at the beginning, and a report may be large
+    # the schema name is at the beginning of the file, which may be large
     with suppress(OSError), file.open("rb") as opened:
         return f'"{SCHEMA}"'.encode() in opened.read(200)
     return False
@@ -114,7 +114,7 @@ def read_run_figures(file: Path) -> list[RunFigures]:
     try:
         return [*_read_runs(json.loads(file.read_text(encoding="utf-8")))]
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        what = "not the JSON of a comparison by this version"
+        what = "not the JSON of a comparison from this version"
         raise SourceError(str(file), what, hint, code="not_a_comparison_document") from error
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(str(file), "cannot be read as JSON", hint, code="not_json") from error
@@ -140,7 +140,7 @@ def _describe_changes(document: Mapping[str, Any], labels: Sequence[str]) -> dic
     changes = {(each["metric"], each["base"]): each for each in found}
     for metric, prefix in ((document["primary"], ""), (TRAINING_RATE, "training_")):
         before, first = changes.get((metric, base)), changes.get((metric, labels[0]))
-        # a rate that neither step recorded has no verdict
+        # a rate has no verdict if neither step recorded it
         if before is not None and not (prefix and before["before"] is before["after"] is None):
             tags[f"{prefix}verdict"] = before["verdict"]
             tags[f"{prefix}change"] = _format_change(before)
@@ -159,13 +159,13 @@ def _format_quality(change: Mapping[str, Any]) -> str:
         if value is None and not figure["diverged"]:
             return ""
         values.append("not a number" if value is None else f"{value:.4g}")
-    # the document may be from a version that compared final values
+    # the document may be from an older version, which compared final values
     work = "" if change.get("at_end", True) else f" at {change['work']:.6g} {change['work_unit']}"
     return f"{change['name']} {values[0]} to {values[1]}{work}: {change['verdict']}"
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change with its interval in per cent, or in points for a share, in ASCII, as some databases require."""
+    """Return a change with its interval in per cent, or in points for a share. Some databases require ASCII."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -183,14 +183,14 @@ def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool)
         raise SourceError(store.where, what, hint, code="not_a_tracked_run")
     lost = [figures.name for run, figures in looked if run is None or run.deleted]
     if lost and not skip_missing:
-        what = f"not every run of the comparison is in the store, and nothing was written; missing: {', '.join(lost)}"
+        what = f"some compared runs are not in the store, so nothing was written: {', '.join(lost)}"
         hint = "write to the others with --skip-missing"
         raise SourceError(store.where, what, hint, code="unknown_run")
     return found
 
 
 def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
-    # published values are at step 0, so the latest value counts
+    # all published values have step 0, so the latest value is used
     published, _, present, _ = store.read(run, PUBLISHED_PREFIX)
     latest = {key: float(points.values[-1]) for key, points in published.items() if len(points.values)}
     metrics = {key: value for key, value in figures.metrics.items() if latest.get(key) != value}
@@ -219,7 +219,7 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
 def _write_to_folder(
     store: Folder, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
 ) -> None:
-    """Write to an `mlruns` folder, each file atomically; MLflow's own client refuses such folders since 3.13."""
+    """Write each file in an `mlruns` folder atomically; MLflow's own client refuses these folders since 3.13."""
     home, now = store.home(run), time.time_ns() // 1_000_000
 
     def find(part: str, key: str) -> Path:
@@ -237,7 +237,7 @@ def _write_to_folder(
             # a killed writer may have left half a line
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
-            # via the run's own folder, because MLflow reads every file in the others
+            # temporary files are in the run's own folder, because MLflow reads all files in its subfolders
             atomic_writes.replace_file(file, content, home)
         for key in outdated:
             find("tags", key).unlink(missing_ok=True)
@@ -255,6 +255,6 @@ def _refuse_migration(store: Database) -> None:
         raise SourceError(store.where, what, hint, code="not_installed") from error
     current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
     if store.version != f"schema {current}":
-        what = f"its {store.version or 'schema'} is not that of MLflow {mlflow.__version__}, which would migrate it"
-        hint = "give the URL of a server of its version, or migrate it yourself: mlflow db upgrade"
+        what = f"its {store.version or 'schema'} does not fit MLflow {mlflow.__version__}, which would migrate it"
+        hint = "give the URL of a server with its version, or migrate it with mlflow db upgrade"
         raise SourceError(store.where, what, hint, code="other_schema")

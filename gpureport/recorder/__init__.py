@@ -1,4 +1,4 @@
-"""`gpureport record`: runs nvidia-smi and the job, logs the host, and writes the folder that other commands read.
+"""Implements `gpureport record`, which runs nvidia-smi and the job, logs the host, and writes a folder of logs.
 
 It loads psutil and nothing heavier. Each module writes one file in the folder.
 """

@@ -1,4 +1,4 @@
-"""The host log: the load of the machine and of all the job's processes, one CSV line per sample."""
+"""Writes the host log: the load of the machine and of all the job's processes, with one CSV line per sample."""
 
 import os
 import time
@@ -16,18 +16,18 @@ _MIB = 2**20
 _VIRTUAL = ("loop", "ram", "zram")
 """Prefixes of block devices that are not disks."""
 _NOT_COUNTED = (OSError, RuntimeError, NotImplementedError, AttributeError)
-"""Errors that psutil raises where the system counts nothing; without any interface it returns None."""
+"""Errors that psutil raises if the system counts nothing; without any interface, it returns None."""
 _STAT_BYTES = 4096
-"""More bytes than /proc/PID/stat can have."""
+"""More bytes than /proc/PID/stat can contain."""
 _SEARCH_SHARE = 0.003
-"""Share of a core that the search for new processes may use; a slow search is repeated less often."""
+"""The share of a core that searches for new processes may use; slow searches are repeated less often."""
 _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _PARENT, _OWN, _WAITED, _START, _PAGES = 1, slice(11, 13), slice(13, 15), 19, 21
-"""Fields in /proc/PID/stat after the program's name: see proc_pid_stat(5)."""
+"""Fields after the program's name in /proc/PID/stat; see proc_pid_stat(5)."""
 
 
 class HostCounters(NamedTuple):
-    """Bytes read and written per disk, and bytes received and sent; None if not counted."""
+    """Bytes read and written per disk, and bytes received and sent, or None if not counted."""
 
     at: float
     disks: Mapping[str, tuple[int, int]] | None
@@ -35,7 +35,7 @@ class HostCounters(NamedTuple):
 
 
 class HostLog:
-    """A host log; gpureport reads every column, and finds the busiest core among the columns of the cores.
+    """A host log; gpureport reads every column, and derives the busiest core from the columns of cores.
 
     Shares and rates cover the time since the previous sample. An unknown value is an empty cell.
     """
@@ -54,7 +54,7 @@ class HostLog:
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
-        """Return the CSV line since the last sample, or since the beginning; None if no time has passed."""
+        """Return the CSV line for the time since the last sample or the beginning, or None if no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
@@ -64,7 +64,7 @@ class HostLog:
 
     def _measure(self, last: HostCounters, now: HostCounters) -> dict[str, tuple[float | None, int]]:
         first, seconds = self._first, now.at - last.at or 1.0
-        # psutil measures the load since its previous call
+        # psutil measures the load since it was last called
         cores, times = [*psutil.cpu_percent(percpu=True)], psutil.cpu_times_percent()
         memory, load = psutil.virtual_memory(), self._tree.load() if self._tree else Load(None, None, None)
         found: dict[str, tuple[float | None, int]] = {"cpu_percent": (psutil.cpu_percent(), 1)}
@@ -103,7 +103,7 @@ def read_counters() -> HostCounters:
 
 @lru_cache(1024)
 def is_disk(name: str, block_devices: Path = _BLOCK_DEVICES) -> bool:
-    """Return whether a block device is a physical disk rather than a partition or made from other devices."""
+    """Return whether a block device is a physical disk, not a partition or a combination of devices."""
     if not block_devices.is_dir():
         return True
     device = block_devices / name.replace("/", "!")
@@ -134,7 +134,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """The CPU seconds of a process and of the children it waited for, and its resident bytes."""
+    """A process's resident bytes, and its CPU seconds including those of children that it waited for."""
 
     parent: int
     start: float
@@ -144,7 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A job's load since the last snapshot: cores in total, cores of its busiest process, bytes of the largest one."""
+    """A job's load since the last snapshot: cores of all processes and of the busiest, and bytes of the largest."""
 
     cores: float | None
     busiest: float | None
@@ -157,7 +157,7 @@ class ProcessSnapshot(NamedTuple):
 
 
 class ProcessTree:
-    """A job's processes; one that loses its parent stays a member."""
+    """A job's processes; a process that loses its parent remains a member."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -181,7 +181,7 @@ class ProcessTree:
 
 
 def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> dict[int, Usage]:
-    """Return the job's processes: the known ones that still run, and all their descendants."""
+    """Return the job's processes: known processes that are still running, and all their descendants."""
     started: dict[int, list[int]] = {}
     for pid, usage in everyone.items():
         started.setdefault(usage.parent, []).append(pid)
@@ -198,15 +198,15 @@ def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> d
 def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: float) -> Load:
     """Return the load of a job between two snapshots.
 
-    The time of an ended process is added to that of the process that waited for it. The part already counted is
-    subtracted; if nothing waited for it, its last moments are lost. `searched` is when the last search for processes
-    before this snapshot took place: if it is not older than `last`, a process found now is new and counts in full.
+    The time of an ended process is added to the process that waited for it. The part already counted is subtracted; if
+    nothing waited for it, its last moments are lost. `searched` is the time of the last search for processes before
+    this snapshot: if it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:
         return Load(None, None, memory)
     before = last.members
-    # if searches were skipped, a process found now may have worked long before the last snapshot
+    # if searches were skipped, a process found now may have started long before the last snapshot
     is_counted_in_full = searched >= last.at
     own = [
         max(usage.own - (before[pid].own if pid in before else 0 if is_counted_in_full else usage.own), 0)
@@ -226,9 +226,9 @@ def parse_stat(text: str, tick: int, page: int) -> Usage:
 
 
 def _read_usage(pid: int) -> Usage | None:
-    """Return the usage of a process; None if it is gone, or on a system without /proc."""
+    """Return the usage of a process, or None if it has ended or the system has no /proc."""
     try:
-        # as cheap as possible, since it runs for every process on the machine
+        # this is as cheap as possible, since it runs for every process on the machine
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
         try:
             text = os.read(file, _STAT_BYTES).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""The configuration of a run as seen from outside, without importing anything from the job."""
+"""Collects the configuration of a run from outside, without importing anything from the job."""
 
 import getpass
 import os
@@ -31,12 +31,12 @@ _ENVIRONMENT = re.compile(
     r"|TF_XLA_FLAGS|TF_GPU_ALLOCATOR|TF_FORCE_GPU_ALLOW_GROWTH|TF_GPU_THREAD_MODE|TF_GPU_THREAD_COUNT"
     r"|TF_ENABLE_ONEDNN_OPTS|TF_NUM_INTEROP_THREADS|TF_NUM_INTRAOP_THREADS|TOKENIZERS_PARALLELISM"
 )
-"""Variables that can change how a GPU works; none of them contains a secret."""
+"""Variables that may change how a GPU works; none of them contains a secret."""
 _ELSEWHERE = {
     *("docker", "podman", "apptainer", "singularity", "enroot", "kubectl", "ssh"),
     *("conda", "mamba", "micromamba", "uv", "poetry", "pixi", "hatch", "pipenv", "nix", "nix-shell"),
 }
-"""Programs that may run a job with a Python other than the one on the path."""
+"""Programs that may run a job with a Python that is not on the path."""
 _PYTHON = re.compile(r"python(?:\d+(?:\.\d+)?)?(?:\.exe)?|pypy3?")
 _ASK_VERSIONS = """
 import sys
@@ -56,15 +56,15 @@ _FLAG = re.compile(r"--?([A-Za-z][\w.\-]+)")
 _ASSIGNED = re.compile(r"(?:--?|\+{0,2})([A-Za-z][\w.\-/]*)=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _LONGEST = 200
-"""Most characters of a value; a longer one is not a setting that a table can show."""
+"""The most characters of a value that a table can show."""
 _PATIENCE = 10
-"""Seconds that a program may take to answer."""
+"""Seconds that a program may take to respond."""
 _GIB = 2**30
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the params: command-line settings, versions, variables, commit, cores and memory."""
+    """Return params: command-line settings, versions, variables, commit, cores and memory."""
     known = [each for each in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(each[0])]
     variables = [(name, hide_secret_value("", value)) for name, value in known if 0 < len(value) <= _LONGEST]
     return tuple(dict([*_read_settings(command), *_read_versions(command), *variables, *_read_place()]).items())
@@ -98,7 +98,7 @@ def _find_python(command: Sequence[str]) -> str | None:
     where = shutil.which(command[0]) if command else None
     if not command or program in _ELSEWHERE or _PYTHON.fullmatch(program):
         return where if _PYTHON.fullmatch(program) else None
-    # torchrun and similar programs are in the same folder as their Python
+    # programs such as torchrun are in the same folder as their Python
     beside = shutil.which("python", path=str(Path(where).parent)) if where else None
     return beside or shutil.which("python") or shutil.which("python3")
 
@@ -115,9 +115,9 @@ def _read_versions(command: Sequence[str]) -> Params:
 
 
 def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the job's owner and place as tags named in `LABEL_TAGS`.
+    """Return tags for the job's owner and location, with names from `LABEL_TAGS`.
 
-    Without Slurm, the user is the one who records; root is left out, since in most containers everybody is root.
+    Without Slurm, the user is the person who records. Root is left out, since everybody is root in most containers.
     """
     labels = dict(read_environment_labels(variables))
     with suppress(OSError, KeyError, ImportError):
@@ -141,7 +141,7 @@ def _read_place() -> Params:
 
 
 def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
-    """Return how many cores processes started here may use, within the container's quota; None if unknown."""
+    """Return how many cores processes may use within the container's quota, or None if unknown."""
     try:
         allowed = len(psutil.Process().cpu_affinity())
     except (AttributeError, psutil.Error):

@@ -1,4 +1,4 @@
-"""Finds what the installed nvidia-smi can record, and copies its output into logs line by line."""
+"""Finds out what the installed nvidia-smi can record, and copies its output to logs line by line."""
 
 import contextlib
 import ctypes
@@ -21,26 +21,26 @@ from gpureport.regular_files import code_system_error
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
-"""Seconds after which nvidia-smi counts as hung (pragmatic); loading the driver for many GPUs takes several."""
+"""Seconds after which nvidia-smi is considered hung (pragmatic); loading the driver may take several."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 """Names of fields in drivers before R530."""
 _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
 _QUOTED = re.compile(r'"([a-z][\w.]*)"', re.IGNORECASE)
 _GPM = ("--gpm-metrics", "2,3,5,10")
-"""Activity and occupancy of the multiprocessors, and activity of tensor cores and memory."""
+"""Activity and occupancy of multiprocessors, and activity of tensor cores and memory."""
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-"""Seconds before an ended program is started again: the first pause, doubled each time up to the longest."""
+"""Seconds before an ended program is started again; the first pause is doubled each time up to the longest."""
 _PATIENCE = 2.0
-"""Seconds that a program has to end when asked to."""
+"""Seconds that a program may take to end when asked to."""
 _WINDOW = 1000, 1000
-"""Lines and columns of its terminal; older versions of dmon omit columns that do not fit."""
+"""Lines and columns of the terminal; older versions of dmon omit columns that do not fit."""
 _LONG_SILENCE = 90.0
-"""Seconds without a line that are worth a note, longer than the longest interval and the longest pause."""
+"""Seconds without a line after which a note is added; longer than any interval or pause."""
 
 
 def build_query_command(interval: float) -> list[str]:
-    """Return the command that prints every GPU at an interval, with the fields that the driver supports."""
+    """Return the command that prints all GPUs at an interval, with the fields that the driver supports."""
     known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""
@@ -56,7 +56,7 @@ def build_query_command(interval: float) -> list[str]:
 
 
 def build_dmon_command(interval: float) -> list[str] | None:
-    """Return the command that prints PCIe traffic, and GPU activity if supported; None without dmon."""
+    """Return the command that prints PCIe traffic and, if supported, GPU activity; None without dmon."""
     usage = _run([_NAME, "dmon", "-h"])
     if "dmon" not in usage:
         return None
@@ -87,7 +87,7 @@ def _run(words: Sequence[str]) -> str:
 class LineFile:
     """A log that is written line by line, so that a killed program leaves no partial line.
 
-    It counts `lines`; `failure` is why writing ended early, such as a full disk, or empty.
+    It counts `lines`; `failure` is why writing ended early, such as a full disk, or is empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -107,7 +107,7 @@ class LineFile:
             if written == len(text):
                 self.lines += text.count(b"\n")
                 return
-            # a second attempt with the rest raises the error
+            # writing the rest raises the error
             os.write(self.file, text[written:])
             reason = "the file cannot grow further"
         except OSError as error:
@@ -119,11 +119,11 @@ class LineFile:
 
 
 class LoggedProgram:
-    """Runs a program and copies its lines; starts it again if it ends by itself, and counts the `restarts`.
+    """Runs a program and copies its lines; if the program ends by itself, starts it again and counts `restarts`.
 
-    The program prints to a pseudo-terminal: into a pipe, nvidia-smi writes blocks of several kilobytes, which are lost
-    when it is killed. It has its own session, so that Ctrl-C reaches only the job. `descriptor` is our end of the
-    terminal, or None while the program does not run.
+    The program prints to a pseudo-terminal, since nvidia-smi writes to a pipe in blocks of several kilobytes, which are
+    lost when it is killed. The program has its own session, so that Ctrl-C reaches only the job. `descriptor` is our
+    end of the terminal, or None while the program is not running.
     """
 
     def __init__(self, words: Sequence[str], log: LineFile) -> None:
@@ -136,11 +136,11 @@ class LoggedProgram:
 
     def _start(self) -> None:
         def end_with_parent() -> None:
-            # the kernel ends it when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
+            # the kernel ends the program when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
         ours, theirs = pty.openpty()
-        # raw mode does not turn line breaks into two characters
+        # raw mode keeps line breaks as one character
         tty.setraw(theirs)
         termios.tcsetwinsize(theirs, _WINDOW)
         try:
@@ -163,7 +163,7 @@ class LoggedProgram:
         if self.descriptor is None:
             return
         text = b""
-        # at the end, Linux raises an error where other systems return nothing
+        # at the end, Linux raises an error, whereas other systems return nothing
         with contextlib.suppress(OSError):
             text = os.read(self.descriptor, _CHUNK)
         if text:
@@ -172,7 +172,7 @@ class LoggedProgram:
             return
         os.close(self.descriptor)
         self.descriptor = None
-        # the program ended, so a partial line is dropped
+        # the program has ended, so a partial line is dropped
         self.log.pending = b""
         self._kill()
         self._wait_before_next_start()
@@ -183,7 +183,7 @@ class LoggedProgram:
                 self._start()
                 self.restarts += 1
             except OSError:
-                # the driver is being replaced, or processes cannot be created
+                # either the driver is being replaced, or no process can be created
                 self._wait_before_next_start()
 
     def describe_silence(self) -> str:
@@ -191,12 +191,12 @@ class LoggedProgram:
         if self.descriptor is not None and silent < _LONG_SILENCE:
             return ""
         why = "ended by itself" if self.descriptor is None else "gave no more rows"
-        return f"{self.name} stops {silent:.0f} s before the end: nvidia-smi {why}."
+        return f"{self.name} stops {silent:.0f} s before the end, because nvidia-smi {why}."
 
     def stop(self) -> None:
         if self.descriptor is None:
             return
-        # SIGTERM, since the children of a shell's background job inherit that SIGINT is ignored
+        # SIGTERM is sent, since children of a shell's background job ignore SIGINT
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
@@ -210,7 +210,7 @@ class LoggedProgram:
 
     def _kill(self) -> None:
         self._process.kill()
-        # a process that hangs in the driver cannot be killed, and the job's exit code must not wait for it
+        # a process that hangs in the driver cannot be killed, and must not delay the job's exit code
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
 

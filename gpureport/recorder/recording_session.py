@@ -1,4 +1,4 @@
-"""One recording: its logs, the job, the signals passed on to it, and the run file."""
+"""Makes one recording: runs the job, passes signals on to it, and writes logs and the run file."""
 
 import contextlib
 import math
@@ -27,19 +27,19 @@ _SIGNAL_BASE = 128
 """Shells add this to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
-"""The most seconds that a job waits for the first row of its log."""
+"""The most seconds to wait for the first row of the log before starting the job."""
 _AFTERWARDS = 1.2
-"""Seconds, or intervals if these are longer, that are recorded after the job, so that logs show its end."""
+"""Seconds, or intervals if longer, that are recorded after the job, so that logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
-"""Suffix of the run file while it is written."""
+"""The suffix of the run file while it is being written."""
 
 
 class RecordingSession:
     """A recording in progress; `run` is the content of its run file, complete after `record`."""
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
-        """Ask the driver for its fields and make the folder; nothing runs yet.
+        """Query the driver's fields and make the folder, without starting anything.
 
         Without a `command`, it records until a signal; `host_only` omits GPUs. Raises SourceError or SettingsError.
         """
@@ -99,8 +99,8 @@ class RecordingSession:
                     times = "once" if each.restarts == 1 else f"{each.restarts} times"
                     notes.append(f"nvidia-smi ended while {each.name} was written, and was started again {times}.")
             empty = (each.name for each in programs if each.log.lines < _HEADER_AND_ROW and not each.log.failure)
-            notes += [f"{name} holds no row: nvidia-smi gave none." for name in empty]
-            # by the monotonic clock, since the system clock may have been set
+            notes += [f"{name} contains no row: nvidia-smi wrote none." for name in empty]
+            # measured by the monotonic clock, since the system clock may have been changed
             ended = self.run.started + round((time.monotonic() - self._begun) * 1e6)
             self.run = replace(self.run, ended=ended, exit_code=code, notes=tuple(notes))
             with contextlib.suppress(OSError):
@@ -109,12 +109,12 @@ class RecordingSession:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Receive SIGCHLD and the signals that end a recording; an ignored SIGTERM or SIGHUP stays ignored."""
+        """Receive SIGCHLD and the signals that end a recording, except for an ignored SIGTERM or SIGHUP."""
         self._signals, write = os.pipe()
         for each in (self._signals, write):
             os.set_blocking(each, False)
         self._selector.register(self._signals, selectors.EVENT_READ)
-        # a shell's background job ignores SIGINT, but must still end when somebody sends it
+        # background jobs of a shell ignore SIGINT, but a recorder must still end on SIGINT
         wanted = [each for each in _ENDING if each == signal.SIGINT or signal.getsignal(each) != signal.SIG_IGN]
         before = {each: signal.signal(each, lambda *_: None) for each in (*wanted, signal.SIGCHLD)}
         old = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -128,11 +128,11 @@ class RecordingSession:
             os.close(write)
 
     def _run_job(self) -> int:
-        """Run the job and return its exit code as a shell would. Raises SettingsError if it cannot be started."""
+        """Run the job and return its exit code as a shell does. Raises SettingsError if the job cannot be started."""
         if self._programs:
             self._run(_FIRST_ROWS, until=lambda: self._programs[0].log.lines >= _HEADER_AND_ROW)
         if self._stop_signal is not None:
-            self._notes.append("The job was not started: a signal ended the recording first.")
+            self._notes.append("The job was not started, because a signal ended the recording first.")
             return _SIGNAL_BASE + self._stop_signal
         try:
             self._job = job = subprocess.Popen(self._command)  # noqa: S603 - what the person typed
@@ -158,7 +158,7 @@ class RecordingSession:
                     self._log.write(f"{sample}\n".encode())
             except Exception as error:
                 self._failure = f"{self._log.name} lacks samples: {type(error).__name__}: {error}."
-            # a late sample does not shift the next one
+            # a late sample does not delay the next sample
             self._next_sample = max(self._next_sample + self._interval, now + self._interval / 2)
         for program in self._programs:
             program.start_again()
@@ -198,7 +198,7 @@ def _reaches_whole_group(number: int) -> bool:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        # the terminal was closed, and sent SIGHUP to the whole group
+        # the terminal was closed, which sent SIGHUP to the whole group
         return number == signal.SIGHUP and sys.stdin is not None and os.getsid(0) != os.getpid()
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
@@ -217,9 +217,9 @@ def _name_local_zone() -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make the folder of a recording. Raises SettingsError if it holds a recording or cannot be made."""
+    """Make a recording's folder. Raises SettingsError if it contains a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
-    # a dangling link also counts as taken, because writing would go through it
+    # a dangling link counts as an existing file, because writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
         what = f"it holds a recording already ({taken})"

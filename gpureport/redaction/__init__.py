@@ -1,7 +1,7 @@
-"""Replaces secrets with `***` on command lines, in params, tags and columns, and in any text before it is written.
+"""Replaces secrets with `***` in command lines, params, tags, columns, and any other text before it is written.
 
-`signs` lists what identifies a secret. A new form is a row in `FORMS`, a new word goes into a table above it;
-`docs/reference/secrets.md` is generated from both. In texts, values follow names: `token=…`, `"token": …`, `--token …`,
+`signs` lists the signs of a secret. Add new forms to `FORMS`, and new words to the tables above it;
+`docs/reference/secrets.md` is generated from both. In text, values follow names: `token=…`, `"token": …`, `--token …`,
 `token: …`. Every pattern runs in linear time.
 """
 
@@ -38,13 +38,13 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words before `key` that mark a secret, unlike `missing key`, and words before `token` where tokens are counted."""
+"""Words that mark a secret before `key`, unlike `missing`, and words that show a count of tokens before `token`."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
 )
 _RATE = re.compile(rf"(?:{_COUNTS})[ \t]|[A-Za-z]+/", re.IGNORECASE)
-"""Words before a name that make it a count or a rate: `seen token`, `FLOPs per token`, `ms/token`."""
+"""Matches words that turn a name into a count or rate, as in `seen token`, `FLOPs per token` or `ms/token`."""
 _SCHEMED = re.compile(r"\b(Bearer|Basic)\s+", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _OPTIONED = re.compile(r"(?<![\w.\-])--([A-Za-z][\w.\-]*+)[ \t]{1,4}(?!-)")
@@ -52,7 +52,7 @@ _QUOTED = r"\"(?:[^\"\\]|\\.?)*+(?:\"|$)|'(?:[^'\\]|\\.?)*+(?:'|$)|\\{1,4}\"[^\"
 _VALUE = re.compile(rf"{_QUOTED}|[^\s,;&\"']+", re.DOTALL)
 _SCALAR = re.compile(rf"{_QUOTED}|[^\s,{{}}\[\]\"']+", re.DOTALL)
 _ANY = re.compile(rf"\{{(?:{_QUOTED}|[^{{}}\"'])*+\}}|\[(?:{_QUOTED}|[^\[\]\"'])*+\]|{_VALUE.pattern}", re.DOTALL)
-"""Matches values in text, in JSON, and in JSON including lists and objects."""
+"""Match values in text, in JSON, and in JSON including lists and objects."""
 _LINE = re.compile(rf"{_QUOTED}|[^\r\n\"']+", re.DOTALL)
 _OPENING = re.compile(r"\\*[\"']|(?=[{\[])")
 _AFTER_VALUE = ":.)]}`"
@@ -62,27 +62,27 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After `token:` and similar names, a value of at least `_SHORTEST` characters with a digit is not a word, one of up to
+"""After names such as `token:`, a value of at least `_SHORTEST` characters with a digit is not a word, but one of up to
 `_LONGEST_WORD` without a digit is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
-"""A value that is a secret after any name that can hold one."""
+"""A value that is treated as secret after any name that may precede a secret."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/]*)(=|:[ \t]*(?!//))(.*)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]++)++|[\"'\\]", re.DOTALL)
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""Characters of a foreign text that an error shows, and those examined beyond it, enough for a user and password."""
+"""The most characters of foreign text in an error, and how many more are examined to find a user and password."""
 _LONGEST_KEPT = 1000
-"""Characters of a text up to which its result is cached, since most texts recur; a log line may have a million."""
+"""The longest text that is cached, since most texts recur; a log line may have a million characters."""
 EXTRA = "extra_"
-"""Prefix of columns that hold a log's other fields as text."""
+"""The prefix of columns that contain a log's other fields as text."""
 
 
 def redact_text(text: str) -> str:
-    """Return a text without users in URLs, values of secret keys, and recognisable tokens.
+    """Hide users in URLs, values of secret keys, and recognisable tokens in a text.
 
-    Checksums and ids, which only look random, stay.
+    Checksums and ids, which only look random, are kept.
     """
     redact = _redact if len(text) <= _LONGEST_KEPT else _redact.__wrapped__
     return redact(text, signs.version)
@@ -99,7 +99,7 @@ def _redact(text: str, _version: int) -> str:
 
 
 def redact_start(text: str, longest: int = _SHOWN) -> str:
-    """Return the beginning of a text, redacted before it is cut: half a secret is no longer recognisable."""
+    """Return the beginning of a text, redacted before it is cut, since half a secret would not be recognised."""
     return redact_text(text[: longest + _LOOKED_BEYOND])[:longest]
 
 
@@ -120,9 +120,9 @@ def redact_value(name: str, value: str) -> str:
 def _hide_after(
     label: re.Pattern[str], text: str, judge: Callable[[str, str], bool], values: re.Pattern[str] = _VALUE
 ) -> str:
-    """Return a text without secrets after labels; the search goes on right after a label with a harmless value.
+    """Hide secrets after labels in a text; after a label with a harmless value, continue at that value.
 
-    A value is examined only after a name that can hold a secret, so the time is linear in the text.
+    A value is examined only after a name that may precede a secret, so the time is linear in the length of the text.
     """
     parts, end, found = [], 0, label.search(text)
     while found:
@@ -148,8 +148,8 @@ def _is_headed_secret(name: str, value: str) -> bool:
     """Return whether the value after `name:` is a secret.
 
     Sentences contain `token: word` and `per token: 0.01`, so a value after an ambiguous name is a secret only if it has
-    a digit and is not a count. After `key`, the word before must name the kind of key, as in `API key`, or the value
-    must look generated.
+    a digit and is not a count. The word before `key` must name the kind of key, as in `API key`, or the value must look
+    generated.
     """
     last = re.split(r"[ \t/]", name)[-1]
     before = name.removesuffix(last)
@@ -159,7 +159,7 @@ def _is_headed_secret(name: str, value: str) -> bool:
         return True
     has_digit, is_rate = any(map(str.isdigit, value)), _RATE.match(before)
     if last.lower() == "key":
-        # sentences and messages use it for any lookup: `missing key: gpu_0`
+        # sentences and messages use `key` for any lookup, as in `missing key: gpu_0`
         is_long = len(value) >= _SHORTEST or signs.read_name(name)[0] == signs.PLAIN
         opens = bool(before) and not is_rate and is_long
         return hide_random(value) != value or (opens and has_digit and not _COUNT.fullmatch(value))
@@ -172,7 +172,7 @@ def hide_secrets(command: Sequence[str]) -> tuple[str, ...]:
     option = ""
     for word in command:
         is_secret_word = may_be_secret(option, word)
-        # a secret may begin with a hyphen, like a one-letter option
+        # a secret, like a one-letter option, may begin with a hyphen
         is_hyphened = is_secret_word and len(word) > len("-x") and not word.startswith("--")
         is_value = bool(option) and (is_hyphened or not _OPTION.fullmatch(word))
         if is_value and (is_secret_word or (option in _USER_OPTIONS and ":" in word)):
@@ -222,7 +222,7 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in one column; an appended number keeps different texts different."""
+    """Return a table without secrets in one column; numbers are appended to keep different texts distinct."""
     return _redact_texts(table, name, redact_text, distinct=True)
 
 

@@ -1,8 +1,7 @@
-"""The signs of a secret: names, the user's own names and patterns, and forms of tokens.
+"""Defines the signs of a secret: names, the user's own names and patterns, and forms of tokens.
 
-On a command line, a possible secret counts as one: hiding a value costs less than showing a password. In params, tags
-and texts, machine learning terms such as `pad_token` and `key_padding` name settings. Every pattern runs in linear
-time.
+On a command line, possible secrets are hidden, since hiding a value costs less than showing a password. In params, tags
+and text, machine learning terms such as `pad_token` and `key_padding` are settings. Every pattern runs in linear time.
 """
 
 import re
@@ -15,16 +14,16 @@ ANYWHERE = "passw passphrase secret credential apikey accesskey privatekey autho
 ENDINGS = "token key pwd auth"
 OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
 WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
-"""Signs in a name: letters anywhere in it, ignoring separators; ends of a part, as in `apiToken`; ordinary words with
-such an end; and whole parts."""
+"""Signs in a name: letters anywhere in it, ignoring separators; endings of its parts, as in `apiToken`; ordinary words
+with these endings; and whole parts."""
 MODEL_WORDS = (
     "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
     "train type unk value vocab"
 )
-"""Words beside `token` or `key` that make a param a model's setting rather than a secret."""
+"""Words beside `token` or `key` that show a model's setting rather than a secret."""
 CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
-"""Parts of names whose values may look random without being secret."""
+"""Parts of names whose values may look random but are not secret."""
 _ANYWHERE = re.compile(ANYWHERE.replace(" ", "|"))
 _ENDINGS = tuple(ENDINGS.split())
 _OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
@@ -35,7 +34,7 @@ PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST = 200
-"""How many characters of a name are examined, from its end."""
+"""The number of characters at the end of a name to examine."""
 _SEPARATORS = str.maketrans("-. :/", "_____")
 _LETTER = r"[^\s\"'<>,;&()|]"
 """The characters that `*` in a pattern matches."""
@@ -43,9 +42,9 @@ _LETTER = r"[^\s\"'<>,;&()|]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """Names of secret values, in any case, and beginnings of secrets; `*` matches any characters.
+    """Case-insensitive names of secret values, and beginnings of secrets; `*` matches any characters.
 
-    They are not regular expressions, which may take exponential time.
+    These are not regular expressions, which may take exponential time.
     """
 
     names: tuple[str, ...] = ()
@@ -53,7 +52,7 @@ class OwnSecrets:
 
 
 _in_use, version = OwnSecrets(), 0
-"""The user's own secrets, and how often they changed; a change invalidates cached results."""
+"""The user's own secrets, and how many times they changed, which invalidates cached results."""
 
 
 def use_own_secrets(own: OwnSecrets) -> None:
@@ -74,9 +73,9 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression for the rest of a word from a pattern's first piece, with a group if all match.
+    """Compile a pattern that matches a word from its first piece on, with a group if all pieces match.
 
-    If the other pieces do not follow the first occurrence of the first piece, they follow no later one.
+    If the other pieces do not follow the first occurrence of the first piece, they follow no later occurrence.
     """
     first, *rest = map(re.escape, pattern.split(STAR))
     start = rf"(?<![^\W_]){first}" if first else f"(?<!{_LETTER})(?={_LETTER})"
@@ -85,7 +84,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def may_be_secret(name: str, value: str) -> bool:
-    # our own messages and help contain KEY=VALUE
+    # gpureport's own messages and help contain KEY=VALUE
     return value not in {"", "VALUE"} and read_name(name)[0] > (_POSSIBLE if _SETTING.fullmatch(value) else _NONE)
 
 
@@ -95,13 +94,13 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def read_name(name: str) -> tuple[int, bool, bool]:
-    """Return a name's sign, whether nearby words make it a model's setting, and whether it names a checksum."""
+    """Return a name's sign, whether words beside it show a model's setting, and whether it names a checksum."""
     return _read_name(name[-_LONGEST:], version)
 
 
 @lru_cache(maxsize=8192)
 def _read_name(name: str, _version: int) -> tuple[int, bool, bool]:
-    # own names match the whole name or its last part; `-` equals `_`
+    # the user's names match a whole name or its last part; `-` equals `_`
     bare = name.strip("-+~").lower()
     forms = {part.translate(_SEPARATORS) for part in (bare, re.split(r"[./:]", bare)[-1])} if _in_use.names else ()
     is_own = any(fnmatchcase(form, own.lower().translate(_SEPARATORS)) for own in _in_use.names for form in forms)
@@ -135,19 +134,19 @@ FORMS = (
     ("PyPI", "pypi-…", r"pypi-[\w\-]{16,}"),
     ("JSON web tokens, and Neptune", "eyJ…", r"eyJ[\w+/=.\-]{16,}"),
     ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
-    ("private keys", "-----BEGIN … PRIVATE KEY-----, and all that follows", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
+    ("private keys", "-----BEGIN … PRIVATE KEY-----, and everything after it", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""Forms of tokens: who issues them, how they look to people, and a regular expression; no letter may precede them."""
+"""Forms of tokens: their issuer, appearance, and regular expression; no letter may precede a token."""
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
 _LONGEST_USER = 1200
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
-"""A password may hold slashes and `@`, since people forget to escape them; `_LONGEST_USER` bounds both parts."""
+"""A password may contain slashes and `@`, which people forget to escape; `_LONGEST_USER` limits both parts."""
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:\d*[\-_]?[A-Za-z\[]|\d+\.\d+\.)")
 _LISTED = re.compile(rf"(?<![^\s\"'/=])[A-Za-z_][\w.\-]*+:[^\s\"'/@:]++(?<!\*\*\*)@(?={_HOST.pattern})")
-"""The beginning of a host, unlike `@10` in `recall:mean@10` or `image:tag@sha256:…`; and users as in `root:p,ss@db`."""
+"""Match the beginning of a host (not in `recall:mean@10` or `image:tag@sha256:…`), and users as in `root:p,ss@db`."""
 SHORTEST_RANDOM = 32
-"""Length from which hexadecimal digits, or mixed letters and digits, look generated."""
+"""The shortest hexadecimal number, or mix of letters and digits, that looks generated."""
 _RANDOM = re.compile(
     rf"(?<![\w/.+\-])(?:([0-9a-fA-F]{{{SHORTEST_RANDOM},}})|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
 )

@@ -1,6 +1,6 @@
-"""Reads `gpureport.toml`. Each rule, policy and price list validates its own section; `[secrets]` is read here.
+"""Reads `gpureport.toml`. Rules, policies and price lists validate their own sections; `[secrets]` is read here.
 
-A new section is an entry in `SECTIONS`. `toml_files` reads all TOML files that people write.
+Add new sections to `SECTIONS`. `toml_files` reads all TOML files that people write.
 """
 
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ from gpureport.settings.toml_files import read_toml
 
 FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
-"""Known sections. Any other is refused, since a mistyped `[[polcy]]` would silently check nothing."""
+"""Known sections. Other sections are refused, since a mistyped `[[polcy]]` would silently check nothing."""
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
-"""Least number of characters besides `*`, so that no pattern hides every word."""
+"""The fewest characters other than `*`, so that no pattern hides every word."""
 _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
-"""Characters that end a word in a text, or that only a regular expression has."""
+"""Characters that end a word in a text, or that only regular expressions contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Section:
         return value  # type: ignore[no-any-return]  # as above
 
     def at(self, key: str) -> str:
-        """Return a key's place, such as `gpureport.toml:4`, or the file alone if lines are not known."""
+        """Return a key's location, such as `gpureport.toml:4`, or only the file if lines are unknown."""
         return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
@@ -100,13 +100,13 @@ class Settings:
     def refuse_section(self, name: str) -> SettingsError:
         opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in self.text.splitlines())
         found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
-        # line 1 if the section is written in another form
+        # use line 1 if the section is written in another form
         where = f"{self.file}:{next(found, 1)}" if self.text else self.file
         hint = f"known are {', '.join(SECTIONS)}"
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
-        """Return the tables of an array (`[[name]]`) by its dotted name. Raises SettingsError if it is no array."""
+        """Return the tables of an array (`[[name]]`). Raises SettingsError if it is not an array."""
         parent, _, last = name.rpartition(".")
         entries = (self.section(parent).values if parent else self.content).get(last, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -115,7 +115,7 @@ class Settings:
         return tuple(self._place_lines(name, entry, place) for place, entry in enumerate(entries))
 
     def _place_lines(self, name: str, values: dict[str, Any], place: int = 0) -> Section:
-        """Return a table with the line of each key; in an array of tables, the one at index `place`."""
+        """Return a table, or the one at index `place` in an array of tables, with the line of each key."""
         tables = _index_lines(self.text).get(name, [])
         lines = tables[place] if place < len(tables) else {}
         return Section(file=self.file, name=name, values=values, lines=lines)
@@ -125,13 +125,13 @@ def read_settings(path: Path | None) -> Settings:
     """Return the settings in a file, or in gpureport.toml in the current folder, if any.
 
     Raises:
-        SettingsError: if a named file is missing, or the file is not TOML or holds an unknown section.
+        SettingsError: if a named file is missing, or the file is not TOML or contains an unknown section.
     """
     return check_sections(read_unchecked(path))
 
 
 def read_unchecked(path: Path | None) -> Settings:
-    """Return settings as `read_settings` does, but does not check the names of sections.
+    """Return settings like `read_settings`, but without checking the names of sections.
 
     Raises:
         SettingsError: if a named file is missing, or the file is not TOML.
@@ -147,7 +147,7 @@ def check_sections(settings: Settings) -> Settings:
     """Return the settings unchanged.
 
     Raises:
-        SettingsError: if they hold an unknown section.
+        SettingsError: if the settings contain an unknown section.
     """
     for name in settings.unknown_sections():
         raise settings.refuse_section(name)
@@ -174,7 +174,7 @@ def _is_kind(value: Any, kind: Any) -> bool:
     import msgspec
 
     try:
-        # a call from Python may pass a NumPy number
+        # calls from Python may pass NumPy numbers
         msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
     except msgspec.ValidationError:
         return False
@@ -185,11 +185,10 @@ def _is_kind(value: Any, kind: Any) -> bool:
 
 
 def read_own_secrets(settings: Settings) -> OwnSecrets:
-    """Return the names and patterns in `[secrets]`; none without the section.
+    """Return the names and patterns in `[secrets]`, or none if there is no such section.
 
     Raises:
-        SettingsError: if a key is unknown, a value is not a list of names or patterns, or an unknown section has a
-            similar name, whose secrets would silently be shown.
+        SettingsError: if a key is unknown, a value is not a list of names or patterns, or `[secrets]` is misspelt.
     """
     if SECRETS not in settings.content and (unknown := settings.unknown_sections()):
         from difflib import get_close_matches
@@ -215,17 +214,17 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
-            what = f"text {place} of {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write plain characters, and * for any others", code="not_a_pattern")
+            what = f"text {place} in {key} cannot be used: {reason}"
+            raise section.wrong(key, what, "write plain characters, and * for other characters", code="not_a_pattern")
     return texts
 
 
 def _find_flaw(text: str, fewest: int) -> str:
     """Return what is wrong with a name or pattern, or an empty text."""
     if len(text) > LONGEST_SECRET_PATTERN:
-        return f"longer than {LONGEST_SECRET_PATTERN} characters"
+        return f"it is longer than {LONGEST_SECRET_PATTERN} characters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "it contains a space, a quote, or a character of regular expressions"
+        return "it contains a space, a quotation mark, or a character of regular expressions"
     if len(text.replace(STAR, "")) < fewest:
-        return f"too short, it needs {fewest} characters besides *"
+        return f"it needs at least {fewest} characters other than *"
     return ""

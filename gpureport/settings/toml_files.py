@@ -1,4 +1,4 @@
-"""Reads hand-written TOML: settings, maps and steps. Refuses values that no type holds, or that take minutes."""
+"""Reads hand-written TOML: settings, maps and steps. Refuses values that fit no type or take minutes to read."""
 
 import re
 import tomllib
@@ -11,15 +11,15 @@ from gpureport.errors import SettingsError
 from gpureport.regular_files import UnsafeFileError, code_system_error, read_small_text
 
 _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=None)
-"""Content read from pipes, which are empty the second time; None if nothing is kept."""
+"""The content of pipes, which are empty when read again, or None if nothing is kept."""
 
 _DEEPEST = 50
-"""Most levels of nested tables and lists: Python prints and compares values by recursion."""
+"""The most levels of nested tables and lists, since Python prints and compares values recursively."""
 _MOST_KEY_WORK = 20_000_000
-"""Limit on the time to read dotted keys, as the sum over lines of the squared number of dots outside strings."""
+"""A limit on the time to read dotted keys: the sum of each line's squared number of dots outside strings."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
-"""Whole numbers beyond it are not valid TOML."""
+"""Larger whole numbers are not valid TOML."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +29,19 @@ class TomlText:
 
 
 def keep_piped() -> None:
-    """Forget earlier content, and keep what is read from pipes from now on, since commands read settings twice."""
+    """Forget earlier content of pipes, and keep new content, since commands read settings twice."""
     _piped.set({})
 
 
 def read_toml(path: Path, hint: str) -> TomlText:
-    """Return a file's content; a pipe can be read again if `keep_piped` kept it.
+    """Return a file's content; a pipe can be read again if `keep_piped` kept its content.
 
     Args:
         path: the file.
-        hint: what to do if it is not TOML.
+        hint: what to do if the file is not TOML.
 
     Raises:
-        SettingsError: if it is unreadable, is not TOML, or holds too large a number or too deep a nesting.
+        SettingsError: if the file is unreadable, is not TOML, or contains too large a number or too deep a nesting.
     """
     kept = _piped.get()
     if kept and path in kept:
@@ -65,8 +65,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Return the content of a TOML text.
 
     Raises:
-        ValueError: if it is not TOML, or refused as in `read_toml`.
-        RecursionError: if it is nested too deeply.
+        ValueError: if the text is not TOML, or is refused as in `read_toml`.
+        RecursionError: if the text is nested too deeply.
     """
     if sum(line.count(".") ** 2 for line in _STRING.sub("", text).splitlines()) > _MOST_KEY_WORK:
         msg = "a key with too many parts"

@@ -1,4 +1,4 @@
-"""Runs on disk: one folder per run, in Parquet that any tool reads, replaced atomically.
+"""Stores runs on disk: one folder per run, replaced atomically, with series as Parquet, which any tool reads.
 
-`store` needs Arrow and `run_selection` does not.
+The module `store` needs Arrow, whereas `run_selection` does not.
 """

@@ -1,4 +1,4 @@
-"""Writes files and folders atomically; disk errors become store errors."""
+"""Writes files and folders atomically, and turns disk errors into store errors."""
 
 import ctypes
 import errno
@@ -18,8 +18,8 @@ from gpureport.places import Place, RemotePath, remove_entry, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
-"""Names of temporary files and folders; others with the same beginning belong to the user."""
-_STALE = 86_400  # seconds after which the writer of an unfinished file or folder must be dead
+"""Matches names of temporary files and folders; other names with the same beginning are the user's."""
+_STALE = 86_400  # seconds after which the writer of an unfinished file or folder must have ended
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
 
@@ -29,7 +29,7 @@ def raise_store_errors(store: Place) -> Iterator[None]:
     try:
         yield
     except UnsafeFileError as error:
-        # only the name, since the file is in a temporary folder that will be removed
+        # the message has only the file name, since the file is in a temporary folder that will be removed
         raise refuse_file(f"{store}: {Path(error.filename).name}", error) from error
     except OSError as error:
         code = code_system_error(error, "cannot_write")
@@ -46,14 +46,14 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 
 @contextmanager
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
-    """Yield a folder to write to; on success it moves to `runs / name()`, on failure it is removed.
+    """Yield a folder to write to; on success, it is moved to `runs / name()`; on failure, it is removed.
 
-    For a bucket it is uploaded once written; `last`, the file without which readers see no folder, comes last.
+    For a bucket, the folder is then uploaded, ending with `last`, without which readers see no folder.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # a bucket cannot rename, so the order of uploads keeps readers from mixing two versions
+            # a bucket cannot rename, so the order of uploads prevents readers from mixing two versions
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return
@@ -68,14 +68,14 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
             _move_into_place(part, runs / name())
             flush_to_disk(runs)
     finally:
-        # if the run was a link to a folder, this is the link now
+        # if the run was a link to a folder, `part` is now the link
         remove_entry(part)
 
 
 def _move_into_place(folder: Path, place: Path) -> None:
-    """Move a folder to its place in one step; a folder already there gets the first one's old name.
+    """Move a folder to its place in one step, exchanging names with a folder that is already there.
 
-    If the system cannot exchange them, the other folder is moved away first, and readers may briefly miss it.
+    If the system cannot exchange folders, the existing folder is moved away first, and readers may briefly miss it.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
@@ -92,14 +92,14 @@ def _move_into_place(folder: Path, place: Path) -> None:
         if code in {errno.EINVAL, errno.ENOSYS}:
             with suppress(FileNotFoundError):
                 place.rename(folder.with_name(f".tmp-{secrets.token_hex(8)}-old"))
-        # another writer of the same run may have removed it in the meantime
+        # another writer of the run may have removed the folder in the meantime
         elif code != errno.ENOENT:
             raise OSError(code, os.strerror(code), str(place))
     raise OSError(errno.EBUSY, "other writers keep replacing it", str(place))
 
 
 def write_bytes(path: Place, content: bytes, runs: Place) -> None:
-    # either both or neither are on this machine
+    # either both places are on this machine, or neither is
     if isinstance(path, RemotePath) or isinstance(runs, RemotePath):
         path.write_bytes(content)
         return
@@ -108,7 +108,7 @@ def write_bytes(path: Place, content: bytes, runs: Place) -> None:
         part.write_bytes(content)
         flush_to_disk(part)
         part.replace(path)
-        # a folder into which anybody may put files, and nobody look, cannot be flushed
+        # a folder that is writable but not readable cannot be flushed
         if os.access(path.parent, os.R_OK):
             flush_to_disk(path.parent)
     finally:
@@ -128,16 +128,16 @@ def remove_folder(folder: Place, last: str) -> None:
     gone = _temporary_path(folder.parent, folder.name)
     folder.rename(gone)
     if gone.is_symlink():
-        # the folder that the link leads to belongs to the user
+        # the target of the link belongs to the user
         gone.unlink()
     else:
         shutil.rmtree(gone)
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
-    """Remove files that killed writers left at least a day ago; in a bucket they leave none.
+    """Remove files that killed writers left at least a day ago; none are left in buckets.
 
-    With `targets`, for folders with other writers, remove only parts of files whose whole names match it, no folders.
+    With `targets`, for folders with other writers, remove only parts of files whose whole names match, and no folders.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):
@@ -158,5 +158,5 @@ def flush_to_disk(path: Path) -> None:
 
 
 def _temporary_path(runs: Path, name: str) -> Path:
-    short = os.fsdecode(os.fsencode(name)[:200])  # many file systems allow 255 bytes in all
+    short = os.fsdecode(os.fsencode(name)[:200])  # many file systems limit names to 255 bytes
     return runs / f".tmp-{short}-{os.getpid()}-{secrets.token_hex(4)}"

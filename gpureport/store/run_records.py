@@ -1,7 +1,7 @@
-"""Writes and reads `run.json`, a run and its quality as readable JSON, and lists the runs in a store.
+"""Writes and reads `run.json`, which contains a run and its quality, and lists the runs in a store.
 
-A flipped bit often gives another valid number, so the file has the SHA-256 of its content, computed from values rather
-than bytes, since different white space is not damage.
+Since a flipped bit often results in another valid number, the file contains the SHA-256 of its content. The hash is
+computed from values rather than bytes, since different white space is not damage.
 """
 
 import json
@@ -25,9 +25,9 @@ from gpureport.regular_files import UnsafeFileError, check_regular_file, code_sy
 RUN_FILE = "run.json"
 """The file that makes a folder a run."""
 _FIRST_KEYS = {"importer_version", "columns", "run"}
-"""The keys of a run stored before there was a checksum."""
+"""The keys of a run that was stored before checksums existed."""
 _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
-"""Exceptions that reading a damaged `run.json` may raise; msgspec's are ValueErrors."""
+"""Errors from reading a damaged `run.json`; msgspec raises ValueErrors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def dump_run(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     if run["work"] is not None and not run["work"]["is_common"]:
-        # written before runs could have common work
+        # the run was written before runs could have common work
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
     hashes = {"series_sha256": stored.series_sha256, "training_sha256": stored.training_sha256}
@@ -87,14 +87,14 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 
 def read_stored_file(path: Place, most: int) -> bytes:
-    """Return the content of a file in the store. Raises OSError if it is not regular or exceeds `most` bytes."""
+    """Return the content of a file in the store. Raises OSError if the file is not regular or exceeds `most` bytes."""
     if isinstance(path, Path):
         check_regular_file(path, most=most)
     return path.read_bytes()
 
 
 def read_stored_run(folder: Place) -> StoredRun:
-    """Return the run in a folder's `run.json`. Raises DamagedRunError, or StoreError if it cannot be read."""
+    """Return the run in a folder's `run.json`. Raises DamagedRunError, or StoreError if the file cannot be read."""
     path = folder / RUN_FILE
     try:
         return _load_run(read_stored_file(path, MOST_RECORD_BYTES).decode("utf-8"))
@@ -109,12 +109,12 @@ def read_stored_run(folder: Place) -> StoredRun:
 def list_run_folders(runs: Place) -> list[str]:
     found = []
     if isinstance(runs, RemotePath):
-        # one listing of all objects is faster than a request for each folder
+        # listing all objects at once is faster than a request for each folder
         paths = [info.path.removeprefix(f"{runs.path}/") for info in runs.list_infos(recursive=True) if info.is_file]
         found = [folder for folder, *names in (path.split("/") for path in paths) if names == [RUN_FILE]]
     else:
         with suppress(FileNotFoundError):
-            # not every folder is a run, and one may vanish at any time
+            # not every folder is a run, and a folder may vanish at any time
             found = [folder.name for folder in runs.iterdir() if isfile(folder / RUN_FILE)]
     return sorted(name for name in found if not name.startswith("."))
 
@@ -122,7 +122,7 @@ def list_run_folders(runs: Place) -> list[str]:
 def read_index(runs: Place) -> RunIndex:
     folders = [runs / name for name in list_run_folders(runs)]
     found = list(zip(folders, map_places(_try_stored_run, folders), strict=True))
-    # a folder without the file has been removed in the meantime
+    # a folder without the file was removed in the meantime
     damaged = tuple(folder.name for folder, stored in found if stored is None and (folder / RUN_FILE).is_file())
     known = [stored for _, stored in found if stored is not None]
     return RunIndex(runs=tuple(sorted(known, key=lambda stored: (stored.run.started, stored.run.id))), damaged=damaged)

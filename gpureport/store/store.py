@@ -21,10 +21,10 @@ from gpureport.store.run_records import RUN_FILE, RunIndex, StoredRun, read_stor
 from gpureport.store.run_selection import RunLookup, find_store_folder
 
 FORMAT = 1
-"""Version of the store's layout. 1 (2026-11): run.json and hardware.parquet per run."""
+"""The version of the store's layout; version 1 (2026-11) has run.json and hardware.parquet for each run."""
 _SERIES, _TRAINING = "hardware.parquet", "training.parquet"
 _MOST_ROWS_IN_MEMORY = 6_000_000
-"""Number of rows up to which a run is read at once, about 400 MB."""
+"""The most rows of a run that are read at once, about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
@@ -49,7 +49,7 @@ class Store:
         try:
             version = int(json.loads(read_stored_file(self._marker, MOST_SETTINGS_BYTES))["format"])
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            hint = "restore it or ingest into a new store"
+            hint = "restore it, or ingest into a new store"
             raise StoreError(str(self._marker), "cannot be read", hint, code="damaged_store") from error
         if version > FORMAT:
             what = f"format {version} is newer than {FORMAT}"
@@ -60,9 +60,9 @@ class Store:
         return cls(find_store_folder(start))
 
     def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Write a run to the store, with another run's labels if given; it replaces a run with the same id.
+        """Write a run to the store, with another run's labels if given, replacing a run with the same id.
 
-        `reading` must supply all `batches()` of the series before its `run_id`, `run()` and `training()`.
+        All `batches()` of `reading` must be used before its `run_id`, `run()` and `training()`.
         """
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ class Store:
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
-        """Return whether the store may hold a run with sources of these sizes; sources of unknown size may be any."""
+        """Return whether the store may contain a run with sources of these sizes; unknown sizes match any size."""
         # training metrics are not part of a run's identity
         held = [[each.bytes for each in known.run.sources if each.kind != "training"] for known in self.index().runs]
         return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)
@@ -141,7 +141,7 @@ class Store:
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
-                # another process replaced the run since the entry was read
+                # another process replaced the run after the entry was read
                 return self.read(now)
             raise _refuse_damaged(path) from error
         return Recording(run=entry.run, rows=rows, training=training)
@@ -159,7 +159,7 @@ class Store:
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
     def export(self, entry: Entry, target: Place) -> None:
-        """Copy a run's series to a Parquet file, without secrets that were named after it was stored."""
+        """Copy a run's series to a Parquet file, without secrets that were named after the run was stored."""
         if target.suffix != ".parquet":
             what = "the series are exported as Parquet"
             raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")

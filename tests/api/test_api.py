@@ -221,7 +221,7 @@ def test_a_report_is_a_text_or_a_file_by_suffix(
     (recording,) = gpureport.read(tmp_path / "gpu.txt")
     run = gpureport.analyze(recording)
     for name in ("gpu.txt", "link.txt"):
-        with pytest.raises(RenderError, match="this is a source, not a place to write to"):
+        with pytest.raises(RenderError, match="this is a source, which must not be overwritten"):
             gpureport.report(run, tmp_path / name)
     assert (tmp_path / "link.txt").read_text() == written_log(90)
 

@@ -1,1 +1,1 @@
-"""MLflow: `stores` reads its database and folder, `server` its REST API, and `runs` turns a run into a recording."""
+"""Reads MLflow runs: `stores` uses databases and folders, `server` the REST API, and `runs` makes recordings."""

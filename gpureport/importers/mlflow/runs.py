@@ -1,7 +1,8 @@
-"""MLflow as a tracker: opens the store that a locator names, and reads a run as `Tracked`.
+"""Opens the MLflow store that a locator names, and reads a run as `Tracked`.
 
-MLflow's monitor reads a value, waits for an interval that it does not record, and logs the value with the time of
-logging. So a value was read when the previous one was logged, and the first one when the run started.
+MLflow's monitor reads a value, waits for an unrecorded interval, and logs the value with the time
+of logging. So each value was read when the previous value was logged, and the first value when the
+run started.
 """
 
 import os
@@ -37,11 +38,11 @@ PREFIX = "mlflow:"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):|(databricks)$")
 _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
-_GIVE = "give mlflow.db, a mlruns folder or an http URL"
+_GIVE = "give mlflow.db, an mlruns folder or an http URL"
 PUBLISHED_PREFIX = "gpureport."
-"""The prefix of tags and metrics that publishing sets."""
+"""The prefix of the tags and metrics that publishing writes."""
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
-"""MLflow's own tags that describe the run; the last one names the framework."""
+"""MLflow's own tags that describe a run."""
 _HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
     "sampling interval of 10 s has none"
@@ -65,7 +66,7 @@ _METRICS = {
 }
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""The distance between ticks, in medians, above which no monitor ran (pragmatic), and the most names in a note."""
+"""How many medians two ticks may be apart (pragmatic), and the most names in a note."""
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -75,12 +76,12 @@ def is_store_scheme(scheme: str) -> bool:
 def refuse_database_server(scheme: str, store: str) -> None:
     if scheme.partition("+")[0] in _DATABASE_SERVERS:
         what = "a database server is not opened directly, because that could change its schema"
-        hint = "run `mlflow server --backend-store-uri ...`, give its http URL"
+        hint = "run `mlflow server --backend-store-uri ...` and give its http URL"
         raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
 
 
 def open_store(store: str) -> Store:
-    """Open a store by its path or URL; if that is empty, the store that MLflow would use here."""
+    """Open a store by its path or URL, or if that is empty, the store that MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -90,14 +91,14 @@ def open_store(store: str) -> Store:
         said = os.environ.get
         signed = said("MLFLOW_TRACKING_AUTH") or said("MLFLOW_TRACKING_AWS_SIGV4", "").lower() == "true"
         return SignedServer(store) if signed or not scheme.startswith("http") else Server(store)
-    # a relative path follows `sqlite:` and three slashes, an absolute one four
+    # a relative path follows `sqlite:` and three slashes, an absolute path four slashes
     paths = {
         "": store,
         "sqlite": unquote(store.partition(":")[2].removeprefix("///")),
         "file": unquote(re.sub("^file:(//[^/]*)?", "", store, flags=re.IGNORECASE)),
     }
     if scheme not in paths:
-        raise SourceError(store, f"no store of MLflow begins with {scheme}:", _GIVE, code="unknown_scheme")
+        raise SourceError(store, f"no MLflow store begins with {scheme}:", _GIVE, code="unknown_scheme")
     path = Path(paths[scheme]).expanduser()
     if not path.exists():
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
@@ -108,14 +109,14 @@ def open_store(store: str) -> Store:
 
 
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
-    """Return system metrics by node, with the key None for a single node; unknown names do not make a node."""
+    """Return system metrics by node, with the key None for a single node; unknown metrics do not define a node."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
     found: dict[str | None, _Named] = defaultdict(dict)
     for match in matches:
         key, (node, gpu, what) = match[0], match.group("node", "gpu", "what")
-        # the monitor for AMD assumes a limit of 500 W for every GPU
+        # MLflow's monitor for AMD assumes a limit of 500 W for every GPU
         if what == "power_usage_percentage" and f"{key.removesuffix(what)}memory_usage_gigabytes" in known:
             known[key] = None
         if node not in nodes:
@@ -126,7 +127,7 @@ def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
 
 
 class _Account(NamedTuple):
-    """Counts of points; `late` has the delays of logging, `shared` the nodes with several monitors."""
+    """Counts of points; `late` contains the delays of logging, and `shared` the nodes with several monitors."""
 
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
@@ -142,7 +143,7 @@ def _read_node(
     every = tracker_series.join_series(series)
     writers = _assign_writers(every.steps[np.unique(every.times, return_index=True)[1]])
     order = np.argsort(writers, kind="stable")
-    # where a process began to record; only the first one began with the run
+    # marks where each process began to record; only the first process began with the run
     logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
     monitors = np.split(logged, np.flatnonzero(begins)[1:])
     read = np.concatenate([_find_read_times(each, None if place else started) for place, each in enumerate(monitors)])
@@ -154,7 +155,7 @@ def _read_node(
     held = dict(zip(named, values[:, order], strict=True))
     for (_, meaning), each in held.items():
         if meaning.counts:
-            # a count that falls belongs to another process
+            # a count that falls comes from another process
             begins |= np.diff(each, prepend=np.nan) < 0
     seconds = np.diff(read, prepend=read[0]) / 1e6
     seconds[seconds <= 0] = np.nan
@@ -167,7 +168,7 @@ def _read_node(
         for (name, meaning), each in own.items():
             rate = np.diff(each, prepend=np.nan) / seconds if meaning.counts else each
             if meaning.primes:
-                # it is about the time before the monitor began
+                # the first value covers the time before the monitor began
                 account.absent[name, "first value of a monitor"] += int((~np.isnan(each[begins])).sum())
                 rate = np.where(begins, np.nan, rate)
             columns[meaning.metric] = rate * meaning.factor
@@ -185,11 +186,11 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number of the monitor, from 0, that logged each tick; a monitor counts its ticks as steps."""
+    """Return the number, from 0, of the monitor that logged each tick; each monitor counts its ticks as steps."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found
-    # by writer, beginning with the one that waited longest
+    # the last step of each writer, beginning with the writer that waited longest
     last: dict[int, int] = {}
     for place, step in enumerate(steps.tolist()):
         waiting = [writer for writer, known in last.items() if known == step - 1]
@@ -207,7 +208,7 @@ def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total to which shares refer; None if rounding could change it by 2%."""
+    """Return the total to which shares refer, or None if rounding could change it by 2%."""
     if values is None or shares is None:
         return None
     known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)
@@ -221,9 +222,9 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     locator = f"mlflow:{store.where}#{info.id}"
     held, params, tags, torn = store.read(info)
     if max(len(params), len(tags)) > MOST_LABELS:
-        what = f"it has more than {MOST_LABELS:,} params or tags"
+        what = f"the run has more than {MOST_LABELS:,} params or tags"
         raise SourceError(locator, what, "leave out the run", code="too_many_labels")
-    # figures that were published to the run are not measurements
+    # figures that gpureport published to the run are not measurements
     points = {key: one for key, one in held.items() if len(one.times) and not key.startswith(PUBLISHED_PREFIX)}
     hardware = {key: one for key, one in points.items() if key.startswith(stores.HARDWARE_PREFIX)}
     for one in hardware.values():
@@ -235,17 +236,17 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         for node, named in _group_by_node(points).items()
         for pair in _read_node(node, named, info.started, options, account)
     ]
-    # GPUs by number, then machines, each in the order of nodes
+    # GPUs come first, then machines, both in the order of nodes
     tables = dict(sorted(read, key=lambda pair: pair[0].index is None))
     if selection.require_hardware and not tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
-    notes = [f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'}, status {info.status}."]
+    notes = [f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'} with status {info.status}."]
     notes += [*_describe_run(info, account, tables, options)]
     attachments: dict[str, Path] = {}
     try:
         attachments = store.artifacts(info)
     except SourceError as error:
-        notes.append(f"Artifacts of the run could not be looked through: {error.what}.")
+        notes.append(f"Artifacts of the run could not be searched: {error.what}.")
     lines = sum(len(one.times) for one in hardware.values()) + torn
     first = account.absent.total()
     for key, one in points.items():
@@ -283,22 +284,22 @@ def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], o
     if info.deleted:
         yield "The run was deleted in MLflow, but is read because its id was given."
     if not info.finished:
-        killed = "it was still running, or its process was killed"
-        yield f"The run has no end in MLflow: {killed}; it ends with its last sample."
+        killed = "it was still running or its process was killed"
+        yield f"The run has no end in MLflow, since {killed}, so it is read up to its last sample."
     if not devices:
         yield f"No system metrics in this run: {_HOW_TO_RECORD}."
     if derived := [each.id for each in devices if each.memory_total_bytes or each.power_limit_watts]:
-        yield f"Derived from a value and its share, not recorded: memory and limits of {list_first(derived, _NAMED)}."
+        yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from a value and its share."
     if account.late:
         late = float(np.median(np.concatenate(account.late))) / 1e6
-        moved = f"all of them were moved back, by a median of {late:.2f} s"
-        moved = "as --mlflow-raw-times says, they stay there" if options.as_logged else moved
-        yield f"MLflow stamps a system metric when it logs it, one interval after it was read: {moved}."
+        moved = f"so all of them were moved back, by a median of {late:.2f} s"
+        moved = "and with --mlflow-raw-times they keep these times" if options.as_logged else moved
+        yield f"MLflow stamps a system metric when it logs it, one interval after reading it, {moved}."
     if account.shared:
         where = list_first(account.shared, _NAMED)
         yield (
-            f"Several processes recorded the same names at the same time on {where}, so their samples were told apart "
-            "by their steps, and all are kept. If they ran on several machines, GPU 0 mixes the GPUs of all; give each "
+            f"Several processes recorded the same names at once on {where}, so their samples were distinguished by "
+            "step, and all are kept. If they ran on several machines, GPU 0 mixes the GPUs of all of them; give each "
             "machine a node id."
         )
 

@@ -1,7 +1,7 @@
-"""Reads from MLflow's server through its documented REST API, page by page, with eight requests at a time.
+"""Reads from MLflow's server through its documented REST API, page by page, with up to eight requests at a time.
 
-Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. Databricks, and
-servers that require signed requests, are accessed through that client.
+Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. MLflow's client is
+used for Databricks and for servers that require signed requests.
 """
 
 import base64
@@ -32,11 +32,11 @@ from gpureport.redaction import redact_start
 from gpureport.regular_files import make_temporary_folder
 
 _FIRST, _LATER, _PAUSE = 10.0, 30.0, 1.0
-"""Seconds to wait for the first response, for each later one, and before another request to an overloaded server."""
+"""Seconds to wait for the first response, for later responses, and before asking an overloaded server again."""
 _OVERLOADED, _REFUSED = {429, 502, 503, 504}, {401, 403}
 API = "/api/2.0/mlflow"
 _PAGE, _RUNS, _TOGETHER, _THREADS = 25_000, 1_000, 100, 8
-"""Points (as many as every server allows) and runs per page, experiments per request, and concurrent requests."""
+"""Points and runs per page, experiments per request, and concurrent requests."""
 Answer: TypeAlias = tuple[int, Any, bytes]  # status, headers and body
 
 
@@ -63,7 +63,7 @@ class Server(Store):
                 filed.read(Path.home() / ".mlflow" / "credentials", encoding="utf-8")
             names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
             user, password = (os.environ.get(name) or str(filed.get("mlflow", name, fallback="")) for name in names)
-        # as in MLflow, a name and password take precedence over a token
+        # as in MLflow, a user name and password take precedence over a token
         if user and password:
             encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {encoded}"
@@ -111,7 +111,7 @@ class Server(Store):
             return self._exchange(self._connect(), method, path, content)
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-            hint = "check the address, https or http, the certificate, and that the server runs"
+            hint = "check the address, https or http, the certificate, and whether the server runs"
             what = f"cannot be reached: {redact_start(why)}"
             raise SourceError(self.where, what, hint, code="no_connection") from error
 
@@ -260,7 +260,7 @@ def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
 
 
 def load_mlflow(where: str) -> Any:
-    """Return the module MLflow, with its telemetry off; it is an extra and takes seconds to load."""
+    """Return the optional module MLflow with its telemetry off; importing it takes seconds."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:

@@ -1,6 +1,6 @@
-"""Reads runs from MLflow's database and from its folder `mlruns`, without MLflow.
+"""Reads runs from MLflow's database or its folder `mlruns`, without using MLflow.
 
-MLflow's own client would migrate a database, and since 3.13 it refuses folders.
+MLflow's own client would migrate a database, and refuses folders since 3.13.
 """
 
 import json
@@ -26,7 +26,7 @@ from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIX = "system/"
 ARTIFACT_FOLDER = "gpureport"
-"""The folder among a run's artifacts in which logs are looked for and to which reports are published."""
+"""The folder among a run's artifacts that is searched for logs, and to which reports are published."""
 LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
@@ -44,7 +44,7 @@ class Contents(NamedTuple):
 
 
 def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dict[str, str], torn: int = 0) -> Contents:
-    """Return series by name, ordered by time, step and value; points with an impossible time count as torn."""
+    """Return series by name, ordered by time, step and value; points with an impossible time are counted as torn."""
     ordered = {}
     for name, points in sorted(series.items()):
         # a product could overflow 64 bits
@@ -58,11 +58,11 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
 
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
-    """Return a run with MLflow's names, its `parent`, and whether its experiment was `deleted`."""
+    """Return a run from its fields in MLflow, its `parent`, and whether its experiment was `deleted`."""
     status = str(said.get("status") or "")
     dates = [str(said.get(f"{name}_time")) for name in ("start", "end")]
     times = [1000 * int(date) if re.fullmatch("[0-9]{1,15}", date) else 0 for date in dates]
-    # a time without a date is missing, and MLflow's server writes 0 for it
+    # MLflow's server writes 0 for a missing time
     started, ended = (time if time > 0 and is_dated(time) else None for time in times)
     return RunInfo(
         id=str(said["run_id"]),
@@ -87,7 +87,7 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
-    """Return the folder of an artifact URI, relative to `beside`, even if missing; None for another machine."""
+    """Return the folder of an artifact URI, relative to `beside`, even if missing; None if it is not local."""
     with suppress(ValueError):
         parts = urlsplit(uri)
         said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
@@ -169,7 +169,7 @@ class Database(LocalStore):
         return next(iter(self.runs(run_id=run_id)), None)
 
     def read(self, run: RunInfo, beginning: str = "") -> Contents:
-        # in one pass, since older schemas have no index on both run and key
+        # all keys are read in one pass, since older schemas have no index on both run and key
         keys: dict[Any, int] = {}
         with _open(self.path) as connection:
             params, tags = (dict(connection.execute(_LABELS.format(each), (run.id,))) for each in ("params", "tags"))
@@ -193,7 +193,7 @@ _POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?",
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
-    """Return the values of a `meta.yaml` by name; of YAML, only a flat mapping to plain values is understood."""
+    """Return the values of a `meta.yaml` by name; only a flat mapping to plain values is understood."""
     found = {}
     for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
         value = re.sub(r"\s*\n\s*", " ", text.strip())
@@ -205,9 +205,9 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return the points of a metric, and how many lines are not points; those of a dataset have its name and digest."""
+    """Return a metric's points, and how many lines are not points; points of a dataset have its name and digest."""
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
-    # the last line may be cut off; NumPy warns if there is none
+    # the last line may be cut off; NumPy warns about empty input
     *lines, cut = content.split("\n")
     whole = lines = ["0 0 0", *(line for line in lines if line.strip())]
     try:
@@ -244,7 +244,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folders of experiments with their names; a damaged one is recognised by the runs in it."""
+    """Yield the folders and names of experiments; a damaged experiment is recognised by the runs in it."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}
@@ -268,7 +268,7 @@ def refuse_artifacts(folder: Path, wanted: str) -> None:
     with suppress(OSError):
         if any(RUN_ID.fullmatch(each.parent.name) for each in folder.glob("[0-9]*/*/artifacts")):
             what = "it contains the artifacts of MLflow runs"
-            hint = f"give the database or the server of these runs, {wanted}"
+            hint = f"give the database or server of these runs: {wanted}"
             raise SourceError(str(folder), what, hint, code="folder_of_artifacts")
 
 
@@ -298,10 +298,10 @@ class Folder(LocalStore):
         said: dict[str, Any] = {**_read_meta(path, self.path)}
         if said.get("run_id", said.get("run_uuid")) != path.name:
             if RUN_ID.fullmatch(path.name) and path.is_dir():
-                what = f"does not belong to run {path.name}, is damaged, or is missing"
+                what = f"it is missing, damaged, or about a run other than {path.name}"
                 raise SourceError(str(path / _META), what, _RESTORE, code="damaged_run")
             return None
-        # the tag has the name as given, while YAML quotes it
+        # the tag contains the name as given, whereas YAML quotes it
         name, parent = (_read_text(path / "tags" / f"mlflow.{tag}", self.path) for tag in ("runName", "parentRunId"))
         said |= {"run_id": path.name, "run_name": name or said.get("run_name"), "parent": parent}
         said |= {"experiment_id": path.parent.name, "deleted": path.parents[1].name == ".trash"}

@@ -1,1 +1,1 @@
-"""Neptune: `stored` and `live` find runs, `hardware` turns their series into rows, and `runs` makes recordings."""
+"""Reads Neptune runs: `stored` and `live` find them, `hardware` turns series into rows, and `runs` makes recordings."""

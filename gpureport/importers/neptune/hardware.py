@@ -1,8 +1,8 @@
-"""The meaning of Neptune's hardware series, and the rows about GPUs and machines that they give.
+"""Turns Neptune's hardware series into rows about GPUs and machines.
 
-The client does not report zeros, so an idle GPU is a missing point. All values of a tick
-have the same time, and memory is never 0. If a tick has a GPU's memory but no utilisation,
-that was 0. Any other missing value is unknown.
+The client does not report zeros, so an idle GPU has no point. All values of a tick have
+the same time, and memory is never 0. If a tick has a GPU's memory but no utilisation, the
+utilisation was 0. Any other missing value is unknown.
 """
 
 import re
@@ -54,13 +54,13 @@ _MEANINGS = {
     "gpu/temperature_celsius": Meaning("gpu_temperature_celsius", 1.0),
 }
 DERIVED = ("memory_free_MiB", "memory_utilized_percent")
-"""Series that follow from others; the second is not the load of the memory controller."""
+"""Series that other series imply; the second is not the load of the memory controller."""
 _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run; the client's own monitor omits zeros."""
+    """A namespace of a run, in which the client's own monitor omits zeros."""
 
     run: Stored
     path: str
@@ -72,7 +72,7 @@ class Process:
 
 
 class NameMap(NamedTuple):
-    """The namespaces of the client's monitor, and the series, that a user's map names."""
+    """The namespaces of the client's monitor, and the series, that the user's map lists."""
 
     namespaces: tuple[str, ...] = ()
     series: Mapping[str, Meaning] = {}
@@ -83,7 +83,7 @@ class NameMap(NamedTuple):
 
 
 def find_processes(run: Stored, chosen: NameMap) -> list[Process]:
-    """Return a run's namespaces; a series such as `train/memory` does not make one."""
+    """Return a run's namespaces; a series such as `train/memory` does not define a namespace."""
     found: dict[tuple[str, bool], Process] = {}
     named = {path.rpartition("/")[0] for path in run.scalars if path.endswith(("/hostname", "/pid", "/tid"))}
     named |= {*chosen.namespaces}
@@ -131,12 +131,12 @@ def read_name_map(path: Path | None) -> NameMap:
 # rows of devices
 
 _FORKED = 1_000_000
-"""The least distance in microseconds between ticks of one monitor; a fork starts it again and records at once."""
+"""The least microseconds between ticks of one monitor; the monitor of a forked process records at once."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
 class DeviceRows(NamedTuple):
-    """Rows of a device from one process; for each, `points` counts its points, and `imputed` marks a restored zero."""
+    """Rows of a device from one process; `points` counts the points of each row, and `imputed` marks restored zeros."""
 
     process: Process
     gpu: int | None
@@ -150,9 +150,9 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows from processes by node and GPU (None for the machine), and what became of their points.
+    """Rows from processes by node and GPU (None for the machine), and counts of how their points were treated.
 
-    GPUs in `never` reported memory but never utilisation. Those in `unrestored` reported no memory, so their zeros are
+    GPUs in `never` reported memory but never utilisation. GPUs in `unrestored` reported no memory, so their zeros are
     lost.
     """
 
@@ -180,9 +180,9 @@ class Hardware:
 
 
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
-    """Return what processes recorded about machines and the selected GPUs (None selects all).
+    """Return the rows that processes recorded about machines and the selected GPUs (None selects all).
 
-    GPUs without a number are numbered in the order in which their processes began; successive processes share numbers.
+    GPUs without a number are numbered in the order in which their processes began; consecutive processes share numbers.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
@@ -215,9 +215,9 @@ def _sample(found: Hardware, process: Process) -> Iterator[DeviceRows]:
         rows = {(each.metric, each.gpu): row for row, each in enumerate(meanings.values())}
         for (metric, gpu), row in rows.items():
             memory = rows.get((_MEMORY_OF.get(metric, ""), gpu))
-            # series without common times say nothing about each other
+            # series without common times cannot explain each other's gaps
             if memory is not None and (not known[row].any() or (known[row] & known[memory]).any()):
-                # the first CPU reading of a process covers no time and is not reported
+                # a process does not report its first CPU reading, which covers no time
                 dropped[row] = ~known[row] & known[memory] & ~(_mark_starts(ticks) & (gpu is None))
         used, sized = (
             {gpu for metric, gpu in rows if metric == name and gpu is not None} for name in (UTILIZATION, MEMORY)
@@ -250,12 +250,12 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return the rows of a device; if several processes recorded it, the shortest counts, since it names its step."""
+    """Return a device's rows; of processes that recorded the same rows, keep the shortest, which shows a step."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
         for edge in (0, round(_find_pace(block.times) * 1.5)):
-            # if most rows are copies, those next to them are copies too (pragmatic)
+            # if most rows are copies, rows next to them are treated as copies too (pragmatic)
             if edge == 0 or 2 * int(copies.sum()) > len(copies):
                 for each in kept:
                     copies |= (block.times >= each.times[0] - edge) & (block.times <= each.times[-1] + edge)

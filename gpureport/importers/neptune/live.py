@@ -1,8 +1,8 @@
-"""Reads runs from a self-hosted Neptune server through Neptune's client; the public service is closed.
+"""Reads runs from a self-hosted Neptune server through Neptune's client; Neptune's public service has closed.
 
-The client reads its time limit from the environment on import, returns times in the zone of its
-process, and writes to standard output. So it runs in a separate process (`python -m` this
-module), which is ended if it does not respond.
+The client reads its time limit from the environment on import, returns times in the zone of its process, and writes to
+standard output. So the client runs in a separate process (`python -m` with this module), which is ended if it does not
+respond.
 """
 
 import json
@@ -20,8 +20,8 @@ from gpureport.importers.neptune.stored import Stored
 from gpureport.parsing import parse_json
 
 _SILENT = 60.0
-"""Seconds to wait for a response from a server; importing the client may take 16 of them."""
-_SERVICE = "Neptune's hosted service was closed on 2026-03-05: read an export or a .neptune folder"
+"""Seconds to wait for a server, including up to 16 seconds to import the client."""
+_SERVICE = "read an export or a .neptune folder, since Neptune's hosted service closed on 2026-03-05"
 _PROBLEMS: dict[str, CodedProblem] = {
     "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
     "ApiToken": (
@@ -29,7 +29,7 @@ _PROBLEMS: dict[str, CodedProblem] = {
         "set NEPTUNE_API_TOKEN to the token of your server",
         "not_logged_in",
     ),
-    "Connection": ("the server does not respond", "check its address, and that it is running", "no_answer"),
+    "Connection": ("the server does not respond", "check its address, and whether it is running", "no_answer"),
 }
 
 
@@ -98,7 +98,7 @@ def _part(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _time(moment: datetime) -> int:
-    # a time without a zone is in UTC, the zone of the process
+    # a time without a zone is in UTC, which is the zone of this process
     return round(moment.timestamp() * 1000) * 1000
 
 

@@ -1,4 +1,4 @@
-"""Neptune as a tracker: turns a run in a store, or several local recordings of one run, into a recording."""
+"""Turns a Neptune run, or several local recordings of one run, into a recording."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ class Recordings(Store):
 
 
 def _holds(path: Path) -> bool:
-    # hidden folders count only if the user names them
+    # hidden folders are searched only if the user names them
     files = (each for each in _list_files(path, hidden=False) if each.is_file())
     return any(recognise(each) for each in files for recognise in _FORMS)
 
@@ -109,7 +109,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
-        # exports of Neptune 3 are in UTC, but data from the Neptune 2 client has local times
+        # exports from Neptune 3 are in UTC, but data from the client of Neptune 2 has local times
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
             stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
@@ -163,7 +163,7 @@ def _collect_params(run: stored.Stored, processes: Sequence[hardware.Process]) -
     return {
         path: str(value).lower() if isinstance(value, bool) else str(value)
         for path, value in sorted(run.scalars.items())
-        # the names of Neptune's integrations show the framework
+        # the names of Neptune's integrations identify the framework
         if path.startswith("source_code/integrations/") or not (path.startswith(inside) or path in described)
     }
 
@@ -208,23 +208,23 @@ def _build_devices(found: hardware.Hardware, given: int | None) -> dict[Device, 
 def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
     never, unrestored = (", ".join(f"gpu:{gpu}" for gpu in sorted(gpus)) for gpus in (found.never, found.unrestored))
     if zeros := found.count("imputed"):
-        yield f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 are put back"
+        yield f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 were restored"
     if never:
-        yield f"utilization of {never} was never reported: it is unknown, always 0 or not supported"
+        yield f"utilization of {never} was never reported, because it is unknown, always 0 or not supported"
     if unrestored:
-        yield f"memory of {unrestored} was not recorded, so zeros cannot be put back and idle time is missing"
+        yield f"memory of {unrestored} was not recorded, so zeros cannot be restored and idle time is missing"
     if any(each.metric == hardware.MEMORY for process in found.processes for each in process.leaves.values()):
         yield (
-            "GPU memory in use holds what the driver reserves (NVML's first interface): "
+            "GPU memory in use includes what the driver reserves (NVML's first interface), "
             "a few hundred MiB that nvidia-smi excludes"
         )
     nodes = {node for node, gpu in found.blocks if gpu is not None}
     if asked.gpu_memory_total is None and any(_find_highest(found, node, hardware.MEMORY) for node in nodes):
-        yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
+        yield "memory of each GPU is assumed to be that of its machine's largest GPU, since only that was recorded"
 
 
 def _account(runs: Sequence[stored.Stored], found: hardware.Hardware, asked: Selection) -> Quality:
-    # the first point of a row counts as kept, the others as continued
+    # the first point of a row is counted as kept, and other points as continued
     kept = sum(len(each.times) for blocks in found.blocks.values() for each in blocks)
     points = found.count("points")
     others = [(each.run, path) for each in found.processes for path in each.others]

@@ -1,9 +1,9 @@
-"""Reads runs that Neptune left on disk: exports, `.neptune` folders (client up to 1.x), databases of neptune-scale.
+"""Reads Neptune runs on disk: exports, `.neptune` folders (client up to 1.x), and databases of neptune-scale.
 
-A row in an exported Parquet file has project, run, path, type, and a value in the column of its
-type; before November 2025 a file held many runs. For runs of Neptune 2, the exporter labels local
-times of its machine as UTC, except for the creation time. The client's logs have one operation per
-JSON line; its own reader would truncate them.
+A row in an exported Parquet file has a project, run, path, type, and a value in the column of its
+type; before November 2025, a file contained many runs. For runs of Neptune 2, the exporter labels
+its machine's local times as UTC, except for the creation time. The client's logs have one operation
+per JSON line; the client's own reader would truncate them.
 """
 
 import os
@@ -42,9 +42,9 @@ Points = dict[str, list[tuple[int, float, float]]]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Stored:
-    """A run in a store, with series and single values by path; `load` returns it with its series.
+    """A run in a store, with series and single values by path; `load` adds its series.
 
-    `paths` are the paths of series, None if not known; `highest` has stated maxima.
+    `paths` are the paths of series, or None if unknown; `highest` contains stated maxima.
     """
 
     key: str
@@ -105,7 +105,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs in the files of an export; the first part of a run is named last."""
+    """Return the runs in the files of an export, which names the first part of a run last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []
@@ -118,7 +118,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         for place, (number, path) in enumerate(sorted(numbered)):
             try:
                 if path.suffix == ".tmp":
-                    hint = "export it again, or remove .tmp to read what is there"
+                    hint = "export it again, or remove .tmp to read the incomplete file"
                     raise SourceError(str(path), "this export was interrupted", hint, code="export_interrupted")
                 keys |= _survey(path, root, found)
                 if number != place:
@@ -134,16 +134,16 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
     for run in found.values():
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
-            twice = f"it contains runs that are in {', '.join(folders[:-1])} as well"
+            twice = f"it contains runs that are also in {', '.join(folders[:-1])}"
             run.fault = SourceError(folders[-1], twice, "give one of the folders", code="run_in_two_folders")
     return [*(run for _, run in sorted(found.items())), *broken]
 
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Yield the named columns of a file's parts, with repeated texts as codes. Raises SourceError if they are damaged.
+    """Yield the named columns of each part of a file, with codes for repeated texts. Raises SourceError.
 
-    Column statistics are not read, because statistics that contradict the schema crash the process.
+    Column statistics are ignored, because statistics that contradict the schema crash the process.
     """
 
     def read(group: int) -> "pa.Table":
@@ -224,15 +224,15 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
         left += int((~once).sum())
         series[path] = each.taken(once)._replace(times=to_utc(each.times[once], zone))
     if left:
-        notes.append(f"{left} points are left out because they are in an hour that {tz} has twice in autumn")
+        notes.append(f"{left} points were left out, because they are in an hour that {tz} has twice in autumn")
     firsts = [int(series[path].times.min()) for path in hardware if len(series[path].times)]
     off = min(firsts) - run.started if firsts and run.started is not None else 0
     if (whole := round(off / _QUARTER) * _QUARTER) and abs(off - whole) < _NEAR and abs(whole) <= 14 * _HOUR:
         hours = f"{abs(whole) / _HOUR:g} h {'before' if whole < 0 else 'after'}"
-        why = "so times are local time of the machine that exported, taken for UTC: give its zone with --tz"
+        why = "so the export labels local times as UTC: give the exporting machine's zone with --tz"
         if tz:
-            why = f"with --tz {tz} as well: the export was made in another zone, or monitoring began that late"
-        notes.append(f"the first sample lies {hours} the time at which the run was made, {why}")
+            why = f"even with --tz {tz}: the export was made in another zone, or monitoring began late"
+        notes.append(f"the first sample lies {hours} the creation of the run, {why}")
     run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
 
 
@@ -251,7 +251,7 @@ def is_operation_log(path: Path) -> bool:
 
 
 def is_scale_database(path: Path) -> bool:
-    # an unreadable folder counts, so that it is reported
+    # an unreadable folder is included, so that it is reported
     return path.name == _DATABASE and (is_database(path) or not os.access(path, os.R_OK))
 
 
@@ -264,7 +264,7 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         with suppress(OSError, ValueError, RecursionError):
             about = parse_json(read_regular_file(folder / "metadata.json", root=root))
         said = {key: text for key, text in about.items() if isinstance(text, str)} if isinstance(about, dict) else {}
-        # run__ID__PROCESS__LETTERS, or with older clients run__ID or ID
+        # names are run__ID__PROCESS__LETTERS, or run__ID or ID with older clients
         named = folder.name.split("__")
         run_id = said.get("containerId") or named[min(1, len(named) - 1)]
         if (said.get("containerType", "").lower() or (named[0] if len(named) > 1 else "run")) != "run":
@@ -304,12 +304,12 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             reason = CUT_LAST_LINE if torn == [len(lines)] else TORN
             run.rejected.append(Rejected(reason=reason, rows=len(torn), first_line=torn[0]))
     if logs[0][0] > 1:
-        run.notes.append(f"the log begins with operation {logs[0][0]}: what was before it was uploaded and deleted")
+        run.notes.append(f"the log begins with operation {logs[0][0]}: earlier operations were uploaded and deleted")
     with suppress(OSError, ValueError):
         put = int(read_regular_file(folder / "last_put_version", root=root).decode().strip() or "0")
     if put > newest:
         lost = f"{put - newest} operations were lost when the process was killed"
-        run.notes.append(f"{lost}: {put} were given, {newest} are in the log")
+        run.notes.append(f"{lost}: {put} were issued, and {newest} are in the log")
     return points
 
 
@@ -361,12 +361,12 @@ def _read_database(connection: sqlite3.Connection, size: int) -> Stored:
     operations = "select operation_type, operation from run_operations order by sequence_id"
     for kind, message in connection.execute(operations):
         parts = read_message(message)
-        # kind 1 means that a run was created, kind 0 is a snapshot
+        # kind 1 is the creation of a run, and kind 0 a snapshot
         if kind == 1:
             run.started = _read_moment(parts[3][-1])
             run.scalars |= {"sys/state": "local", "sys/name": b"".join(parts[5]).decode(errors="replace")}
         elif kind == 0:
-            # fields: 1 is the step, 2 the time, 4 an assigned value, 8 an appended one
+            # field 1 is the step, 2 the time, 4 an assigned value, and 8 an appended value
             moment, step = _read_moment(parts[2][-1]), float("nan")
             for each in map(read_message, parts[1]):
                 step = sum(each[1]) + sum(each[2]) / 1e6
@@ -376,7 +376,7 @@ def _read_database(connection: sqlite3.Connection, size: int) -> Stored:
                 if not isinstance(value, bool | str):
                     points[name].append((moment, float(value), step))
     if version not in {"v3", "v4", "v5"}:
-        run.notes.append(f"the database has version {version}, newer than is known")
+        run.notes.append(f"the database has version {version}, newer than any known version")
     return run.with_points(points)
 
 
@@ -384,7 +384,7 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
         value = read_message(entry[2][-1])
-        # fields: 1 is a float, 3 a signed integer, 5 a boolean, 6 a text
+        # field 1 is a float, 3 a signed integer, 5 a boolean, and 6 a text
         values: list[Scalar] = [struct.unpack("<d", each)[0] for each in value[1]]
         values += [each - 2**64 * (each >= 2**63) for each in value[3]] + [each != 0 for each in value[5]]
         values += [each.decode(errors="replace") for each in value[6]]
@@ -398,5 +398,5 @@ def _read_moment(message: bytes) -> int:
     time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
     if not is_dated(moment):
-        raise ValueError("an operation has a time that is not a date")
+        raise ValueError("an operation has an impossible time")
     return moment

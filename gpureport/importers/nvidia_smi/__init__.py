@@ -1,7 +1,7 @@
-"""The query fields of nvidia-smi (drivers 535 to 610), the metric that each fills, and header lines.
+"""Maps the query fields of nvidia-smi (drivers 535 to 610) to metrics, and recognises headers.
 
 `query` reads CSV from `--query-gpu`, `documents` reads `-q` and tables, and `monitors` reads dmon, lists of processes,
-and logs with several forms.
+and logs in several forms.
 """
 
 import re
@@ -51,21 +51,21 @@ _TARGETS = (
         "clocks_event_reasons.active": MASK,
         "power.draw.average": "gpu_power_watts",
         "pcie.link.gen.current": "pcie_link_generation",
-        # nvidia-smi up to 610 lacks this field; scripts that add it use NVML's name
+        # nvidia-smi up to 610 lacks this field, which scripts add under NVML's name
         "total_energy_consumption": "gpu_energy_joules_total",
     }
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""The fields that take precedence if a log has two fields for a metric."""
+"""The preferred fields if a log has two fields for a metric."""
 _MOST = 500
-"""The most fields in a header; nvidia-smi knows 241."""
+"""The most fields in a header; nvidia-smi supports 241."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
-"""A cheap test that every header passes and most other lines fail."""
+"""Matches every header and few other lines."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
 _ID = re.compile(rf"(?=.*[\d:*-]){_NAME.pattern}", re.ASCII)
-"""A model and an id in the driver's notation, perhaps with `*` in place of digits."""
+"""A model and an id in the driver's notation, in which `*` may replace digits."""
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -93,7 +93,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return a layout; without a time stamp, only the driver's own notation identifies a GPU."""
+    """Return a layout; without a time stamp, a GPU is identified only by text in the driver's notation."""
     if all(each.target != TIME for each in columns):
         columns = [replace(each, read=_READ_NAMES.get(each.target, each.read)) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
@@ -110,7 +110,7 @@ _READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return the value and the reason for its absence; one of them is None, or both if the cell is damaged."""
+    """Return a value or None, and the reason for its absence or None; both are None if the cell is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -145,9 +145,9 @@ _OF_GPU = {"gpu", "utilization", "sm"}
 
 @lru_cache(1024)
 def declare(line: str) -> Layout | None:
-    """Return the layout that a header declares; None for any other line.
+    """Return the layout that a header declares, or None for any other line.
 
-    All cells of a header are names of fields. Headings that people wrote count if the table is clearly about GPUs.
+    All cells of a header are field names. Headings that people wrote are accepted if the table is clearly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -181,7 +181,7 @@ def _is_of_gpu(column: Column) -> bool:
 
 
 def is_of_gpus(layout: Layout) -> bool:
-    """Return whether a header has a metric, or a time and a column that occurs only in GPU logs."""
+    """Return whether a header has a metric, or has a time and a column that only GPU logs contain."""
     return any(is_metric(each.target) or (layout.stamp is not None and _is_of_gpu(each)) for each in layout.columns)
 
 

@@ -13,8 +13,8 @@ from gpureport.importers.nvidia_smi import PREFERRED, find_target, parse_query_f
 from gpureport.metrics import BY_NAME
 
 _NUMBERED = "GPUs are numbered by their minor numbers, because the log shows only some of the attached GPUs."
-_KEPT = "Of each section of nvidia-smi -q, what is measured is kept. Modes, versions, thresholds and processes are not."
-_INSTANT = "The log holds no average power, so gpu_power_watts is the instant reading, as on GPUs older than Ampere."
+_KEPT = "Only measurements in nvidia-smi -q are kept. Modes, versions, thresholds and processes are ignored."
+_INSTANT = "The log contains no average power, so gpu_power_watts is the instant reading, as on GPUs before Ampere."
 _LINK = "pci/(?:pci_)?gpu_link_info"
 _REASONS = "clocks_(?:throttle|event)_reason"
 _POWER = "(?:gpu_)?power_readings"
@@ -70,7 +70,7 @@ _OWN = {
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
-"""Paths without a query field, each with its name, metric and usual unit."""
+"""The name, metric and usual unit of each path without a query field."""
 
 
 @lru_cache(8192)
@@ -86,7 +86,7 @@ def _find_column(path: str) -> Column | None:
 
 
 _Section = dict[str, Any]
-"""One GPU at one time: `line`, `text`, `bus_id`, `cells`, `flaw`, `lost`."""
+"""One GPU at one time, with `line`, `text`, `bus_id`, `cells`, `flaw` and `lost`."""
 _Document = tuple[dict[str, str], list[_Section]]
 
 
@@ -95,7 +95,7 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Add the known cells of a section; if a path has two values, the section is torn."""
+    """Add known cells to a section; if a path has two values, the section is torn."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
@@ -108,7 +108,7 @@ def _records(documents: Iterable[_Document], account: Account) -> Iterator[Recor
     for head, sections in documents:
         time = parse_printed_time(head.get("timestamp", ""))
         driver = head.get("driver_version") or head.get("kmd_version") or None
-        # by position if all GPUs are listed, otherwise by minor number
+        # GPUs are numbered by position if all are listed, otherwise by minor number
         whole = str(len({section["bus_id"] for section in sections})) == str(len(sections)) == head.get("attached_gpus")
         for place, section in enumerate(sections):
             index = str(place) if whole else section["cells"].get("minor_number", "")
@@ -165,7 +165,6 @@ _BUS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 _GPU = re.compile(rf"GPU ({_BUS})\s*", re.ASCII)
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
-"""The most characters in an element and in a line, the most sections, and the most levels."""
 
 
 @lru_cache(8192)
@@ -179,7 +178,7 @@ def _split(text: str) -> tuple[int, str, str | None]:
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     inside: _Section | None = None
-    # the indentation and path of each label above the line
+    # the indentation and path of each label to which the line belongs
     above: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first):
         text = line.rstrip()
@@ -224,7 +223,7 @@ _HEAD_ELEMENT = re.compile(r"<(timestamp|driver_version|kmd_version|attached_gpu
 
 
 def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
-    """Yield the documents; each GPU is parsed separately, so that damage to one does not affect others."""
+    """Yield the documents; each GPU is parsed separately, so that damage affects only one GPU."""
     head, sections = dict[str, str](), list[_Section]()
     element, begun = "", 0
     for number, line in enumerate(lines, first):
@@ -243,7 +242,7 @@ def _xml_documents(lines: Iterable[str], first: int, account: Account) -> Iterat
             if element or opens_gpu:
                 account.continued += bool(element)
                 begun = begun if element else number
-                # a longer element is cut off, and rejected as torn
+                # an element that is too long is cut off, and rejected as torn
                 element += part if len(element) <= _HELD else ""
                 if text.endswith("</gpu>"):
                     sections.append(_xml_section(element, begun, ""))
@@ -287,16 +286,16 @@ TABLE = re.compile(
 _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
-"""Match the first line about a GPU, which has its index, and the other lines."""
+"""Match the first line about a GPU, which contains its index, and its other lines."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
-"""Lines without a GPU: borders, headings, processes, MIG instances."""
-_LACKS = "Tables have no clock event reasons, and power in whole watts, so they hide throttling. --query-gpu shows it."
-_ZONES = "Times above the tables name a zone: they are taken as written, without conversion."
+"""Matches lines that are not about a GPU: borders, headings, processes, MIG instances."""
+_LACKS = "Tables lack clock event reasons and contain power in whole watts, so they hide throttling. Use --query-gpu."
+_ZONES = "Times above the tables name a zone, but they are read as written, without conversion."
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
     rf"\| *(\d+) +(\S.*?) +(?:{_WORDS}|WDDM|TCC|MCDM) *"
-    # a cell of a lost GPU may be wider than its column
+    # the cells of a lost GPU may be wider than their columns
     rf"\| *({_BUS}|N/A|ERR!)(?: +|(?=ERR!))(?:{_WORDS}) *\| *(\S+) *\|\n"
     r"\| *(\S+) +(\S+) +(\S+) +(N/A|[^\s/]+) */ *(\S+) *"
     rf"\| *(?:(N/A|Not Supported|{'|'.join(sorted(LOST_WORDS))})|(N/A|[^\s/]+) */ *(\S+)) *"
@@ -307,9 +306,9 @@ _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
-"""The field of each group; the group without one replaces both sizes of memory."""
+"""The field of each group; the group without a field replaces both sizes of memory."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
-"""A GPU with errors in all of these fields is lost."""
+"""A GPU is lost if all of these fields contain errors."""
 
 
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
@@ -345,7 +344,7 @@ def read_drawn_tables(lines: Iterable[str], first: int, account: Account) -> Ite
             erred = match[10] not in LOST_WORDS and all(cells[name] == "ERR!" for name in _MEASURED)
             section = _section(number, text, lost="ERR!" if erred else "") | {"cells": cells}
             if (record := _record(section, account, parse_query_field, _LACKS)) is not None:
-                # if the index falls, the beginning of a table is missing
+                # an index that falls shows that the beginning of a table is missing
                 time = None if int(record["index"]) <= last else time
                 last = int(record["index"])
                 account.note(*[_ZONES] if time and time[1] else [])

@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi dmon`, lists of processes, and logs of several forms, block by block."""
+"""Reads `nvidia-smi dmon`, lists of processes, and logs in several forms, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from gpureport.importers.nvidia_smi.query import NAME, QueryLines, as_pieces, re
 from gpureport.parsing import parse_quantity
 
 _CLOCK = "time of day"
-_CLOCK_NOTE = "The log has times of day and no date (-o T), so days are counted from 1970-01-01. -o DT writes both."
+_CLOCK_NOTE = "The log has times of day without a date (-o T), so days are counted from 1970-01-01. Use -o DT."
 _INSTANCE = frozenset({"mig", "mig_id", "gi", "gi_id", "ci", "ci_id"})
 _SERIES = {
     "pwr": ("gpu_power_watts", "W"),
@@ -53,16 +53,15 @@ _SERIES = {
     "nvlrx": ("nvlink_receive_bytes_per_second", "MiB/s"),
     "temp": ("gpu_temperature_celsius", "C"),
 }
-"""The metric and unit of each heading, in dmon's order; dmon's MB are MiB. From `gract` on, they belong to
-`--gpm-metrics` (Hopper and newer), as written by driver 580.159.04 on an H100. `temp` is the only temperature in old
-drivers.
+"""The metric and unit of each heading, in dmon's order; dmon's MB are MiB. Headings from `gract` on come from
+`--gpm-metrics` (Hopper and newer; driver 580.159.04 on an H100). `temp` is the only temperature in old drivers.
 """
 _USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (11, 21)}
-"""The columns of `dmon -o DT` by their number: the default ones, and all those of `-s` (R550 and newer)."""
+"""The columns of `dmon -o DT` by their number: the default columns, and all columns of `-s` (R550 and newer)."""
 _UNITS = "#YYYYMMDD, HH:MM:SS, Idx, W, C, C(?:, %){6}, MHz, MHz(?:, %, bool(?:, MB){3}(?:, errs){3}(?:, MB/s){2})?"
 _HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
 _OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")
-"""Units of columns that cannot be assumed without headings, whatever their number; units of pmon have a `#`."""
+"""Matches units of columns that cannot be assumed without headings; units of pmon contain a `#`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 
 
@@ -82,7 +81,7 @@ def _names(line: str) -> list[str]:
 
 
 def _assume(line: str) -> list[str]:
-    """Return the columns of a log without headings, recognised by their number."""
+    """Return the columns of a log without headings, depending on their number."""
     return _USUAL.get(line.count(",") + 1, []) if _HEADERLESS.fullmatch(line) else []
 
 
@@ -105,14 +104,14 @@ def _layout(*headings: str) -> Layout:
 
 def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     def find(line: str) -> Layout | None:
-        # units, and comments by people, begin with `#` as well
+        # units and people's comments also begin with `#`
         return _layout(*names) if (names := _names(line)) else log.layout if line[:1] == "#" else None
 
     clock, remaining = list[int](), iter(lines)
     begin = next(remaining, "")
     assumed = _assume(begin)
     if assumed:
-        account.note(f"dmon wrote no header; its columns are taken for {' '.join(assumed[2:])}.")
+        account.note(f"dmon wrote no header, so its columns are assumed: {' '.join(assumed[2:])}.")
     log = QueryLines(find, account, _layout(*assumed) if assumed else None)
     for piece in as_pieces(chain([begin], remaining), first):
         for layout, rows in log.read(piece._replace(data=_cells_apart(piece.data))):
@@ -120,10 +119,10 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Return lines with one space between cells; date and time are one cell."""
+    """Separate cells by one space; the date and time become one cell."""
     text = np.frombuffer(lines.translate(bytes.maketrans(b",\t\r", b"   ")), dtype=np.uint8)
     blank = text == ord(" ")
-    # the last of several spaces stays, unless the line ends there
+    # the last of several spaces is kept, unless it ends the line
     blank[:-1] &= blank[1:] | (text[1:] == ord("\n"))
     kept: bytes = text[~blank].tobytes()
     return _DATED.sub(rb"\1/\2/\3T\4", kept.replace(b"\n ", b"\n").removeprefix(b" "))
@@ -152,17 +151,17 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _PMON_NOTE = (
-    "pmon lists processes: how many a GPU has, and what memory they use, is kept. If a GPU has a single process, its "
-    "sm counts as the GPU's utilisation, which nvidia-smi dmon -o DT records."
+    "The log lists processes (pmon); their number per GPU and their memory are kept. If a GPU has a single process, "
+    "its sm is used as the GPU's utilisation, which nvidia-smi dmon -o DT records."
 )
 _APPS_NOTE = (
-    "The log lists processes: how many a GPU has, and what memory they use, is kept. The GPU has more in use. A GPU "
-    "without a process has no row."
+    "The log lists processes; their number per GPU and their memory are kept. More memory is in use on the GPU. "
+    "A GPU without a process has no row."
 )
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
-"""Fields of processes that have ended, which do not describe the GPU at one time."""
+"""Fields of ended processes, which do not describe a GPU at one time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
     *("process_name", "name", "pid")
 }
@@ -177,7 +176,7 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    # most microseconds between the first and the last row of one query
+    # the most microseconds between the first and last row of one query
     slack, note = (60_000, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
@@ -187,7 +186,7 @@ def _read_lists(
             comma = "," if "," in line else None
             account.headers += 1
             continue
-        # a process name may contain spaces and commas; in pmon it is the last cell
+        # a process name, the last cell in pmon, may contain spaces and commas
         cells = line.split(comma, max(len(names) - 1, 0) if opens is not opens_apps else -1)
         if not line or len(cells) != len(names):
             missing = reasons.WRONG_CELLS if names else reasons.BEFORE_HEADER
@@ -232,11 +231,10 @@ def _record(own: Record) -> Record:
 
 
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
-"""Matches a shell prompt with a command, or a separator line, at which the block above ends."""
+"""Matches a shell prompt with a command or a separator line, which ends the block above."""
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
 _Block = tuple[int, Form | None, str]
-"""A number, a form, and the header if the block continues CSV below a table."""
 FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = (
     (documents.TABLE.match, documents.read_drawn_tables, "plain nvidia-smi", ("|", "+")),
     (documents.XML.match, documents.read_query_xml, "nvidia-smi -q -x", (" ", "\t", "<")),
@@ -246,7 +244,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""What the first line of a block looks like, its form, its name, and the beginnings of lines that stay in it."""
+"""A test for a block's first line, its form, its name, and the beginnings of lines that do not end it."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }
@@ -303,6 +301,6 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     for number, line in enumerate(lines, first):
         if text := line[:1000].strip("\0 \r\n\t\v\f"):
-            # a comment may contain a command with figures and bars
+            # a comment may contain commands with figures and bars
             account.stray(number, text if text[0] != "#" else "#")
     yield from ()

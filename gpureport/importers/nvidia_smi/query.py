@@ -1,4 +1,4 @@
-"""Reads CSV from `nvidia-smi --query-gpu`: intact blocks as a whole, others line by line."""
+"""Reads CSV from `nvidia-smi --query-gpu`, parsing intact blocks at once and damaged blocks line by line."""
 
 import re
 from collections import Counter, deque
@@ -36,12 +36,11 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Cells that cannot be cut off, because no other cell begins with them."""
-_CUT_NOTE = "The log has no newline at its end, so its last line may be cut."
+"""Matches cells that are complete, because no other cell begins with them."""
+_CUT_NOTE = "The log does not end with a newline, so its last line may be cut."
 _STAMPED = len("2026/03/14 09:26:53")
-"""Characters with which a row begins; more than half are digits."""
 _ODD = ("\0", "\ufffd", TIME)
-"""Texts that no intact row contains: NUL, a replaced byte, or the name of a header."""
+"""Texts that no intact row contains: NUL, a replaced byte, or a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 _LOOKED_AT, _LONGEST = 2**20, 4096
@@ -91,7 +90,7 @@ def _find_other_form(text: str) -> Form | None:
 
 
 def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[Layout | None, tuple[str, ...]]:
-    """Return the columns that a person named, if the log needs them, and notes."""
+    """Return the columns that the user named, if the log needs them, and notes."""
     place, header = next(find_headers(text), (len(text), None))
     before = text[:place].split("\n")[-_LINES:]
     after = text[place:].split("\n")[1:_LINES]
@@ -110,14 +109,14 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
     delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
     if None in columns:
-        hint = "name them as in --query-gpu, one for each cell"
+        hint = "use the names of --query-gpu, one for each cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     if header is not None and not above:
         return None, (*notes, "The log has a header, so --columns was not used.")
     return arrange([each for each in columns if each], delimiter), notes
 
 
-def read_query(  # noqa: PLR0913 - what is known of a log
+def read_query(  # noqa: PLR0913 - options of a log
     lines: Iterable[str],
     first: int,
     account: Account,
@@ -128,11 +127,11 @@ def read_query(  # noqa: PLR0913 - what is known of a log
     dated: bool = True,
     per_tick: int | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of the log `where`; dates above rows are their times if `dated`."""
+    """Yield the rows of the log `where`; if `dated`, dates above rows are their times."""
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
     yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)
-    account.note(*[f"{log.torn} torn lines end in a whole row: the row is kept."] if log.torn else [])
+    account.note(*[f"Torn lines that end in a whole row, which was kept: {log.torn}."] if log.torn else [])
     account.note(*notes)
 
 
@@ -143,14 +142,14 @@ def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]],
             account.averaged |= (each.source, each.target) == ("power.draw.average", "gpu_power_watts")
             account.columns[each.heading or each.source, each.target] = None
             if each.translated:
-                translated[f"{each.heading} is taken for {each.source} {each.stated}".strip()] = None
+                translated[f"{each.heading} is read as {each.source} {each.stated}".strip()] = None
         machine = next((rows.data[name] for name in rows.data if _HOST.fullmatch(name)), None)
         if isinstance(machine, Texts) and not {"uuid", "serial"} & rows.data.keys():
             machines.update(machine.texts[code] for code in machine.codes.tolist() if code >= 0)
             known = [name for name, count in machines.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
             if len(known) > 1:
-                what = f"GPUs of several machines ({', '.join(sorted(known)[:5])}) in one log without uuid"
-                hint = "write one file per machine, and read them with --as-one-run; or log uuid"
+                what = f"GPUs of several machines ({', '.join(sorted(known)[:5])}) in one log without a uuid"
+                hint = "write one file per machine and read them with --as-one-run, or log the uuid"
                 raise SourceError(where, what, hint, code="several_machines")
         if rows.times is None and log.dates and dated:
             rows = date_rows(rows, log)  # noqa: PLW2901
@@ -165,7 +164,7 @@ def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]],
         elif len(rows):
             yield rows
     if translated:
-        account.note(f"Headings that nvidia-smi does not write: {', '.join(translated)}.")
+        account.note(f"Headings that nvidia-smi does not write were translated: {', '.join(translated)}.")
 
 
 def as_pieces(lines: Iterable[str], first: int) -> Iterator[Piece]:
@@ -193,9 +192,9 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 
 
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
-    """Return the row at the end of a line, and the text before it; None if there is no row.
+    """Return the row at the end of a line, and the text before it, or None if there is no row.
 
-    A row that may have lost its beginning needs a stamp. If it may have lost its end, its last cell counts as cut off.
+    A row that may have lost its beginning needs a stamp. If it may have lost its end, its last cell is treated as cut.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
     if len(cells) == width + 1 and not cells[-1].strip():
@@ -258,7 +257,7 @@ class QueryLines:
         torn, nul, text = line.rpartition("\0")
         text, unreadable = text.strip("\r\ufeff"), "\ufffd" in text
         header = None if unreadable else self._header(text)
-        # if the writer was killed within a line, the next header follows in that line
+        # if the writer was killed within a line, the next header follows on the same line
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
         if header is None and heading and len(text) <= _LONGEST and (at := text.rfind(heading)) > 0:
             header = self._header(text[at:])
@@ -296,7 +295,7 @@ class QueryLines:
             or sum(map(str.isdigit, text[:_STAMPED])) > _STAMPED // 2
             or (reason == reasons.NUL_BYTES and not find_message_kind(text))
         ):
-            # a row has a position in its tick even if its first letters are damaged
+            # a row keeps its position in a tick even if its first letters are damaged
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Shared code of the forms of other tools, and the names that these tools use for metrics."""
+"""Defines code that the forms of other tools share, and the names that these tools use for metrics."""
 
 import csv
 import json
@@ -23,14 +23,14 @@ from gpureport.redaction import redact_start
 
 __all__ = ["Record", "Stamp", "form"]
 Meaning = tuple[str, str]
-"""A metric or attribute, and the unit of numbers that state none."""
+"""A metric or attribute, and the unit of numbers without one."""
 Meanings = Mapping[str, Meaning]
 Column = tuple[int, int | None, str, Meaning]
 Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
-"""The name of a form, the function that recognises the beginning of a log, and the function that reads it."""
+"""The name of a form, and functions that recognise and read a log."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
-"""The metric of each name, by tool; JSON stands for gpustat, nvtop and all-smi."""
+"""The metric that each name stands for, by tool; JSON is gpustat, nvtop and all-smi."""
 _NAMES = """
 uuid | uuid
 driver | driver
@@ -77,9 +77,10 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer for the logs of a tool, in one or several forms.
+    """The importer for a tool's logs in one or several forms.
 
-    `longest` has the most bytes in a line, by form. `explain` returns why no row is usable; only host logs have it.
+    `longest` contains the most bytes per line, by form. `explain`, which only host logs have, returns why no row is
+    usable.
     """
 
     kind: str
@@ -105,7 +106,7 @@ class ToolLog:
                     explain=self.explain,
                     longest=self.longest.get(name, LONGEST_LINE),
                 )
-        what = f"it does not begin like {', '.join(name for name, *_ in self.forms)}"
+        what = f"its beginning is not that of {', '.join(name for name, *_ in self.forms)}"
         raise SourceError(str(file.path), what, "leave out --source-kind, or give another one", code="not_of_this_kind")
 
 
@@ -116,7 +117,7 @@ def first_lines(text: str, most: int = 20) -> list[str]:
 def text_lines(
     lines: Iterable[str], first: int, account: Account, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of intact lines that are not empty; reject others."""
+    """Yield the number and text of intact lines that are not empty, and reject damaged lines."""
     found = whole_lines(lines, first, account, ends="\r\n", may_be_cut=may_be_cut)
     return ((number, text) for number, text in found if text.strip())
 
@@ -124,13 +125,13 @@ def text_lines(
 def table_rows(
     lines: Iterable[str], first: int, account: Account, find: Callable[[list[str]], T | None], delimiter: str = ","
 ) -> Iterator[tuple[int, T, list[str]]]:
-    """Yield the number, layout and cells of rows; `find` returns the layout of a header."""
+    """Yield the number, layout and cells of each row; `find` returns the layout of a header."""
     layout: T | None = None
     width = 0
     for number, text in text_lines(lines, first, account):
         delimiter = delimiter or find_delimiter(text)
         row = split_cells(text, delimiter)
-        # an empty text after the last delimiter is not a cell
+        # empty text after the last delimiter is not a cell
         header = row[:-1] if len(row) > 1 and not row[-1] else row
         found = None if layout is not None and text.lstrip('"')[:1].isdigit() else find(header)
         if found is not None:
@@ -170,7 +171,7 @@ def parse_documents(text: str) -> list[Any] | None:
         try:
             content, at = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            # it is nested too deeply, or a number has thousands of digits
+            # the document is nested too deeply, or a number has thousands of digits
             return None
         found.append(content)
     return found
@@ -181,14 +182,14 @@ _QUANTITY = re.compile(
     re.ASCII,
 )
 _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB", "gb": "GiB", "w": "W", "°f": "F"}
-"""Other spellings of units; as with MB, a GB of GPU memory has 1024³ bytes."""
+"""Other spellings of units; a GB of GPU memory has 1024³ bytes."""
 
 
 NO_VALUE = "no value it can have"
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a value in the base unit; None if it is invalid. `unit` applies to numbers that state none."""
+    """Return a value in its base unit, or None if it is invalid. `unit` is the unit of numbers without one."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number = headings.parse_number(match[1].replace(",", "") if match else cell)
     written = _SPELLINGS.get(match[2].lower(), match[2]) if match and match[2] else unit
@@ -201,14 +202,14 @@ def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
     if abs(value) >= MOST or (value < 0 and wanted.unit != "Cel"):
         return None
     if wanted.unit == "1" and not wanted.may_exceed_one and value > 1:
-        # rounding may raise the mean of a share above 1
+        # rounding may raise a mean of shares above 1
         return 1.0 if value <= 1 + 1e-6 else None
     most = np.iinfo(wanted.dtype).max if "int" in wanted.dtype else None
     return value if most is None else round(value) if round(value) <= most else None
 
 
 def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]], meanings: Meanings) -> Record:
-    """Add cells to a record, unknown ones as text, and count those without a valid value."""
+    """Add cells to a record, with unknown cells as text, and count cells without a valid value."""
     for name, cell in cells:
         target, unit = meanings.get(name, ("", ""))
         if target in columns.ATTRIBUTES:
@@ -228,12 +229,12 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Raise SourceError for GPUs of several machines without a UUID; `seen` says which GPUs have one."""
+    """Raise SourceError for GPUs of several machines without a UUID; `seen` shows which machines have UUIDs."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
         what = f"GPUs of several machines ({redact_start(', '.join(sorted(seen)[:5]))}) without UUID"
-        hint = "write one file per machine, and read them with --as-one-run"
+        hint = "write one file per machine and read them with --as-one-run"
         raise SourceError("the log", what, hint, code="several_machines")
 
 
@@ -251,7 +252,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return a record per GPU in a row, with None for the machine; cells with a text in `without` are empty."""
+    """Return a record for each GPU in a row (None is the machine); cells whose text is in `without` are empty."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

@@ -1,8 +1,8 @@
-"""Reads logs from DCGM: `dcgmi dmon`, job statistics, CSV files with its fields, and pages of dcgm-exporter.
+"""Reads logs from DCGM: `dcgmi dmon`, job statistics, CSV files with DCGM fields, and pages of dcgm-exporter.
 
-Fields are from dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 added units to the names of fields, but
-`DCGM_FI_DEV_GPU_UTIL_RATIO` is in per cent in DCGM 4.5 and 4.6. If NVIDIA's sources disagree on a unit, the field is
-kept as text. `dcgmi dmon` writes no time, and orders columns by itself.
+Fields are from dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 added units to field names, but
+`DCGM_FI_DEV_GPU_UTIL_RATIO` is in per cent in DCGM 4.5 and 4.6. If NVIDIA's sources disagree about a unit, the field is
+kept as text. `dcgmi dmon` writes no time, and chooses the order of columns.
 """
 
 import re
@@ -78,7 +78,7 @@ _TABLE = {
     "clock_event_hw_power_brake_slowdown_seconds_total": "ns: DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424",
     MASK: ": DEV_CLOCKS_EVENT_REASONS DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
 }
-"""The unit and the fields of each metric: symbols without `DCGM_FI_`, numbers, and tags."""
+"""The units and fields of each metric: symbols without `DCGM_FI_`, numbers, and tags."""
 FIELDS: dict[str, tools.Meaning] = {}
 for _metric, _text in _TABLE.items():
     for _unit, _, _names in (each.partition(": ") for each in _text.split("; ")):
@@ -88,9 +88,9 @@ for _metric, _text in _TABLE.items():
 _WHOLE = {name for name, (metric, unit) in FIELDS.items() if unit == "%" and metric != "gpu_fan_ratio"}
 _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
-"""Numbers that DCGM writes for missing values (dcgm_structs.h); as floats, those with 64 bits are 2**63."""
+"""Numbers that DCGM writes for missing values (dcgm_structs.h); as floats, 64-bit ones become 2**63."""
 Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
-"""Line, page, time, GPU and fields; the readings of a row may be anywhere on a page."""
+"""Line, page, time, GPU and fields; readings of one row may be anywhere on a page."""
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
@@ -109,7 +109,7 @@ def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = Fal
                 if cells.setdefault(name, cell) != cell:
                     account.note(f"{name} has several values for one GPU and time; the first is kept.")
             if count > _MOST:
-                what = f"it has more than {_MOST:,} readings, one per line, which do not fit in memory"
+                what = f"it has more than {_MOST:,} readings, one per line, which would not fit in memory"
                 raise SourceError("the log", what, "split it by time", code="too_many_readings")
         for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
             for name, cell in cells.items():
@@ -130,9 +130,9 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
     else:
         most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
         if found > most or (raw and 0 < found < 1 and name in _WHOLE):
-            cause = "it was renamed, or DCGM is older than 4.7"
-            what = f"{name} is not in the unit of its name ({cell}): {cause}"
-            hint = "rename it for its unit: DCGM_FI_DEV_GPU_UTIL is per cent, DCGM_FI_DEV_GPU_UTIL_RATIO a ratio"
+            cause = "either it was renamed, or DCGM is older than 4.7"
+            what = f"{name} is not in the unit that its name states ({cell}): {cause}"
+            hint = "rename it: DCGM_FI_DEV_GPU_UTIL is in per cent, and DCGM_FI_DEV_GPU_UTIL_RATIO is a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
         tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
 
@@ -190,10 +190,10 @@ _STATS = {
 _SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
 _FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
 _MEANS = (
-    "The statistics of a job are means over all of it, and the most memory in use. They are shown at its start and "
-    "end, and do not say what happened between."
+    "The statistics of a job are means over the whole job, and its peak memory. Means are shown at the start and "
+    "end of the job, and do not show what happened in between."
 )
-_SUMMARY = "A summary does not say of how many GPUs it is, so it is read as one GPU."
+_SUMMARY = "A summary does not state the number of GPUs, so it is read as one GPU."
 
 
 @tools.form
@@ -223,7 +223,7 @@ def read_stats(lines: Iterable[str], first: int, account: Account) -> Iterator[t
         known = ((name, figures[name]) for name in _STATS if name in figures)
         means = tools.take_cells({"line": number, "index": gpu or "0"}, account, known, _STATS)
         energy = means.pop(_ENERGY, 0.0) if end > start else 0.0
-        # counted energy is more accurate than a mean of samples
+        # the energy counter is more accurate than a mean of samples
         means |= {"gpu_power_watts": energy * 1e6 / (end - start)} if energy else {}
         for stamp, counted in zip(stamps, (0.0, energy), strict=True):
             yield means | {TIME: stamp} | ({_ENERGY: counted} if energy else {})
@@ -240,7 +240,7 @@ _ROLES = {
 
 
 def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]]] | None:
-    """Return the positions of columns by role, and the fields; there are none if a line is a single reading."""
+    """Return the positions of columns by role, and the fields, unless a line is a single reading."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         bare = re.sub(r"[ _\-.]", "", heading.lower())
@@ -279,15 +279,15 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
-"""The most readings, and characters in responses; a day with 8 GPUs has 19 million."""
+"""The most readings, and the most characters in responses; a day with 8 GPUs has 19 million."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
-"""Labels that describe the exporter itself unless dcgm-exporter sets them."""
+"""Labels that describe the exporter itself unless they are set by dcgm-exporter."""
 _WHOLE_RUN = 0.95
 """The least share of samples whose label becomes a tag of the run (pragmatic)."""
-_QUERY = "save what /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15 answers"
+_QUERY = "save the response of /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)
 _parse_labels = lru_cache(4096)(lambda text: dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*+)"', text)))
@@ -302,7 +302,7 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
         "bus_id": labels.get("pci_bus_id"),
         "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
     }
-    # in a query `by (gpu, instance)`, only the exporter identifies the machine
+    # after a query `by (gpu, instance)`, only the exporter identifies the machine
     host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
     tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
     return {name: text for name, text in said.items() if text}
@@ -340,8 +340,8 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
     for line in lines:
         size += len(line)
         if size > _MOST_ANSWERED:
-            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, too much to hold in memory"
-            raise _refuse(what, "query a shorter range, or with a longer step")
+            what = f"longer than {_MOST_ANSWERED >> 20} Mi characters, which would not fit in memory"
+            raise _refuse(what, "query a shorter range, or use a longer step")
         held.append(line)
     contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
     series = [one for content in contents or () for one in _find_series(content)]
@@ -350,7 +350,7 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
     if not kept:
         raise _refuse("not JSON, or cut" if contents is None else "none of its series is a DCGM metric of a whole GPU")
     if len(kept) < len(series):
-        account.note("Series that are not DCGM metrics, have no name, or are about MIG instances are not read.")
+        account.note("Series that are not DCGM metrics, have no name, or are about MIG instances were ignored.")
     rows = list(build_rows(_read_series(kept, first, account), account, raw=True))
     account.continued += max(sum(not line.isspace() for line in held) - len(rows), 0)
     _take_tags(kept, account)
@@ -403,7 +403,7 @@ def _take_tags(series: Collection[tuple[Labels, list[Any]]], account: Account) -
         elif values and max(values.values()) >= _WHOLE_RUN * sum(len(samples) for _, samples in series):
             account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
-            account.note(f"The samples name {len(values)} {tag.name}s or none, so the run has no tag {tag.name}.")
+            account.note(f"The samples name {len(values)} {tag.name}s or none, so the tag {tag.name} was not set.")
 
 
 DCGM = tools.ToolLog(

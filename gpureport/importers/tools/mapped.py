@@ -1,4 +1,4 @@
-"""Reads tables with columns that a map explains, and writes drafts of maps."""
+"""Reads tables whose columns a map explains, and drafts maps."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from gpureport.settings.toml_files import read_toml
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
-"""Base units that a map may omit, and the names that maps use for other units."""
+"""Base units that a map may omit, and the names of base units in maps."""
 _EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
@@ -35,7 +35,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """The columns of metrics, and the headings of the time and of the GPU number (empty if there are none)."""
+    """The columns of metrics, and the headings of the time and the GPU number (empty if there are none)."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -66,7 +66,7 @@ def read_column_map(path: Path) -> Mapping:
         raise time.wrong("format", f"unknown time format {pattern!r}", hint, code="unknown_time_format")
     found = [read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
     if len({(each.metric, each.gpu) for each in found}) < max(len(found), 1):
-        what = "two columns give the same metric of one device" if found else "it maps no column"
+        what = "two columns contain the same metric of one device" if found else "it maps no column"
         raise SettingsError(file.file, what, _EXAMPLE, code="metric_in_two_columns" if found else "nothing_mapped")
     delimiter = "\t" if file.content.get("delimiter") == "\t" else whole.text("delimiter")
     return Mapping(
@@ -94,7 +94,7 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
     numbered = index != device and index.isascii() and index.isdigit() and int(index) < MOST_GPUS
     of_host = metric.scope is Scope.HOST
     if not of_host and not numbered and (device or not by_row):
-        hint = 'say device = "gpu:0", or name the column with its number in [device]'
+        hint = 'write device = "gpu:0", or name the column of GPU numbers in [device]'
         raise said.wrong("device", f"which GPU is {column} of?", hint, code="no_gpu_named")
     return MappedColumn(heading, name, unit, int(index) if numbered and not of_host else None)
 
@@ -115,13 +115,13 @@ class Mapped:
         told = options.map
         if told is None:
             draft = draft_map(text)
-            hint = ("save standard output as map.toml, complete it, then " if draft else "") + "give --map map.toml"
-            what = "no map says what its columns are"
+            hint = ("save standard output as map.toml, complete it, and " if draft else "") + "give --map map.toml"
+            what = "no map explains the columns of this table"
             raise SourceError(str(file.path), what, hint, draft, code="no_map")
         for delimiter in told.delimiter or _DELIMITERS:
             if any(told.headings <= {*tools.split_cells(line, delimiter)} for line in text.splitlines()):
                 return Extraction(file, options, partial(read_mapped, told=told, delimiter=delimiter), name=self.title)
-        what = f"no line names the columns of the map ({', '.join(sorted(told.headings))})"
+        what = f"no line contains the headings of the map ({', '.join(sorted(told.headings))})"
         hint = f"its first line is {redact_start(text.lstrip().partition(chr(10))[0])!r}"
         raise SourceError(str(file.path), what, hint, code="no_mapped_header")
 
@@ -130,7 +130,7 @@ class Mapped:
 def read_mapped(
     lines: Iterable[str], first: int, account: Account, told: Mapping, delimiter: str
 ) -> Iterator[tools.Record]:
-    """Yield the rows; if each row is about one GPU, cells without a metric are kept as text."""
+    """Yield the rows; if each row is about one GPU, keep cells without a metric as text."""
     meanings = {column.heading: (column.metric, column.unit) for column in told.columns}
 
     def find(cells: list[str]) -> list[str] | None:
@@ -153,7 +153,7 @@ def read_mapped(
             tools.take_cells(devices[named], account, rest, {})
         elif rest:
             names = ", ".join(heading for heading, _ in rest[:30])
-            account.note(f"Columns that the map does not name are not kept: {names}.")
+            account.note(f"These columns are not in the map and were not kept: {names}.")
         yield from tools.split_devices(number, _find_time(said[told.time], told.format) if told.time else None, devices)
 
 
@@ -173,7 +173,7 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Return a draft map of the columns whose headings show their metrics; empty if there are none."""
+    """Draft a map of the columns whose headings show their metrics; return an empty text if there are none."""
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
@@ -186,11 +186,11 @@ def draft_map(text: str) -> str:
 def _draft(header: Sequence[str]) -> Iterator[str]:
     time = next(filter(headings.is_time_heading, header), None)
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
-    yield "# Complete this, save it as map.toml, and give --map map.toml. Columns that are not listed are not read."
+    yield "# Complete this, save it as map.toml, and give --map map.toml. Only listed columns are read."
     if time:
         yield f'[time]\ncolumn = {_quote(time)}\nformat = "{ISO}"  # or epoch_s, or such as %d.%m.%Y %H:%M:%S'
     else:
-        yield "# No heading is one of a time: name it in [time], or give --interval."
+        yield "# No heading looks like a time. Name the column in [time], or give --interval."
     yield from [f"\n[device]\ncolumn = {_quote(numbered)}"] if numbered else []
     proved = {heading: found for heading in header if heading not in {time, numbered} and (found := _prove(heading))}
     firsts = {(found.target, gpu): heading for heading, (found, gpu) in reversed(proved.items())}

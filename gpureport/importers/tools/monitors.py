@@ -1,7 +1,7 @@
-"""Reads logs of monitors: JSON from gpustat, nvtop and all-smi, lines from tegrastats, tables from nvitop and others.
+"""Reads logs from monitors: JSON (gpustat, nvtop and all-smi), lines (tegrastats), and tables (nvitop and others).
 
-gpustat truncates watts and MiB (1.1.1, core.py). all-smi writes UTC, the others local time. A Jetson's memory and power
-rails belong to the whole machine. In W&B, `/l:node1` after a name means another machine.
+gpustat truncates watts and MiB (1.1.1, core.py). all-smi writes UTC, and other monitors local time. A Jetson's memory
+and power rails serve the whole machine. In W&B, `/l:node1` after a name means another machine.
 """
 
 import re
@@ -23,13 +23,13 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents with these keys; both are empty if a document is a list of GPUs."""
+    """Yield the rows of documents with these keys, both of which are empty if a document is a list of GPUs."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
         several = [one for each in found for one in (each if gpus and isinstance(each, list) else [each])]
         contents = [one if gpus and isinstance(one, dict) else {"": one} for one in several]
-        # all-smi also writes documents about itself, with a schema and without GPUs
+        # all-smi also writes documents about itself, which have a schema but no GPUs
         listed: list[Any] = [one.get(gpus, [] if "schema" in one else 0) for one in contents]
         if not all(isinstance(each, list) and all(isinstance(gpu, dict) for gpu in each) for each in listed):
             _reject(held, NOT_JSON, account)
@@ -41,7 +41,7 @@ def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str
             cells = {key: cell for key, cell in gpu.items() if key not in _NOT_KEPT}
             cells["driver"] = content.get("driver_version")
             record = tools.take_cells({}, account, cells.items(), tools.JSON)
-            # the text in place of the name of a GPU that could not be queried, with the reason
+            # if a GPU could not be queried, this text with the reason replaces its name
             if failed := re.fullmatch(r"\(\((.+)\)\)", str(gpu.get("name"))):
                 record = {name: cell for name, cell in record.items() if name not in {"uuid", "model"}}
                 account.absent["utilization.gpu", failed[1]] += 1
@@ -79,7 +79,7 @@ def _reject(held: Iterable[tuple[int, str]], reason: str, account: Account) -> N
 
 
 def _opens(*keys: str) -> Callable[[str], bool]:
-    """Return a function that recognises a document, even below a damaged line."""
+    """Return a function that recognises a document, even after a damaged line."""
     return lambda text: bool(re.search(r"^\ufeff?[{[]", text, re.MULTILINE)) and all(f'"{key}"' in text for key in keys)
 
 
@@ -118,7 +118,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""The share of memory in use, in per cent; and gpureport's name for the load of a core."""
+"""The share of memory in use, in per cent, and the load of a core."""
 
 
 @tools.form
@@ -180,15 +180,15 @@ def _find_sensors(header: Sequence[str]) -> _Table | None:
 
 
 _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
-"""Metrics of which the last reading in a window counts rather than the mean."""
+"""Metrics for which the last reading in a window is used instead of the mean."""
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
-_CUMULATIVE = "The means are those since the collection began, so the mean of each window was made from two of them."
+_CUMULATIVE = "The means cover all time since collection began, so each window's mean was computed from two of them."
 _OVERSHOOT = 0.02
-"""The largest relative error of the difference of two means."""
+"""The largest relative error of a difference between two means."""
 
 
 def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools.Column], set[int]] | None:
-    """Return the positions of time and duration, the columns, and the positions of means."""
+    """Return the positions of the time and duration, the columns, and the positions of means."""
     places = {heading: place for place, heading in reversed(list(enumerate(header)))}
     found = [(place, match) for heading, place in places.items() if (match := _NVITOP_HEADING.fullmatch(heading))]
     found = sorted(((place, match) for place, match in found if "pid:" not in (match[1] or "")), key=itemgetter(0))
@@ -210,8 +210,8 @@ def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools
 def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[tools.Record]:
     """Yield the rows of a `ResourceMetricCollector`.
 
-    `collect()` returns means since the last `clear()`. If a script never clears, as in nvitop's README, the mean
-    between two rows is the difference of two means, each weighted with its duration.
+    `collect()` returns means since the last `clear()`. If a script never calls `clear()`, as in nvitop's README, the
+    mean between two rows is the difference between two means, each weighted by its duration.
     """
     before: tuple[int, float, dict[int, float]] | None = None
     for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):
@@ -219,15 +219,15 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
         duration = None if lasted is None else parse_number(row[lasted])
         means = {place: mean for place in of_means if (mean := parse_number(row[place])) is not None}
         cells: list[Any] = [means.get(place, cell) for place, cell in enumerate(row)]
-        # a collection that was not cleared began before the previous row
+        # an uncleared collection began before the previous row
         if when and duration and before and duration > max((when[0] - before[0]) / 1e6 + before[1] / 2, before[1]):
             for place, _, name, _ in figures:
                 if place in means and place not in before[2]:
                     cells[place] = ""
                 elif place in means:
                     value = (means[place] * duration - before[2][place] * before[1]) / (duration - before[1])
-                    # rounding may move a difference of two means just outside 0 to 100%; further outside it is not a
-                    # value
+                    # rounding may move a difference of two means just outside 0 to 100%; a value further outside is
+                    # invalid
                     value = 0.0 if -_OVERSHOOT * abs(means[place]) - 1e-9 <= value < 0 else value
                     part = "(%)" in name and "fan" not in name and value <= 100 * (1 + _OVERSHOOT)
                     cells[place] = min(value, 100.0) if part else value

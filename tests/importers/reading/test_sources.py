@@ -27,14 +27,14 @@ RUN = Made(id=run_id(1), name="baseline", series=monitored([10_000, 20_000, 30_0
 PROSE = "Epoch 3/100, step 1200: loss=0.43, gpu memory 1024 MiB\n  [rank0] 0.42 s\n2026-03-14 saved, /out/a\n"
 REFUSED = {
     "": "gpureport record",
-    "No devices were found\n": "until nvidia-smi by itself shows a table",
+    "No devices were found\n": "until plain nvidia-smi shows a table",
     "Failed to initialize NVML: Driver/library version mismatch\n": "record again",
     "bash: nvidia-smi: command not found\n": "record again",
     'Field "clock.sm" is not a valid field to query.\n\n': "leave that field out",
     "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12\n": "git lfs pull",
     "Wall time,Step,Value\n1700000000.5,1,0.3\n": "--training",
     '"Step","run-1 - train/loss"\n"1","0.5"\n': "--training",
-    '{"timestamp": 1700000000, "gpu_util": 50}\n': "as a CSV with a header",
+    '{"timestamp": 1700000000, "gpu_util": 50}\n': "to a CSV with a header",
     HOST: "--host",
     "timestamp, pid, process_name, used_gpu_memory [MiB]\n"
     + "".join(f"2026/03/14 09:00:{second:02d}.000, 42, python, 900 MiB\n" for second in range(30)): "gpu_uuid",

@@ -67,7 +67,7 @@ def test_a_job_that_is_not_read_says_why(gpureport: Program, tmp_path: Path) -> 
     listed = gpureport("ingest", "--list", "jobs.txt").out.splitlines()
     assert listed[0] == "1  job-1  RUNNING  2026-03-10T09:00:00.000  still running"
     assert [line.rpartition("  ")[2] for line in listed[1:3]] == ["not started", "without a GPU"]
-    assert "rows of its steps (run sacct without -X)" in gpureport("analyze", "jobs.txt", "--run", "4").err
+    assert "rows for its steps (run sacct without -X)" in gpureport("analyze", "jobs.txt", "--run", "4").err
     assert "--run" not in gpureport("analyze", "jobs.txt").err
 
 
