@@ -309,7 +309,7 @@ _OTHER = _WORKS | {"util": 22, "memory": 5000}
         (
             "analyze",
             smi((9, _FAST), every=1800),
-            "Rough: 9 samples, 30 min apart, say little of the time between them.",
+            "Rough: 9 samples, 30 min apart, show little of the time between them.",
         ),
         (
             "analyze",

@@ -1,1 +1,1 @@
-"""One module or folder per format, which converts the content to text or bytes; `report/__init__.py` lists them."""
+"""One module per format, which converts the content to text or bytes; `report/__init__.py` lists the formats."""

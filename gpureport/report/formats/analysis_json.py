@@ -30,7 +30,7 @@ _ACROSS = "kind severity confidence steps summary recommendation fingerprint evi
 
 Content = dict[str, Any]
 Made = Mapping[type, Callable[[Any], Content]]
-"""Functions that return additional or replaced keys of a result, by its type."""
+"""Functions that return added or replaced keys of a result, by its type."""
 
 _REASONS: Mapping[type, Callable[[Any], str]] = {
     Reason: describe_reason,
@@ -53,7 +53,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
 
 
 def dump(content: Content, made: Made | None = None) -> str:
-    """Return a document as JSON; a result becomes an object of its fields and of what `made` adds for its type."""
+    """Return a document as JSON; a result becomes an object of its fields and the keys that `made` adds to it."""
     more = {**_MADE, **(made or {})}
 
     def encode(value: Any) -> Content:
