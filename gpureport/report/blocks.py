@@ -87,7 +87,7 @@ def _pictures(report: Report) -> Iterator[Block]:
 def _spent(spent: TimeSpent) -> Iterator[Block]:
     each, unit = shared_total(spent), spent.columns[0]
     if each:
-        # totals of GPUs contain their unit; totals of steps have it in the column heading
+        # the totals of GPUs contain the unit; for steps, the column heading contains it
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
     label, title = join(unit, versus, by=", "), "Where the GPU time went"
@@ -244,7 +244,7 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # explain only terms in headings and names, because sentences also mention checks that found nothing
+    # explain only terms in headings and names: sentences also mention checks that found nothing
     named = [fact.name for block in shown for fact in block.facts]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -255,7 +255,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    # leave out what the table of GPUs already shows
+    # omit facts that the table of GPUs already shows
     shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
     said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
     facts, table = split_facts(said)
@@ -294,7 +294,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return tables with their labels; tables of one row with equal columns become one table with a row per run."""
+    """Return tables with their labels; one-row tables with equal columns become one table with a row per run."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -343,13 +343,13 @@ def _gpus(report: Report) -> Iterator[Block]:
         yield Block(forms=forms, title=label if several else "", level=3, table=table)
     if is_long:
         yield Block(forms=Form.PAPER, texts=[f"Use --detail full for the table of {count} rows."])
-    told = {"What held the clocks": report.clocks, "Stages": report.stages}
+    told = {"Reasons for lowered clocks": report.clocks, "Stages": report.stages}
     for title, tables in told.items():
         for label, table in join_tables(tables):
             yield Block(title=title, label=label if several else "", level=3, table=table)
 
 
-# --- checks without data, data quality and method
+# --- missing checks, data quality and method
 
 
 def _not_assessed(judgement: Judgement) -> Iterator[Block]:
@@ -412,7 +412,7 @@ def _quality(report: Report) -> Iterator[Block]:
         texts = [*(event.sentence for event in run.events), run.more_events]
         told = [Fact(name="", text=text) for text in texts if text]
         label = run.label if several else ""
-        yield Block(forms=forms, title="What the log says happened", label=label, level=3, facts=told)
+        yield Block(forms=forms, title="Events in the log", label=label, level=3, facts=told)
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:

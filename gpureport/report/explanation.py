@@ -142,8 +142,8 @@ def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[t
 def name_frameworks(step: Step) -> str:
     named = display.join_words([str(each) for each in step.frameworks if each is not None])
     if not named:
-        return "a run that names no framework"
-    return f"{named}, or a run that names no framework" if None in step.frameworks else f"a run that names {named}"
+        return "a run without a named framework"
+    return f"{named}, or a run without a named framework" if None in step.frameworks else f"a run with {named}"
 
 
 def _find_class(name: str) -> str | None:
@@ -178,7 +178,7 @@ def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
         title = f"{name} stands for {len(metrics)} metrics"
         return _section(title, facts=[(metric.name, metric.brief) for metric in metrics])
     if field in ATTRIBUTES and name not in _FIGURES:
-        return _section(name, "It describes a GPU and is stored once per run, not as a series of values.")
+        return _section(name, "This field describes a GPU and is stored once per run, not as a series.")
     return []
 
 
@@ -223,7 +223,7 @@ def _list_names(rules: Sequence[Rule]) -> dict[str, str]:
 
 def _index(rules: Sequence[Rule]) -> Iterator[Block]:
     yield from _section("What gpureport explain knows")
-    yield from _section("Recording", facts=[(RECORDING, "what to record to assess every kind")])
+    yield from _section("Recording", facts=[(RECORDING, "what to record for all checks")])
     kinds = [(kind, terms.kind_title(kind)) for rule in rules for kind in rule.kinds]
     yield from _section("Kinds of findings", facts=kinds)
     families = [(rule.name, ", ".join(rule.kinds)) for rule in rules if rule.name not in rule.kinds]

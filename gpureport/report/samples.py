@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale for several series; it is exact if their values are few multiples of `grid` apart."""
+    """Return a common scale for series; it is exact if their values are few multiples of `grid` apart."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -190,7 +190,7 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     for digits, size in enumerate((1, 10)):
-        # nearly whole numbers, or half a digit
+        # steps are nearly whole numbers, or at least half a digit
         is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004
         if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004
             return digits
@@ -211,7 +211,7 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run; `detail` is the bucket length in seconds (None: the shortest that fits)."""
+    """Return the samples of every run; `detail` is the bucket length in seconds (None: the first that fits)."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None

@@ -20,7 +20,7 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Minimum width in points of a figure in a row: on a page of full width, and on a narrower page."""
+"""Minimum width in points of a figure in a row, on a wide page and on a narrow one."""
 TEXT = 11.0  # Size of text in figures, in points.
 _BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter as a fraction of the font size.
 _AXIS_HEIGHT = 16.0
@@ -193,7 +193,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     narrow = shown if letters < room else shown[::2]
     shown, texts = narrow if scale.width else shown, ""
     for tick in shown:
-        # centre labels below ticks unless they would leave the figure
+        # centre labels below ticks unless they would not fit
         half, share = measure_text(tick.text) / 2 / room, scale.share(tick.at)
         anchor = "start" if share < half else "end" if share > 1 - half else "middle"
         look = f'x="{scale.position(tick.at)}" y="11" text-anchor="{anchor}"{"" if tick in narrow else WIDE_ONLY}'

@@ -22,7 +22,7 @@ LIGHT_TEXT, DARK_TEXT = "#ffffff", "#14181c"
 
 
 class ClassFill(NamedTuple):
-    """How a class of GPU time is drawn: its colour, its hatch in matplotlib notation, and its text colour."""
+    """How a class of GPU time is drawn: colour, hatch in matplotlib notation, and text colour."""
 
     colour: str
     hatch: str = ""

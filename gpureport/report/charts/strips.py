@@ -1,4 +1,4 @@
-"""Utilisation strips with one row per GPU, charts of steps, and the collection of all figures of a report."""
+"""Utilisation strips (one per GPU), charts of steps, and the list of all figures of a report."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 WIDTH = 900.0
-# strip height by the maximum number of GPUs
+# height of a strip by the number of GPUs
 _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
 _SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
@@ -25,7 +25,7 @@ _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
 _LEVELS = (0.0, 4.0, 8.0)  # vertical offset of overlapping runs
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
-"""Minimum span of an axis (for figures other than shares relative to the largest value), and its relative margin."""
+"""Minimum span of an axis (of shares, or relative to the largest value), and its relative margin."""
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
@@ -115,7 +115,7 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
     if chart.form == "dots" and first is not None:
         x = _SIDE + (first - low) * scale
         look = f'{svg.paint("stroke", "muted")} stroke-width=".9" stroke-dasharray="3 3"'
-        # draw it beside the dots, not across the names
+        # draw lines beside the dots, not across the names
         body += [svg.line(x, 21 + at * _ROW, x, 47 + at * _ROW, look) for at in range(1, len(chart.rows))]
     for place, row in enumerate(chart.rows):
         body += _draw_row(row, chart, 4 + place * _ROW, width, (low, scale))

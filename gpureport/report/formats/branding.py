@@ -1,4 +1,4 @@
-"""Logo, accent colour, font and footer of pages and PDFs, from `[report]` of `gpureport.toml`."""
+"""Logo, accent colour, font and footer of pages and PDFs, from `[report]` in `gpureport.toml`."""
 
 import re
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network, is complete without scripts, and is readable without CSS."""
+"""The report as one HTML file that needs no network, is complete without scripts and readable without CSS."""
 
 import re
 from base64 import b64encode
@@ -94,7 +94,7 @@ def render(
     # scripts contain braces, so they are not rendered as templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
-    # choose the GPU in the picture, or else of the first mark, or else the first GPU of the last run
+    # choose the GPU of the picture, or else of the first mark, or else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]

@@ -1,6 +1,6 @@
 """Tagged PDF files for archives (PDF/A-2a) and screen readers (PDF/UA-1), made by typst, with vector figures.
 
-Templates read the content from a JSON file, so that a name from a log is always a string and never markup.
+Templates read the content from a JSON file, so that a name from a log is a string and never markup.
 """
 
 import json
@@ -33,7 +33,7 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-# scale of figures on paper, which makes their text as large as the text around them
+# scale of figures on paper, so that their text is as large as the text around them
 SCALE = 0.68
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
@@ -90,7 +90,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # use a separate folder, so that other fonts of matplotlib do not replace missing glyphs
+            # a separate folder keeps other fonts of matplotlib from replacing missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)
@@ -113,7 +113,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
                 root=folder,
                 font_paths=[folder / "fonts"],
                 ignore_system_fonts=True,
-                # empty, so that typst uses no package of this machine
+                # these folders are empty, so typst uses no packages of this machine
                 package_path=folder / "packages",
                 package_cache_path=folder / "packages",
                 pdf_standards=["a-2a", "ua-1"],
@@ -121,7 +121,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
             )
             return document
     except (typst.TypstError, RuntimeError) as error:
-        # only the logo is not part of gpureport
+        # gpureport provides every input except the logo
         where = str(brand.logo or source / name)
         what = f"cannot be written as PDF ({' '.join(str(error).split())})"
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"

@@ -181,7 +181,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield one line per bar, and the legend; if there are too many bars, only the first, the worst and the last."""
+    """Yield a line per bar, and the legend; if there are too many bars, only the first, worst and last."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
@@ -297,7 +297,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table; columns that do not fit follow below it or, on a screen, are omitted; narrow pages list rows."""
+    """Yield a table; columns that do not fit follow below, or are omitted on a screen; narrow pages list rows."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []

@@ -75,7 +75,7 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalChart:
-    """One figure of every step, drawn as `dots` or as `bars` from zero; shares are in per cent.
+    """One figure of every step, as `dots` or as `bars` from zero; shares are in per cent.
 
     `end` is the maximum of the axis if several panels share it, otherwise None.
     """
@@ -92,7 +92,7 @@ class Block:
     """A heading and its content, printed in the order of the fields.
 
     Attributes:
-        anchor: id of the section that begins here; blocks without an id belong to the previous section.
+        anchor: id of the section that begins here, if any; other blocks belong to the previous section.
         part: name by which a full screen shortens the block (see `_LEAST` in `terminal.py`), or empty.
         label: text beside the title.
         level: 2 for the title of a section, 3 within a section, 4 for a lead-in.

@@ -14,7 +14,7 @@ class Change:
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
             (one run on one side)`; empty for a figure without direction.
-        comparisons: number of comparisons, if only their number (Holm) prevents a clear verdict; otherwise None.
+        comparisons: number of comparisons if only it (Holm) prevents a clear verdict; otherwise None.
         arrow: `up` or `down`; empty if the figure stayed the same.
         since: the step from which it is measured, unless that is the previous one.
     """
@@ -82,8 +82,8 @@ class Verdict:
     """The result: `sentence` is the headline.
 
     Attributes:
-        details: the sentences of the lead; the first `doubts` of them are reasons to doubt the headline.
-        notes: further sentences, shown in a fold; the first `further_doubts` of them are doubts as well.
+        details: the sentences of the lead; the first `doubts` of them cast doubt on the headline.
+        notes: further sentences, shown in a fold; the first `further_doubts` of them are also doubts.
         code: the headline as a code; None on a page about many runs.
     """
 
@@ -100,7 +100,7 @@ class Verdict:
 class Action:
     """One action; at most three are shown, the most promising first.
 
-    `finding` is the id of the finding row it is based on, if any; a trial addresses unexplained short pauses.
+    `finding` is the id of the row that led to it, if any; a trial addresses unexplained pauses.
     """
 
     title: str

@@ -62,7 +62,7 @@ class SpentBar:
 class TimeSpent:
     """Bars of GPU time, per unit of work if the work is known.
 
-    `columns` are the headings of the total and of the second figure; `rest` describes what is not drawn.
+    `columns` are the headings of the total and the second figure; `rest` describes what is not drawn.
     """
 
     caption: str
@@ -127,7 +127,7 @@ class SignalPanel:
     """One quantity over time; all values are in the unit of the lines.
 
     The label includes the range of the axis: `Temperature, 30 to 90 °C`. For the main line, `usual` is the median
-    outside the shaded intervals and `meanwhile` is the mean within them. `is_alert` selects a warning colour.
+    outside the shaded intervals and `meanwhile` the mean within them. `is_alert` selects a warning colour.
     """
 
     quantity: str
@@ -228,7 +228,7 @@ class MetricLimit:
 class TimelineStrip:
     """Utilisation of one GPU over time, as time-weighted means per bucket; NaN without samples.
 
-    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without utilisation; see `UseRow` for `band`.
+    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without utilisation.
     """
 
     device: str

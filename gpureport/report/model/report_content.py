@@ -36,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceStep:
-    """A step of the advice catalogue; `unknown` lists conditions that the recording neither meets nor rules out."""
+    """A step of the advice catalogue; `unknown` lists its conditions that the recording leaves open."""
 
     name: str
     title: str
@@ -54,15 +54,15 @@ class FindingCard:
 
     Attributes:
         id: `F1`, `F2` ... in display order.
-        status: `open`, or whether the last step still has them.
+        status: `open`, or whether the last step still has these findings.
         run: label of the run; empty in a report on one run.
         run_index: position of the run in `Report.timeline`.
         lost_seconds: upper bound of the lost GPU-seconds (a lower bound if `lost_at_least`); None if unknown.
         omitted: the number of intervals missing from `occurrences`, in words.
-        explains: ids of the cards that follow from this one.
+        explains: ids of the cards that this one explains.
         lost_cost: cost of the lost time; None without a price.
-        root: id of the card from which this one follows, if any.
-        repeats: id of the card of another run with the same text and a larger loss, if any.
+        root: id of the card that explains this one, if any.
+        repeats: id of another run's card with the same text and a larger loss, if any.
     """
 
     id: str
@@ -114,7 +114,7 @@ class FindingRow:
         cost: lost GPU time per run (`55 to 67 GPU-s per run`); empty if unknown or zero.
         history: signals around the findings; None if nothing can be drawn.
         cards: ids of its finding cards, the worst first.
-        root: id of the row from which this one follows, if any.
+        root: id of the row that explains this one, if any.
     """
 
     id: str
@@ -180,9 +180,9 @@ class Judgement:
     """How many checks found something, found nothing, or could not be assessed.
 
     Attributes:
-        missing: number of checks that some step could not assess in any of its runs.
+        missing: number of checks that some step could not assess in any run.
         partly: number of other checks that some run could not assess.
-        command: together with `other_commands`, records the missing data without gpureport.
+        command: with `other_commands`, records the missing data without gpureport.
     """
 
     sentence: str
@@ -204,7 +204,7 @@ class AnswerLine:
         group: the devices; empty if the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
         cards: ids of the cards of the findings.
-        reason: why the kind could not be judged (in part), or empty.
+        reason: why the kind could not be fully judged, if so.
     """
 
     kind: str

@@ -18,7 +18,7 @@ class Cell:
 
     Attributes:
         value: the number, for sorting; None if not recorded.
-        flagged: whether it is an outlier or a failure.
+        flagged: whether the value is an outlier or a failure.
         change: the change from the row above.
     """
 

@@ -101,7 +101,7 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:
-    """Return `<address>` for an IPv6 address; `::` alone is an operator of programming languages."""
+    """Return `<address>` for an IPv6 address; `::` alone may be an operator in source code."""
     address = found["address"]
     ended = address.rstrip(".")
     # a colon of the sentence may follow

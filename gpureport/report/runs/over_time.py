@@ -1,4 +1,4 @@
-"""Data of a run over time: drawn GPUs and their limits, means and classes in buckets, and log events."""
+"""Data of a run over time: drawn GPUs with their limits, means and classes in buckets, and log events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -53,7 +53,7 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
     gpus = run.run.gpus
     if len(gpus) <= FEW_GPUS:
         return gpus
-    # take the GPU with (lower) median utilisation of each node
+    # take the GPU with the (lower) median utilisation in each node
     found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
     use = {device: summary.mean for device, summary in found.items() if summary is not None}
     nodes = group_by_node(gpus).values()
@@ -135,7 +135,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return the class intervals, averaged over GPUs; their order within a bucket is unknown, so it alternates."""
+        """Return class intervals, averaged over GPUs; their order within a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:

@@ -42,7 +42,7 @@ _NOTE = "A rule that is not assessed has neither passed nor failed; the reason i
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Count the checks; a missing check could not be assessed in any run of some step."""
+    """Count the checks; a missing check could not be assessed in any run of at least one step."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
@@ -234,7 +234,9 @@ def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=tuple(over_time.list_events(run)),
-            more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
+            more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all of them."
+            if more > 0
+            else "",
         )
 
 

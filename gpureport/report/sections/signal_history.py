@@ -1,4 +1,4 @@
-"""Signals of one GPU over time, one panel per quantity, for the worst finding of a run or the findings of one kind."""
+"""Signals of one GPU over time, one panel per quantity, for the worst finding or the findings of one kind."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -24,7 +24,7 @@ _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
 _CROPPED, _WHOLE = 0.5, 0.95
 """Shares of the run from which a finding is shown within the whole run, and from which it is not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is omitted; number of panels for a run without problems."""
+"""Mean utilisation in per cent above which its panel is omitted; number of panels without problems."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 """Share of a limit from which it counts as reached; lowest end of a temperature axis; and minimum
 sampled share of the shaded time for a figure.
@@ -96,7 +96,7 @@ def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
 
 
 class _View(NamedTuple):
-    """The content of a picture: GPUs (the highlighted one first), host, bucket edges, and shaded seconds."""
+    """The content of a picture: GPUs (the highlighted one first), host, bucket edges, and shading."""
 
     run: ReportRun
     gpus: list[Device]
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU with the findings, or else of the hottest GPU; None if there are no signals."""
+    """Return the signals of the GPU with the findings, or else of the hottest GPU; None without signals."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None

@@ -32,7 +32,7 @@ from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-# share of the axis below which a segment is invisible, and omitted from the legend and notes
+# share of the axis below which a segment is invisible and has no legend or note
 _NEGLIGIBLE = 0.002
 _MOST_STEPS, _MOST_GPUS = 12, 8  # Maximum number of steps, and of GPUs with separate bars.
 _ROOM = 1.25  # Maximum length of an axis with intervals, relative to the longest bar.
@@ -71,7 +71,7 @@ def list_legend(bars: Sequence[SpentBar], causes: Causes, least: float = 0.0) ->
 
 def describe_pauses(bars: Sequence[SpentBar]) -> str:
     has_pauses = any(part.key == "short_pauses" for bar in bars for part in bar.segments)
-    return " Short pauses count as work, not as lost." if has_pauses else ""
+    return " Short pauses count as work, not as lost time." if has_pauses else ""
 
 
 class SpentUnit(NamedTuple):
@@ -121,8 +121,8 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     about = "; shorter is better." if is_per_work else ". If the work is not known, a faster run can look worse."
     interval = " The line below the end of a bar is its 95% interval." if any(bar.interval for bar in bars) else ""
     rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
-    # with two steps the previous one is the first
-    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004 - as above
+    # with two steps, the previous step is the first one
+    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004
     undrawn = len(steps) - len(bars)
     return TimeSpent(
         caption=f"{unit.name}{about}{describe_pauses(bars)}{interval}",
@@ -133,9 +133,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         legend=list_legend(bars, causes, _NEGLIGIBLE * end),
         since_first=_change(comparison, 0, -1, PER_WORK) if is_long else None,
         beside_since_first=_change(comparison, 0, -1, TRAINING_RATE) if is_long else None,
-        rest=f"{display.plural(undrawn, 'step')} in between are not drawn; the table lists all steps."
-        if undrawn
-        else "",
+        rest=f"The table lists {display.plural(undrawn, 'step')} more than this figure." if undrawn else "",
     )
 
 
@@ -161,7 +159,7 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
     mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
-    # figures per unit of work are geometric means, but classes are arithmetic means, so use their shares
+    # figures per work are geometric means, but classes are arithmetic means, so use their shares
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
     decimals = number_format.count_decimals(mean.value / unit.size)
@@ -233,7 +231,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return whether each GPU shares a bar: equal GPUs if there are few, and all but the worst of many."""
+    """Return whether each GPU shares a bar: equal GPUs if there are few, otherwise all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)

@@ -87,7 +87,7 @@ class FigureFormat:
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
-        """Return both ends of an interval, without the unit of the difference; empty if both print the same."""
+        """Return both ends of an interval, without the unit of the difference; empty if both print alike."""
         if delta.interval is None or not all(map(isfinite, delta.interval)):
             return ""
         low, high = delta.interval

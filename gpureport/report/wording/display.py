@@ -36,7 +36,7 @@ def clean(text: str) -> str:
     if spaced.isprintable():
         return spaced
     kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE)
-    # XML forbids noncharacters of Unicode
+    # XML forbids the noncharacters of Unicode
     known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004
     return "".join(char for char in known if not "\ufdd0" <= char <= "\ufdef").strip()
 
@@ -78,7 +78,7 @@ def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lower_first(text: str) -> str:
-    """Return text for the middle of a sentence, with a lower-case first letter unless it begins an abbreviation."""
+    """Return text for the middle of a sentence: lower-case the first letter unless it begins an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 

@@ -27,10 +27,10 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Smallest saving to state, as a share of GPU time; share of waiting above which a larger batch is not advised."""
+"""Smallest stated saving as a share of GPU time; share of waiting above which no larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Run length in seconds below which start-up weighs too much, and below which longer runs help more than more runs."""
-# Minimum number of checks that lack a longer log, for a request to record one.
+"""Run length in seconds below which start-up weighs too much, and below which longer runs beat more runs."""
+# Minimum number of checks that need a longer log before one is requested.
 _MANY_CHECKS = 5
 _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
 # Suggested power limit: fraction of the power drawn while slowed, and rounding in watts.
@@ -201,7 +201,7 @@ def _list_measurements(
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
-        text = "A fair comparison of runs needs it: add --work N:UNIT, such as --work 12000:batches."
+        text = "Only equal work makes runs comparable: add --work N:UNIT, such as --work 12000:batches."
         yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "No amount of work was given.")
 
 

@@ -25,7 +25,7 @@ _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named ste
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time whose kinds, such as hardware faults, remain after a change of the job."""
+"""Classes of GPU time, such as hardware faults, that a change of the job does not end."""
 _COARSE_SECONDS = 2.0  # sampling interval in seconds from which one sample per second would show more
 
 
@@ -137,7 +137,7 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     if not occurrences:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
-    # with several runs, data quality shows the dates
+    # the data quality section shows the dates of several runs
     has_date = not (run.quality.synthetic_time or group.several)
     stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""
@@ -246,7 +246,7 @@ def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:
         was = display.lower_first(f"{title}. {how}" if title else how)
-        return f"Nothing is left to do: {gone_in} does not have it. The advice was: {was}"
+        return f"Nothing is left to do: this is gone in {gone_in}. The advice was: {was}"
     return f"{title}: {display.lower_first(how)}" if title else how
 
 
@@ -256,5 +256,5 @@ def _list_caveats(found: Found) -> Iterator[str]:
     if found.confidence is not Confidence.HIGH:
         coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
         sure = words.find_words(found, "sure") or ("record a sample per second" if coarse else "")
-        why = f"to be sure, {sure}" if sure else "it is inferred from several columns or few samples"
+        why = f"to be sure, {sure}" if sure else "the finding is inferred from several columns or few samples"
         yield f"Confidence {found.confidence.value}: {why}."

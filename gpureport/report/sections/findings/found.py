@@ -32,7 +32,7 @@ LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Share of computing that is little, and share of the run below which the length of a finding is stated."""
+"""Computing share that is called little, and share of the run below which a finding's length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -53,9 +53,9 @@ class Part(NamedTuple):
 
 
 class Found:
-    """Findings of one kind and cause; `finding` lost the most, and `several` means that the report has several runs.
+    """Findings of one kind and cause in a report on one or `several` runs; `finding` lost the most GPU time.
 
-    `roots` contains None if a finding has no root; `lost_by_run` has lost GPU-seconds by the position of the run.
+    `roots` contains None if a finding has no root; `lost_by_run` has GPU-seconds by the position of the run.
     """
 
     def __init__(self, parts: Sequence[Part], *, several: bool = False) -> None:
@@ -135,7 +135,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield the first evidence of each finding with a statistic, or otherwise a prefix of it; `*` is any metric."""
+        """Yield each finding's first evidence whose statistic has, or else begins with, a name; `*` is any metric."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -149,7 +149,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Return findings by kind and cause, sorted by severity and by the loss of the worst run, with roots first."""
+    """Return findings by kind and cause, sorted by severity and by the loss of the worst run, roots first."""
     held: dict[Key, list[Part]] = {}
     for position, run in enumerate(runs):
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}

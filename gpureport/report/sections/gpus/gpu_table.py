@@ -34,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A column; `margin` is the smallest difference of an outlier, and `summary` combines values of several GPUs."""
+    """A column; `margin` is the smallest difference of an outlier, and `summary` combines values of GPUs."""
 
     title: str
     prose: str

@@ -23,9 +23,9 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Minimum backward clock step in seconds that the lead mentions (pragmatic); clock daemons make smaller ones."""
+"""Minimum backward clock step in seconds in the lead (pragmatic); clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Sample counts below which shares are rough: from an interval of this many seconds, and at any (pragmatic)."""
+"""Sample counts below which shares are rough: for samples this many seconds apart, and for all (pragmatic)."""
 _PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
 _MOST_NAMES = 120  # Length of a list of names above which only the first is named.
 
@@ -150,7 +150,7 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            yield f"{whose} held no memory and did not count in this run. Name the GPUs of the run with --gpus."
+            yield f"{whose} held no memory and did not count as part of this run. Name its GPUs with --gpus."
             return
 
 

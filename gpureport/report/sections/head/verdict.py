@@ -92,7 +92,7 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first action in its lead, unless the lead is full or the action is a measurement."""
+    """Return the result with the first action in its lead, unless that is full or the action is a measurement."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"
@@ -255,7 +255,7 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses may already state this
+    # the sentence on losses may already state it
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."

@@ -298,7 +298,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first training metric that got worse (`val_accuracy fell from 0.79 to 0.61`); empty if none did."""
+    """Return the first training metric that got worse (`val_accuracy fell from 0.79 to 0.61`), if any."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 

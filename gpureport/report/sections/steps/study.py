@@ -39,7 +39,7 @@ _SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return headline, code and lead on the best group; the headline is empty if the best group is not known."""
+    """Return headline, code and lead on the best group; the headline is empty if no group is best."""
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", None, ()
