@@ -1,7 +1,7 @@
 """The samples of the timelines, embedded in a page for its script as deflated base64 text with an index.
 
-If they are too large, the minimum, mean and maximum per bucket are embedded. Times are differences, and values are
-codes on a scale per metric and run. The text of a report never comes from these bytes.
+If samples are too large, the minimum, mean and maximum per bucket are embedded. Times are differences, and values
+are codes on a scale per metric and run. The text of a report never comes from these bytes.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tagged PDF files for archives (PDF/A-2a) and screen readers (PDF/UA-1), made by typst, with vector figures.
+"""Tagged PDF files with vector figures, made by typst for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
 Templates read the content from a JSON file, so that a name from a log is a string and never markup.
 """

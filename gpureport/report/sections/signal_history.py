@@ -24,7 +24,7 @@ _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
 _CROPPED, _WHOLE = 0.5, 0.95
 """Shares of the run from which a finding is shown within the whole run, and from which it is not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is omitted; number of panels without problems."""
+"""Mean utilisation in per cent above which its panel is omitted; number of panels of a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 """Share of a limit from which it counts as reached; lowest end of a temperature axis; and minimum
 sampled share of the shaded time for a figure.
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU with the findings, or else of the hottest GPU; None without signals."""
+    """Return the signals of the GPU with the findings or else of the hottest GPU, or None."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None

@@ -71,7 +71,7 @@ def list_legend(bars: Sequence[SpentBar], causes: Causes, least: float = 0.0) ->
 
 def describe_pauses(bars: Sequence[SpentBar]) -> str:
     has_pauses = any(part.key == "short_pauses" for bar in bars for part in bar.segments)
-    return " Short pauses count as work, not as lost time." if has_pauses else ""
+    return " Short pauses count as work, not as lost." if has_pauses else ""
 
 
 class SpentUnit(NamedTuple):
@@ -119,7 +119,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     furthest = max((bar.interval[1] for bar in bars if bar.interval), default=0.0)
     end = max(longest, min(furthest * 1.01, _ROOM * longest))
     about = "; shorter is better." if is_per_work else ". If the work is not known, a faster run can look worse."
-    interval = " The line below the end of a bar is its 95% interval." if any(bar.interval for bar in bars) else ""
+    interval = " Line below the end of a bar: 95% interval." if any(bar.interval for bar in bars) else ""
     rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
     # with two steps, the previous step is the first one
     is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004

@@ -201,7 +201,7 @@ def _list_measurements(
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
-        text = "Only equal work makes runs comparable: add --work N:UNIT, such as --work 12000:batches."
+        text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
         yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "No amount of work was given.")
 
 

@@ -25,7 +25,7 @@ _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named ste
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time, such as hardware faults, that a change of the job does not end."""
+"""Classes of GPU time with findings, such as hardware faults, that remain if the job changes."""
 _COARSE_SECONDS = 2.0  # sampling interval in seconds from which one sample per second would show more
 
 
@@ -55,7 +55,7 @@ def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
 
 
 def _name_all(every: Sequence[Found]) -> dict[Key, str]:
-    # distinguish equal titles by their cause in brackets
+    # distinguish equal titles by the cause in brackets
     alike = Counter((found.finding.kind, found.title) for found in every)
     causes = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
     return {found.key: f"{found.title}{cause}" for found, cause in zip(every, causes, strict=True)}
@@ -246,7 +246,7 @@ def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:
         was = display.lower_first(f"{title}. {how}" if title else how)
-        return f"Nothing is left to do: this is gone in {gone_in}. The advice was: {was}"
+        return f"Nothing is left to do: the finding is gone in {gone_in}. The advice was: {was}"
     return f"{title}: {display.lower_first(how)}" if title else how
 
 

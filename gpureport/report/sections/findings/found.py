@@ -73,7 +73,7 @@ class Found:
         self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in parts)
         self.lost = max(self.lost_by_run.values(), default=None)
         self.has_one_gpu = all(len(run.run.gpus) == 1 for run in self.runs.values())
-        # title of the cause if it has one, otherwise of the kind; and the cause
+        # the title of the cause (or of the kind, if the cause has none), and the cause
         self.title = terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
         self.cause = display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
 

@@ -255,7 +255,7 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses may already state it
+    # the sentence on losses may already state this
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."

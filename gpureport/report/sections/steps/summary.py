@@ -32,7 +32,7 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_WIDEST = 0.1  # Maximum width of an interval of the work per GPU to state without a clear change.
+_WIDEST = 0.1  # Maximum interval width of a scaling share that is stated without a clear change.
 _MAIN = 0.5  # Share of a change that makes its step the main one.
 _TENFOLD = 10.0  # Ratio from which a change is a multiple.
 # Maximum number of columns, and of set-up changes below the name of a step.
@@ -148,7 +148,7 @@ _Ends = tuple[float | None, float | None]
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     figures, memory, last = Figures(comparison), printed.build_memory_tile(comparison), comparison.steps[-1]
     if last.value(measured.PER_WORK) is None:
-        # do not judge GPU time of unknown work, because the work may differ
+        # do not judge GPU time if the work is unknown, because the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
         context = "Runs may differ in work"
@@ -362,7 +362,7 @@ def _format_percent(ratio: float) -> str:
 
 
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
-    """Yield a panel per value of the first setting, with a bar per value of the second (empty if no run)."""
+    """Yield a panel per value of the first setting, with a bar per value of the second (empty without runs)."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
     ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
