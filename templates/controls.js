@@ -42,7 +42,7 @@ for (const table of all('.sorted')) {
   const rows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
 
-  // Numbers from the largest, names in order; unrecorded values stay last.
+  // Sort numbers from the largest, and names in order; unrecorded values are last.
   function sort(head, column) {
     const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
     const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));

@@ -14,7 +14,7 @@ async function inflate(id) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Times are written as steps in a unit, seven bits per byte, the lowest first.
+// Times are stored as steps in a unit, seven bits per byte, the lowest first.
 function readTimes(bytes, {count, origin, unit}) {
   let at = 0, ticks = 0;
   return Float64Array.from({length: count}, () => {
@@ -28,7 +28,7 @@ function readTimes(bytes, {count, origin, unit}) {
   });
 }
 
-// Each sample covers the time half-way to its neighbours, less beside a gap. A slow stretch has its own pace.
+// Each sample covers the time half-way to its neighbours, or less beside a gap. Slow intervals have another pace.
 function readCells(bytes, device) {
   const times = readTimes(bytes, device), start = times.slice(), end = times.slice();
   times.forEach((time, row) => {
@@ -80,7 +80,7 @@ function add(weight, code, least, most) {
   if (most > total[3]) total[3] = most;
 }
 
-// The same for each full block of samples, with a mean for the sum, so that a pixel need not read every sample.
+// These values for each full block of samples, with the mean for the sum, so that a pixel can skip samples.
 const BLOCK = 8;
 
 function sumBlocks({device: {cells: {start, end}}, low, mean, high}) {
@@ -159,7 +159,7 @@ function seriesOf({device, run}) {
   return [device, ...host].flatMap(({series}) => series).sort((a, b) => a.number - b.number);
 }
 
-// Pixels right of a chart, above a panel, of a panel's height, and between panels.
+// Pixels right of a chart, above a panel, in a panel's height, and between panels.
 const RIGHT = 14, TITLE = 17, PANEL = 52, ROW = 76;
 const TICKS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 const NOWHERE = [0, 0, 0, 0];
@@ -185,7 +185,7 @@ function begin(of, height, top) {
   }
 }
 
-// A time interval as a rectangle with a least width.
+// A time interval as a rectangle with a minimum width.
 function box(start, end, y, tall, least = 1) {
   if (end < view[0] || start > view[1]) return NOWHERE;
   const from = clamp(pixel(start, chart), left, left + width - least), to = min(pixel(end, chart), left + width);
@@ -284,7 +284,7 @@ function drawStrips(of) {
   }
 }
 
-// One metric of the chosen GPU: its mean as a line, its range as a pale band, that of all GPUs in grey, its limits.
+// One metric of the chosen GPU: its mean as a line, its range as a pale band, that of all GPUs in grey, and its limits.
 function drawPanel(series, position) {
   const {run: {strips}, marks, limits} = chosen, {label, low, high} = series.metric, isHost = series.device.host;
   const y = position * ROW + TITLE, [mean, least, most] = columnsOf(series), at = [...mean.keys()];
@@ -374,7 +374,7 @@ function choose(strip) {
   redraw();
 }
 
-// The intervals that a card marks, with those of several GPUs at once joined: [start, end, whole, strip].
+// The intervals that a card marks, joined if several GPUs share them: [start, end, whole, strip].
 function showCard(card) {
   const list = [];
   const marks = strips.flatMap(strip => strip.marks.filter(([id]) => id === card).map(([, , ...mark]) => [...mark, strip]));

@@ -1,6 +1,6 @@
 """Reports: `build` makes the content, one renderer per format prints it, and `write` writes the files.
 
-Importing this package loads no renderer, and none of the libraries that content and renderers need.
+Importing this package loads neither the renderers nor the libraries that they and `build` need.
 """
 
 import sys
@@ -33,8 +33,8 @@ _GONE = {
     ".prom": "gpureport check --export openmetrics=",
     "metrics.txt": "gpureport check --export openmetrics=",
 }
-"""Extensions and file names of removed formats, and the command to use instead."""
-_LONGER = {".html", ".pdf", ".txt"}  # formats that have a short form; only pages contain samples
+"""Extensions and file names of removed formats, each with the command to use instead."""
+_LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form; only .html contains samples
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
@@ -67,12 +67,12 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
         hint = f"write one of {', '.join(sorted(_LONGER))}"
         raise RenderError("--detail full", what, hint, code="nothing_to_show")
     if detail and ".html" not in formats:
-        what, hint = "none of the files to write can contain samples", "write one of .html, or leave it out"
+        what, hint = "none of the files to write can contain samples", "write a .html file, or omit the option"
         raise RenderError(f"--detail {detail}", what, hint, code="nothing_to_show")
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
-    """Return the report in a format; `detail` is the bucket size in seconds, 0 for full detail, None for what fits."""
+    """Return the report in a format; `detail` is the bucket size in seconds (0: full detail, None: as much as fits)."""
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}
@@ -84,7 +84,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
-    """Write the report atomically; `-` is plain text on standard output."""
+    """Write the report atomically; the path `-` is plain text on standard output."""
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return

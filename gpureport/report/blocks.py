@@ -1,4 +1,4 @@
-"""A report as one list of blocks, which every format prints. A statement that holds for several runs appears once."""
+"""A report as one list of blocks, which every format prints. A statement that applies to several runs appears once."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders, list_labels
 
-LOST_TIME = "Lost time is the most that removing the cause could give back. Findings can overlap: do not add them up."
+LOST_TIME = "Lost time is the most that removing the cause could recover. Findings can overlap, so do not add them up."
 _DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
-Said = tuple[str, Sequence[Fact]]  # label of a run or comparison, and its facts
+Said = tuple[str, Sequence[Fact]]  # the label of a run or comparison, and its facts
 
 
 def list_blocks(report: Report) -> Iterator[Block]:
@@ -87,7 +87,7 @@ def _pictures(report: Report) -> Iterator[Block]:
 def _spent(spent: TimeSpent) -> Iterator[Block]:
     each, unit = shared_total(spent), spent.columns[0]
     if each:
-        # totals of GPUs contain their unit; totals of steps have it in the column heading
+        # the totals of GPUs contain the unit; for steps, the column heading contains it
         unit = f"{each} {unit}" if unit else f"{each} each" if len(spent.bars) > 1 else each
     versus = "change from the previous step" if any(bar.change for bar in spent.bars) else ""
     label, title = join(unit, versus, by=", "), "Where the GPU time went"
@@ -105,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total if all bars share it and none has a change, otherwise an empty text."""
+    """Return the total if all bars share it and none has a change, otherwise an empty string."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -149,7 +149,7 @@ def _timelines(report: Report) -> Iterator[Block]:
         yield Block(forms=Form.TEXT, title="Timeline", label=run.label, series=series, texts=said, events=events)
     if any(run.strips for run in report.timeline):
         text = "Height: mean GPU utilisation, 0 to 100% (blank: 0%, ?: not recorded)."
-        text += " ^: event of the log, listed under data quality."
+        text += " ^: an event from the log, listed under data quality."
         yield Block(forms=Form.TEXT, texts=[text])
 
 
@@ -196,7 +196,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         held = group_holders((stretch.device, stretch.text) for stretch in card.occurrences)
         yield Block(
             forms=Form.PAGE,
-            title=f"Stretches of time of {card.id} ({count})",
+            title=f"Intervals of {card.id} ({count})",
             level=4,
             facts=[Fact(name=device, text="; ".join(texts)) for device, texts in held.items()],
             texts=[card.omitted],
@@ -206,7 +206,7 @@ def list_row(row: FindingRow, report: Report) -> Iterator[Block]:
         unknown = step.unknown and f"When: {step.when} This recording does not show whether {step.unknown}."
         risk = "" if step.risk == "Low." else f"Risk: {step.risk}"
         facts.append(Fact(name=step.title, text=join(step.do, unknown, risk, by=" ")))
-    more = f"More: gpureport explain {row.kind} --detail full."
+    more = f"Details: gpureport explain {row.kind} --detail full."
     yield Block(title="Steps to take, one by one", level=4, texts=[more] if facts else [], facts=facts)
 
 
@@ -222,7 +222,7 @@ def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
     for at, card in enumerate(cards):
-        # the heading of the row already gives the title
+        # the heading of the row already contains the title
         devices = card.title.removeprefix(title).removeprefix(", ") if len(cards) > 1 and not card.repeats else ""
         said = [devices, card.run, "" if card.is_open or is_one else card.status]
         said += [f"Follows from {card.root}." if card.root else ""]
@@ -244,7 +244,7 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # explain only terms that a heading or name uses: a sentence also names checks that found nothing
+    # explain only terms in headings and names: sentences also mention checks that found nothing
     named = [fact.name for block in shown for fact in block.facts]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -255,7 +255,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
     yield from _gpu_time(report)
     yield from _gpus(report)
     forms = Form.FULL if report.several else Form.EVERY_PAGE
-    # leave out what the table of GPUs already shows
+    # omit facts that the table of GPUs already shows
     shown = {cell.text for run in report.gpus for row in run.table.rows for cell in row.cells if report.several}
     said = [(run.label, [fact for fact in run.facts if fact.text not in shown]) for run in report.spending]
     facts, table = split_facts(said)
@@ -269,7 +269,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
 
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
-    """Return each distinct fact once; it names its runs if it does not hold for all."""
+    """Return each distinct fact once, with the names of its runs unless it applies to all."""
     holders = group_holders((fact, label) for label, facts in runs for fact in facts)
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
@@ -279,7 +279,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
 
 
 def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return the facts that runs share, and a table, one row per run, of those in which they differ."""
+    """Return the facts that the runs have in common, and a table of the others with one row per run."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -294,7 +294,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return tables with their labels; tables with equal columns and one row each become one table, one row per run."""
+    """Return tables with their labels; one-row tables with equal columns become one table with a row per run."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -342,14 +342,14 @@ def _gpus(report: Report) -> Iterator[Block]:
         forms = Form.FULL if is_long else Form.EVERY_PAGE
         yield Block(forms=forms, title=label if several else "", level=3, table=table)
     if is_long:
-        yield Block(forms=Form.PAPER, texts=[f"The table of {count} rows comes with --detail full."])
-    told = {"What held the clocks": report.clocks, "Stages": report.stages}
+        yield Block(forms=Form.PAPER, texts=[f"Use --detail full for the table of {count} rows."])
+    told = {"Reasons for lowered clocks": report.clocks, "Stages": report.stages}
     for title, tables in told.items():
         for label, table in join_tables(tables):
             yield Block(title=title, label=label if several else "", level=3, table=table)
 
 
-# --- what could not be checked, data, method
+# --- missing checks, data quality and method
 
 
 def _not_assessed(judgement: Judgement) -> Iterator[Block]:
@@ -359,7 +359,7 @@ def _not_assessed(judgement: Judgement) -> Iterator[Block]:
     ]
     table = build_table(columns, rows, in_words=columns)
     forms, command = Form.EVERY_PAGE, judgement.command
-    advice = f"{judgement.advice} Where gpureport cannot be installed, run instead:" if command else judgement.advice
+    advice = f"{judgement.advice} If gpureport cannot be installed, run this instead:" if command else judgement.advice
     yield Block(
         forms=Form.MARKDOWN | forms,
         anchor="not-assessed",
@@ -379,7 +379,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
-    # the table of missing checks has the others
+    # the table of missing checks lists the others
     shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
     texts = [] if several else [f"{run.summary}." for run in answers]
@@ -414,7 +414,7 @@ def _quality(report: Report) -> Iterator[Block]:
             Fact(name="", text=text) for text in (*(event.sentence for event in run.events), run.more_events) if text
         ]
         label = run.label if several else ""
-        yield Block(forms=forms, title="What the log says happened", label=label, level=3, facts=told)
+        yield Block(forms=forms, title="Events in the log", label=label, level=3, facts=told)
 
 
 def _method(report: Report, words: str) -> Iterator[Block]:
@@ -426,5 +426,5 @@ def _method(report: Report, words: str) -> Iterator[Block]:
     yield Block(forms=Form.PAGE, title="Inputs", level=3, table=method.inputs)
     yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=terms)
     kinds = [fact for fact in method.kinds if fact.name in told]
-    more = ["gpureport explain CHECK --detail full shows it for every check, with its limits."] if kinds else []
+    more = ["gpureport explain CHECK --detail full shows the condition and the limits of a check."] if kinds else []
     yield Block(forms=Form.PAGE, title="When this is found", level=3, texts=more, facts=kinds)

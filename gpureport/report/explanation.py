@@ -1,6 +1,6 @@
 """`gpureport explain`: kinds of findings, classes of GPU time, metrics, figures, and what to record.
 
-Kinds, metrics and classes are explained from their attributes, figures by entries of `explanation.toml`.
+Kinds, metrics and classes are explained by their attributes, and figures by entries in `explanation.toml`.
 """
 
 import re
@@ -29,10 +29,10 @@ from gpureport.report.wording.terminal_lines import PIPE, Page
 from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
-_SUGGESTED = 3  # maximum number of suggested names
-_SLIP = 0.85  # similarity from which a figure is suggested; other names are meant more often
-_SHORTEST = 3  # minimum length of a word to search for within names
-_FIRST = 3  # steps per cause in the short form
+_SUGGESTED = 3  # Maximum number of suggested names.
+_SLIP = 0.85  # Minimum similarity of a suggested figure; users mean other names more often.
+_SHORTEST = 3  # Minimum length of a word to search for within names.
+_FIRST = 3  # Steps per cause in the short form.
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
 _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {
@@ -41,10 +41,10 @@ _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items()
 
 
 def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
-    """Return the explanation of a name, or without one the list of all names.
+    """Return the explanation of a name, or the list of all names if `name` is None.
 
     Raises:
-        SettingsError: for an unknown name; the hint has the nearest known one.
+        SettingsError: for an unknown name; the hint suggests similar known names.
     """
     if name is None:
         return list(_index(rules))
@@ -74,7 +74,7 @@ def render(blocks: Sequence[Block], page: Page = PIPE) -> str:
 
 def _section(title: str, *texts: str, facts: Iterable[tuple[str, str]] = (), code: Sequence[str] = ()) -> list[Block]:
     named = [Fact(name=name, text=text) for name, text in facts if text]
-    # a title without content heads the sections that follow
+    # a title without content is a heading for later sections
     return [Block(title=title, level=4 if texts or named or code else 3, texts=texts, facts=named, code=code)]
 
 
@@ -85,7 +85,7 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
     yield from _section("Means", *(kind.meaning for kind in rule.descriptions if kind.name in kinds))
     others = [kind for kind in rule.kinds if kind not in kinds]
     beside = f"Assessed together with {display.join_words(others)}." if others else ""
-    after = f"Assessed after {display.join_words(rule.after)}, whose findings it takes into account."
+    after = f"Assessed after {display.join_words(rule.after)}, because it depends on their findings."
     more = (*map(display.clean_sentence, rule.more), beside, after if rule.after else "")
     yield from _section("Found when", *conditions, *(() if brief else more))
     if rule.limits and not brief:
@@ -101,8 +101,8 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
     yield from _section("Needs", facts=_needs(rule))
     if brief:
         yield from _section("Do", facts=_steps_by_cause(kinds, _FIRST))
-        rest = f"the condition in full, {display.plural(len(rule.limits), 'limit')}, and every step with what it needs"
-        yield Block(texts=[f"gpureport explain {name} --detail full: {rest} and risks."])
+        rest = f"the full condition, {display.plural(len(rule.limits), 'limit')}, and the needs and risks of every step"
+        yield Block(texts=[f"gpureport explain {name} --detail full shows {rest}."])
         return
     yield from _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
     for key in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
@@ -142,8 +142,8 @@ def _steps_by_cause(kinds: Sequence[str], most: int | None = None) -> Iterator[t
 def name_frameworks(step: Step) -> str:
     named = display.join_words([str(each) for each in step.frameworks if each is not None])
     if not named:
-        return "a run that names no framework"
-    return f"{named}, or a run that names no framework" if None in step.frameworks else f"a run that names {named}"
+        return "a run without a named framework"
+    return f"{named}, or a run without a named framework" if None in step.frameworks else f"a run with {named}"
 
 
 def _find_class(name: str) -> str | None:
@@ -178,7 +178,7 @@ def _explain_metrics(name: str, rules: Sequence[Rule]) -> list[Block]:
         title = f"{name} stands for {len(metrics)} metrics"
         return _section(title, facts=[(metric.name, metric.brief) for metric in metrics])
     if field in ATTRIBUTES and name not in _FIGURES:
-        return _section(name, "It describes a GPU and is kept with the run, not as a series of values.")
+        return _section(name, "This field describes a GPU and is stored once per run, not as a series.")
     return []
 
 
@@ -223,7 +223,7 @@ def _list_names(rules: Sequence[Rule]) -> dict[str, str]:
 
 def _index(rules: Sequence[Rule]) -> Iterator[Block]:
     yield from _section("What gpureport explain knows")
-    yield from _section("Recording", facts=[(RECORDING, "what to log so that every kind is judged")])
+    yield from _section("Recording", facts=[(RECORDING, "what to record for all checks")])
     kinds = [(kind, terms.kind_title(kind)) for rule in rules for kind in rule.kinds]
     yield from _section("Kinds of findings", facts=kinds)
     families = [(rule.name, ", ".join(rule.kinds)) for rule in rules if rule.name not in rule.kinds]

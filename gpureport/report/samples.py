@@ -1,7 +1,7 @@
-"""The samples behind the timelines, embedded in a page for its script: deflated, in base64, with an index.
+"""The samples of the timelines, embedded in a page for its script as deflated base64 text with an index.
 
-If they are too large, minimum, mean and maximum per bucket are embedded. Times are differences, values are codes of
-a scale per metric and run. The text of a report never comes from these bytes.
+If samples are too large, the minimum, mean and maximum per bucket are embedded. Times are differences, and values
+are codes on a scale per metric and run. The text of a report never comes from these bytes.
 """
 
 import json
@@ -24,21 +24,21 @@ from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-_BUDGET = 10_000_000  # maximum bytes in a page
-# bucket lengths in seconds, tried in order; 0 is every sample
+_BUDGET = 10_000_000  # Maximum bytes in a page.
+# Bucket lengths in seconds, tried in order; 0 means every sample.
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
-_LEAST_BUCKET = 4  # samples per bucket below which three values save nothing
-# maximum number of GPUs, and height of each in pixels
+_LEAST_BUCKET = 4  # Samples per bucket below which three values save no space.
+# Maximum number of GPUs, and height of each in pixels.
 _ROWS = ((4, 32), (8, 24), (16, 17), (math.inf, 12))
 _LABEL, _EVENTS, _MARGIN = 26, 22, 54
 _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
 _NO_VALUE, _HIGHEST_CODE = 255, 254
-_OFF_GRID = 0.02  # tolerance relative to the grid, for single precision
-_EXACT_INTEGERS = 2.0**53  # doubles represent all integers up to here
+_OFF_GRID = 0.02  # Tolerance relative to the grid, for single precision.
+_EXACT_INTEGERS = 2.0**53  # Doubles represent all integers up to this one.
 
 
 class DeviceSamples(NamedTuple):
-    """Series of a device: times in microseconds, and per metric index one array of values, or three."""
+    """The series of a device: times in microseconds, and one or three arrays of values per metric index."""
 
     series: DeviceSeries
     times: IntArray
@@ -65,7 +65,7 @@ def collect_samples(recording: Recording, device: Device, metrics: Sequence[str]
 
 
 class CodeScale(NamedTuple):
-    """Values of codes, `offset + step * code`, and the largest rounding error."""
+    """A scale of codes for values (`offset + step * code`), and its largest rounding error."""
 
     offset: float = 0.0
     step: float = 0.0
@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale of series; it is exact if the values are few multiples of a `grid` step apart."""
+    """Return a common scale for series; it is exact if their values are few multiples of `grid` apart."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -94,7 +94,7 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
-    """Return time differences in a unit as LEB128: seven bits per byte, lowest first, and a continuation bit."""
+    """Return time differences in a unit as LEB128: seven bits per byte, lowest first, plus a continuation bit."""
     # round before taking differences, so that errors do not accumulate
     ticks = np.rint((times - times[:1]) / unit).astype(np.int64)
     distances: IntArray = np.diff(ticks, prepend=0)
@@ -139,7 +139,7 @@ class PlottedMetric(NamedTuple):
         return _UNITS[BY_NAME[self.metric].unit]
 
 
-# signals of the host follow the utilisation of the GPU
+# host signals are listed after GPU utilisation
 _METRICS = (
     PlottedMetric(UTILISATION, "GPU utilisation", averaged=True),
     PlottedMetric("cpu_utilization_ratio", "CPU utilisation", averaged=True),
@@ -190,9 +190,9 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     for digits, size in enumerate((1, 10)):
-        # nearly an integer; half a digit
-        is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - as above
-        if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004 - as above
+        # steps are nearly whole numbers, or at least half a digit
+        is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004
+        if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004
             return digits
     return 2
 
@@ -211,7 +211,7 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run; `detail` is the bucket length in seconds, None for what fits."""
+    """Return the samples of every run; `detail` is the bucket length in seconds (None: the first that fits)."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None
@@ -254,7 +254,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     raw, described = {}, []
     for at, device in enumerate(devices):
         unit = max(round(device.series.interval * 1e6 / 10), 1)
-        # refer to an earlier device with equal times, up to rounding
+        # refer to an earlier device whose times are equal up to rounding
         long = [place for place, other in enumerate(devices[:at]) if len(device.times) == len(other.times)]
         apart = (np.abs(device.times - devices[place].times).max(initial=0) for place in long)
         like = next((place for place, most in zip(long, apart, strict=True) if most <= unit), None)
@@ -291,7 +291,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return name and sampling of a device; `paces` are interval, gap length, start and end."""
+    """Return the name and sampling of a device; `paces` are tuples of interval, gap length, start and end."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [
@@ -334,8 +334,8 @@ def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
     if lengths := sorted({run.about["bucket"] for run in packed} - {0}):
         why = "as asked" if is_asked else f"since all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
-        return f"The charts hold the smallest, mean and largest value of every {each}, {why}. {source}"
+        return f"The charts show the smallest, mean and largest value of every {each}, {why}. {source}"
     rounded = dict.fromkeys(metric.title for run in packed for metric in run.rounded)
     exact = f"rounded for the charts: {display.join_words(list(rounded))}" if rounded else "none of them rounded"
     values = display.integer(sum(run.values for run in packed))
-    return f"The charts hold every sample: {values} values, {exact}. {source}"
+    return f"The charts show every sample: {values} values, {exact}. {source}"

@@ -151,7 +151,7 @@ def check_numbers(made: Made) -> Iterator[str]:
     known |= {str(place) for card in report["findings"] for place, _ in enumerate(card["steps"], 1)}
     for form, text in made.words.items():
         # how many samples the charts of the page hold, and how they are rounded, stands there alone
-        of_charts = next(re.finditer(r"The charts hold .*? samples themselves\.", text), [""])[0]
+        of_charts = next(re.finditer(r"The charts show .*? samples themselves\.", text), [""])[0]
         if strange := {*_NUMBER.findall(text.replace(of_charts, ""))} - known:
             yield f"{form} has numbers of its own: {sorted(strange)}"
         parts = [part["text"] for bar in report["gpu_time"] if bar["whole"] for part in bar["parts"]]

@@ -118,7 +118,7 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a step of seconds": (
         lambda: [*step("a"), runs.with_run(run("b", seconds=19), step="b")],
         "steps_too_short",
-        "Under 20 s",
+        "Less than 20 s",
     ),
     "faster but worse": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.61, 2000), "quality_fell", "0.60"),
     "faster and as good": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.79, 2000), "better", "50%"),
@@ -309,7 +309,7 @@ _OTHER = _WORKS | {"util": 22, "memory": 5000}
         (
             "analyze",
             smi((9, _FAST), every=1800),
-            "Rough: 9 samples, 30 min apart, say little of the time between them.",
+            "Rough: 9 samples, 30 min apart, show little of the time between them.",
         ),
         (
             "analyze",

@@ -1,7 +1,7 @@
-"""SVG elements. On a page x is in per cent, so that a figure fits any width; on paper and in pictures it is in points.
+"""SVG elements. Pages state x in per cent, so that a figure fits any width; paper and pictures state it in points.
 
-No element has a style attribute, which a content security policy may forbid. Ids have a prefix per figure.
-CSS shows `wide-only` text on wide pages and `narrow-only` text on others.
+No element has a style attribute, because a content security policy may forbid it. Ids have a prefix per figure.
+CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.
 """
 
 import math
@@ -20,9 +20,9 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Minimum width of a figure in a row, in points: on a page of full width, and on a narrower one."""
-TEXT = 11.0  # size of text in figures, in points
-_BOLD, _REGULAR = 0.68, 0.56  # mean letter width as a fraction of the font size
+"""Minimum width in points of a figure in a row, on a wide page and on a narrow one."""
+TEXT = 11.0  # Size of text in figures, in points.
+_BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter as a fraction of the font size.
 _AXIS_HEIGHT = 16.0
 WIDE_ONLY = ' class="wide-only"'
 _FONTS = escape("system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif")
@@ -42,7 +42,7 @@ _TILES = {
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
-"""Time units: name, seconds, and the axis length in seconds from which the unit is used."""
+"""Time units: name, length in seconds, and minimum length in seconds of an axis in this unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
     narrow = shown if letters < room else shown[::2]
     shown, texts = narrow if scale.width else shown, ""
     for tick in shown:
-        # centred below its tick, unless it would leave the figure
+        # centre labels below ticks unless they would not fit
         half, share = measure_text(tick.text) / 2 / room, scale.share(tick.at)
         anchor = "start" if share < half else "end" if share > 1 - half else "middle"
         look = f'x="{scale.position(tick.at)}" y="11" text-anchor="{anchor}"{"" if tick in narrow else WIDE_ONLY}'
@@ -219,7 +219,7 @@ def draw_plot(  # noqa: PLR0913 - what, where, how
 
 
 def stack_classes(band: Sequence[ClassStretch], seconds: float) -> dict[str, FloatArray]:
-    """Return the upper edge of each class per bucket when the classes are stacked, the topmost class first."""
+    """Return the upper edge of each stacked class in each bucket, starting with the topmost class."""
     edges = np.arange(math.ceil(band[-1].end / seconds - 1e-6) + 1) * seconds if band else np.zeros(1)
     keys, top, stacked = [*CLASSES], np.zeros(len(edges) - 1), {}
     for key in sorted({each.key for each in band}, key=lambda key: keys.index(key) if key in keys else len(keys)):

@@ -22,7 +22,7 @@ LIGHT_TEXT, DARK_TEXT = "#ffffff", "#14181c"
 
 
 class ClassFill(NamedTuple):
-    """How a class of GPU time is drawn: colour, hatch in the notation of matplotlib, and text colour."""
+    """How a class of GPU time is drawn: colour, hatch in matplotlib notation, and text colour."""
 
     colour: str
     hatch: str = ""
@@ -57,4 +57,4 @@ SHARED = COLOURS | {
     "bad_ground": "#fdece3",
     "warning_text": "#7a5200",
 }
-"""Colours that templates read as `colours`; `accent` is for links and gains, `_dark` for dark backgrounds."""
+"""Colours that templates read as `colours`; `accent` is for links and gains, and `_dark` for dark backgrounds."""

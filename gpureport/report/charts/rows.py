@@ -1,4 +1,4 @@
-"""Figures in rows, followed by one axis: bars of GPU time, utilisation with its classes, signals of a GPU."""
+"""Figures in rows above a common axis: bars of GPU time, utilisation with its classes, and signals of a GPU."""
 
 from collections.abc import Iterator
 from html import escape
@@ -107,7 +107,7 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
     if panel is history.panels[0] and len(shaded) == 1:
         (start, end), words = shaded[0], history.span_text
         fits = scale.width is not None or scale.holds_text(words, end - start, svg.NARROW)
-        # never at the upper end of the axis
+        # avoid the label at the upper end of the axis
         written = svg.text(_AFTER_END if scale.share(start) < _AT_START else 6.0, 11, words, "alert", bold=True)
         if scale.holds_text(words, end - start):
             labels.append(scale.place(start, written, "" if fits else svg.WIDE_ONLY))

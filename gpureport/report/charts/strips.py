@@ -1,4 +1,4 @@
-"""Reference figures: one strip of utilisation per GPU, charts of steps; and all figures of a report."""
+"""Utilisation strips (one per GPU), charts of steps, and the list of all figures of a report."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 WIDTH = 900.0
-# strip height by the maximum number of GPUs
+# height of a strip by the number of GPUs
 _STRIPS = ((4, 32.0), (8, 24.0), (16, 16.0), (inf, 10.0))
 _LABEL, _LETTER, _RIGHT = 26, 6.5, 62.0
 _SMALL, _TEXT, _EVENTS, _NAMED = 10.0, 11.0, 22.0, 3
@@ -25,7 +25,7 @@ _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
 _LEVELS = (0.0, 4.0, 8.0)  # vertical offset of overlapping runs
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
-"""Minimum span of an axis: of shares, and of others relative to their largest value; and its relative margin."""
+"""Minimum span of an axis (of shares, or relative to the largest value), and its relative margin."""
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
@@ -91,7 +91,7 @@ def _draw_events(events: Sequence[LogEventLine], scale: svg.HorizontalScale, bot
     end = -inf
     for at, name in sorted((event.at, event.id) for event in events if event.at is not None):
         x = at * scale.share(1.0) * (scale.width or WIDTH)
-        # with a background, so that it is visible on a busy strip
+        # a background keeps the line visible on a busy strip
         yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "paper")} stroke-width="2.5"')
         yield svg.line(x, 0, x, bottom, f'{svg.paint("stroke", "event")} stroke-dasharray="3 2"')
         yield f'<path d="M{svg.shorten_number(x - 3, 1)} -5h6l-3 5z" {svg.paint("fill", "event")}/>'
@@ -115,7 +115,7 @@ def draw_interval_chart(chart: IntervalChart, width: float = PANEL) -> str:
     if chart.form == "dots" and first is not None:
         x = _SIDE + (first - low) * scale
         look = f'{svg.paint("stroke", "muted")} stroke-width=".9" stroke-dasharray="3 3"'
-        # beside the dots, not across the names
+        # draw lines beside the dots, not across the names
         body += [svg.line(x, 21 + at * _ROW, x, 47 + at * _ROW, look) for at in range(1, len(chart.rows))]
     for place, row in enumerate(chart.rows):
         body += _draw_row(row, chart, 4 + place * _ROW, width, (low, scale))
@@ -180,7 +180,7 @@ def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> s
 def draw_report(
     report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
 ) -> dict[str, Any]:
-    """Return the figures by template name; figures in rows are a list of one per row, followed by the axis."""
+    """Return the figures by template name; a figure in rows is a list of its rows, followed by the axis."""
     row, page, box = widths
     rows = [each for each in report.rows if each.history]
     return {

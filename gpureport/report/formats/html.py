@@ -73,7 +73,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page; that of a night links `back` to the site and shows changes since `earlier`."""
+    """Return the report as a page; a nightly page links `back` to the site and shows changes since `earlier`."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),
@@ -94,7 +94,7 @@ def render(
     # scripts contain braces, so they are not rendered as templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
-    # the GPU of the picture, otherwise that of the first mark, otherwise the first GPU of the last run
+    # choose the GPU of the picture, or else of the first mark, or else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]
@@ -123,7 +123,7 @@ def render(
     )
 
 
-# --- filters: links to findings, and the meaning of a term as the title of an element, shown on hover
+# --- filters: links to findings, and tooltips with the meaning of a term
 
 
 def _link_filter(ids: Collection[str]) -> Callable[[str], Markup]:
@@ -149,7 +149,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return a filter that escapes a text and adds a tooltip to its first term, the longest if several start there."""
+    """Return a filter that escapes text and adds a tooltip to its first term (the longest that starts there)."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

@@ -15,10 +15,10 @@ from gpureport.report.wording.display import join
 
 LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
-_LONGEST_TEXT = 600  # length of a sentence
-_LONGEST_CELL = 240  # length of a line in a cell
-_BAR = 24  # length of the longest bar
-_CUT = "\n**Shortened: the full report has the rest.**\n"
+_LONGEST_TEXT = 600  # Length of a sentence.
+_LONGEST_CELL = 240  # Length of a line in a cell.
+_BAR = 24  # Length of the longest bar.
+_CUT = "\n**Shortened: the full report contains the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
 _LIST = re.compile(r"^(?:\d+(?=[.)](?:\s|$))|(?=[-+=]))")

@@ -1,4 +1,4 @@
-"""Tagged PDF files by typst, with vector figures, for archives (PDF/A-2a) and screen readers (PDF/UA-1).
+"""Tagged PDF files with vector figures, made by typst for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
 Templates read the content from a JSON file, so that a name from a log is a string and never markup.
 """
@@ -33,7 +33,7 @@ from gpureport.report.model.blocks import Block, Form, select_blocks
 from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 
-# scale of the figures of the page on paper, which gives their text the size of the text around them
+# scale of figures on paper, so that their text is as large as the text around them
 SCALE = 0.68
 _ROW, _PAGE, _BOX = 238.0 / SCALE, 510.0 / SCALE, 492.0 / SCALE
 _STRIPS_WIDTH, _STRIPS_PER_PAGE = 680.0, 64
@@ -73,15 +73,15 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
     ]
     figures = draw_report(report, (_ROW, _PAGE, _BOX), full=full) | {"timelines": timelines}
     ended = max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
-    # the blocks in `rest` have the reference parts
+    # the blocks in `rest` contain the reference parts
     first = replace(report, comparison=None, findings=(), gpus=(), quality=(), answers=(), checklists=(), gpu_time=())
     return set_document("report.typ", first, rest, figures, brand=brand, ended=ended)
 
 
-def set_document(  # noqa: PLR0913 - what a document is made of
+def set_document(  # noqa: PLR0913 - the parts of a document
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file; its template reads the content as `report`, and the figures as SVG files."""
+    """Return a PDF file; the template reads the content as `report` and the figures as SVG files."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -90,7 +90,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # copied to a folder of their own: other fonts of matplotlib must not replace missing glyphs
+            # a separate folder keeps other fonts of matplotlib from replacing missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)
@@ -113,7 +113,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
                 root=folder,
                 font_paths=[folder / "fonts"],
                 ignore_system_fonts=True,
-                # empty, so that no package of this machine is used
+                # these folders are empty, so typst uses no packages of this machine
                 package_path=folder / "packages",
                 package_cache_path=folder / "packages",
                 pdf_standards=["a-2a", "ua-1"],
@@ -121,7 +121,7 @@ def set_document(  # noqa: PLR0913 - what a document is made of
             )
             return document
     except (typst.TypstError, RuntimeError) as error:
-        # the logo is the only input that is not ours
+        # gpureport provides every input except the logo
         where = str(brand.logo or source / name)
         what = f"cannot be written as PDF ({' '.join(str(error).split())})"
         hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
@@ -166,7 +166,7 @@ def _convert_to_json(value: object) -> Any:
     return value if isinstance(value, bool | int | str) else None
 
 
-# --- fonts: those that matplotlib carries, so that a document looks the same on every machine
+# --- fonts: those included in matplotlib, so that a document looks the same on every machine
 
 
 def find_shipped_fonts() -> tuple[Path, ...]:
@@ -195,7 +195,7 @@ def _explain_missing(missing: list[int]) -> str:
     more = f" and {len(missing) - 20} more" if missing[20:] else ""
     return (
         f"{_REPLACEMENT} replaces a character that the fonts of this PDF lack ({codes}{more}). "
-        "A font named as font in [report] of gpureport.toml shows it; the HTML report does without."
+        "To show it, set font in [report] of gpureport.toml, or read the HTML report."
     )
 
 

@@ -1,4 +1,4 @@
-"""The figures of a report in one SVG file, on white; text remains text."""
+"""The figures of a report in one SVG file on a white background; text is kept as text."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
 def render(report: Report) -> str:
-    """Return the figures in light colours, set as attributes, because slides have no style sheet."""
+    """Return the figures in light colours, as attributes because slides have no style sheet."""
     top, body = 0.0, []
     for heading, lines, names, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))
@@ -64,7 +64,7 @@ def _list_parts(report: Report) -> Iterator[Part]:
     for at, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
         if run.strips:
-            heading = f"{name}: mean GPU utilisation over time, height 0 to 100%, hatched not recorded"
+            heading = f"{name}: mean GPU utilisation over time, height: 0 to 100%, hatched: not recorded"
             yield heading, _list_marks(report, at, run), [], [draw_timeline(run, f"run{at}", _ROOM)]
         else:
             yield f"{name}: {display.lower_first(run.absent)}", [], [], []

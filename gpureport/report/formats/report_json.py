@@ -1,4 +1,4 @@
-"""The content of the report as JSON, with the field names of the model."""
+"""The content of a report as JSON, with the field names of the model."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def dump(content: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON: numbers rounded, empty fields of blocks left out."""
+    """Return a value for JSON, with rounded numbers and without empty fields of blocks."""
     if isinstance(value, float):
         return round(value, _DIGITS) if math.isfinite(value) else None
     if isinstance(value, tuple | list | np.ndarray):

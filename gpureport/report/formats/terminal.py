@@ -1,4 +1,4 @@
-"""Blocks as text for terminals and pipes: one screen, or everything."""
+"""Blocks as text for terminals and pipes, either as one screen or in full."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _LEAST = (
     *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
-"""How a full screen is shortened: parts in order, each with the number of entries that remain."""
+"""How a full screen is shortened: the parts in order, each with the number of entries to keep."""
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
@@ -36,7 +36,7 @@ _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
 _NAME, _WORDS = 24, 22  # maximum width of a name, and minimum width of its text
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
-"""Minimum length of the longest bar and of a series; on a narrow page words are dropped first, then figures."""
+"""Minimum length of the longest bar and of a series; a narrow page omits words first, then figures."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
@@ -63,7 +63,7 @@ def build_report_command(command: str) -> list[str]:
     for argument in waiting:
         name, equals, _ = argument.partition("=")
         if name not in _ONLY_THERE_WITH_VALUE:
-            # an ellipsis replaces names that were left out
+            # an ellipsis stands for omitted names
             kept.append(argument if argument == "…" else shlex.quote(argument))
         elif not equals:
             next(waiting, None)
@@ -88,7 +88,7 @@ def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = 
 
 
 def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
-    """Return the lines of blocks with at most so many entries per part; `gaps` limits blank lines."""
+    """Return the lines of blocks; `limits` has the maximum number of entries per part (`gaps`: blank lines)."""
     allowed = ((block, limits.get(block.part, 1)) for block in blocks)
     lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
     blank = [place for place, line in enumerate(lines) if not line.text]
@@ -99,7 +99,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a blank line, the heading and the body of a block; `most` limits its entries, None prints everything."""
+    """Yield a blank line, the heading and the body of a block with at most `most` entries, or all if it is None."""
     body = list(_body(block, page, most))
     if block.title:
         yield Line()
@@ -137,7 +137,7 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return as many sentences as fit, doubts first and at least one of them; hidden doubts are counted."""
+    """Return as many sentences as fit, at least one doubt first, and the number of doubts that do not fit."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
@@ -181,7 +181,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield one line per bar, and the legend; if there are too many, the first, the worst and the last bars."""
+    """Yield a line per bar, and the legend; if there are too many bars, only the first, worst and last."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
@@ -297,7 +297,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table; columns that do not fit follow below, on a screen they are dropped; narrow pages list the rows."""
+    """Yield a table; columns that do not fit follow below, or are omitted on a screen; narrow pages list rows."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []
@@ -323,7 +323,7 @@ def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
         shown = [0, *places[: max(int(np.sum(taken <= room)), 1)]]
         for lines, style in ((heads, "soft"), (rows, "")):
             picked = ([line[place] for place in shown] for line in lines)
-            # small text of row heads is printed only below the first figures
+            # print the small text of row heads only below the first figures
             kept = (line for line in picked if any(line[1:] if lines is rows and 1 not in shown else line))
             sizes, ends = [widths[place] for place in shown], [rights[place] for place in shown]
             yield from (Line(_set_columns(line, sizes, ends), style) for line in kept)

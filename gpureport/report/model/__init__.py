@@ -1,1 +1,1 @@
-"""The content of a report as values; every format prints them, and JSON has them by field name."""
+"""The content of a report as values, which every format prints and JSON contains by field name."""

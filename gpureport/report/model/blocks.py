@@ -1,4 +1,4 @@
-"""Blocks, the units of content that every format prints one below the other."""
+"""Blocks, the units of content that every format prints from top to bottom."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Form(Flag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Values over time on a scale from `low` to `high`, in words `ends`; NaN where nothing was recorded.
+    """Values over time on a scale from `low` to `high` (`ends` in words); NaN where nothing was recorded.
 
     `share` is its length relative to the longest series.
     """
@@ -46,7 +46,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """One figure of a run, in the displayed unit; if the mean of its step excludes the run, `text` says why."""
+    """One figure of a run in the displayed unit; if the mean of its step excludes the run, `text` says why."""
 
     run: str
     value: float
@@ -58,7 +58,7 @@ class RunDot:
 class IntervalRow:
     """The mean of a figure over the runs of a step, in the displayed unit, with its 95% interval; None if not recorded.
 
-    `each_run` has the value of each run in words; it is empty for a single run.
+    `each_run` gives the value of each run in words; it is empty for a single run.
     """
 
     label: str
@@ -92,8 +92,8 @@ class Block:
     """A heading and its content, printed in the order of the fields.
 
     Attributes:
-        anchor: id of the section that begins here; blocks without one belong to the section before.
-        part: the part that a full screen shortens (see `_LEAST` of the terminal); empty parts are never shortened.
+        anchor: id of the section that begins here, if any; other blocks belong to the previous section.
+        part: name by which a full screen shortens the block (see `_LEAST` in `terminal.py`), or empty.
         label: text beside the title.
         level: 2 for the title of a section, 3 within a section, 4 for a lead-in.
         style: severity of a finding.
@@ -128,14 +128,14 @@ class Block:
 
     @property
     def has_body(self) -> bool:
-        """Whether it has content besides a heading; the label of a section title counts."""
+        """Whether the block has more than a heading; the label of a section title counts as content."""
         said = (*self.warnings, *self.texts, *self.code, *self.series, *self.tiles, *self.actions, *self.charts)
         return any((self.level == SECTION and self.label, self.head, self.bars, self.table, *self.facts, *said))
 
 
 def select_blocks(blocks: Iterable[Block], form: Form) -> list[Block]:
     kept = []
-    # whether a heading of each level, if it comes before, has content
+    # whether a preceding heading of each level has content
     filled = dict.fromkeys((2, 3, 4), False)
     for block in reversed([each for each in blocks if form in each.forms]):
         is_kept = block.has_body or (bool(block.title) and filled[block.level])

@@ -10,13 +10,13 @@ class Change:
     """How a figure changed from one step to another.
 
     Attributes:
-        text: the change in per cent (`−52%`), from tenfold on as a multiple (`12 times`).
+        text: the change in per cent (`−52%`), or as a multiple from tenfold on (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
             (one run on one side)`; empty for a figure without direction.
-        comparisons: number of comparisons, if only their number (Holm) prevents a clear verdict; otherwise None.
+        comparisons: number of comparisons if only it (Holm) prevents a clear verdict; otherwise None.
         arrow: `up` or `down`; empty if the figure stayed the same.
-        since: the step it is measured from, if that is not the previous one.
+        since: the step from which it is measured, unless that is the previous one.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One key figure; `unit` is empty if `value` contains it, `change` is from the first step to the last."""
+    """One key figure; `unit` is empty if `value` contains it. `change` is from the first step to the last."""
 
     label: str
     value: str
@@ -45,22 +45,22 @@ class Tile:
 
 
 class VerdictCode(StrEnum):
-    FINDING = "finding"  # the worst finding; `Verdict.kind` is its kind
+    FINDING = "finding"  # The worst finding; `Verdict.kind` is its kind.
     HEALTHY = "healthy"
-    # no problem, but many unexplained short pauses
+    # No problem, but many unexplained short pauses.
     SHORT_PAUSES = "short_pauses"
-    # at least a tenth of the GPU time, without a finding that needs attention
+    # At least a tenth of the GPU time was lost, but no finding needs attention.
     LOST_TIME = "lost_time"
-    CAUSE_UNKNOWN = "cause_unknown"  # low utilisation, for which the log shows no cause
-    # no problem, but utilisation is missing for part of the time
+    CAUSE_UNKNOWN = "cause_unknown"  # Low utilisation for which the log shows no cause.
+    # No problem, but utilisation is missing for part of the time.
     PARTLY_OBSERVED = "partly_observed"
-    # no problem, but most checks could not be assessed, or the training log reports long waits for data
+    # No problem, but most checks could not be assessed, or the training log reports long waits for data.
     FEW_CHECKS = "few_checks"
     NOTHING_ASSESSED = "nothing_assessed"
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
     TOO_SHORT = "too_short"
-    # otherwise healthy, but rules of the user are broken
+    # Healthy, except that rules of the user are broken.
     RULES_FAILED = "rules_failed"
     BETTER = "better"
     WORSE = "worse"
@@ -82,9 +82,9 @@ class Verdict:
     """The result: `sentence` is the headline.
 
     Attributes:
-        details: the sentences of the lead; the first `doubts` of them are reasons to doubt the headline.
-        notes: further sentences, shown in a fold; the first `further_doubts` of them are doubts as well.
-        code: the headline as a code; None on a page on many runs.
+        details: the sentences of the lead; the first `doubts` of them cast doubt on the headline.
+        notes: further sentences, shown in a fold; the first `further_doubts` of them are also doubts.
+        code: the headline as a code; None on a page about many runs.
     """
 
     sentence: str
@@ -100,7 +100,7 @@ class Verdict:
 class Action:
     """One action; at most three are shown, the most promising first.
 
-    `finding` is the id of the row that it is based on, if any; a trial is against unexplained short pauses.
+    `finding` is the id of the row that led to it, if any; a trial addresses unexplained pauses.
     """
 
     title: str

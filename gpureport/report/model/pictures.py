@@ -20,7 +20,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassName:
-    """A class of GPU time: its key, as in `charts/palette.py`, and its name."""
+    """A class of GPU time, with its key in `charts/palette.py` and its name."""
 
     key: str
     label: str
@@ -40,9 +40,9 @@ class TimeSegment:
 class SpentBar:
     """The GPU time of one step, or of one GPU of a single run; the segments add up to the bar.
 
-    `total` is empty for GPUs, whose bars have the same length. `change` is from the previous step; a bar without one
-    has a `note` (`first step`, `7.5% lost to heat`), in colour if `is_bad`. `beside` is a second figure: the rate of
-    training alone, or the power of a GPU.
+    `total` is empty for GPUs, whose bars have equal lengths. `change` is from the previous step; a bar without a
+    change has a `note` (`first step`, `7.5% lost to heat`), coloured if `is_bad`. `beside` is a second figure: the
+    rate of training alone, or the power of a GPU.
     """
 
     label: str
@@ -62,7 +62,7 @@ class SpentBar:
 class TimeSpent:
     """Bars of GPU time, per unit of work if the work is known.
 
-    `columns` are the headings of the total and of the second figure; `rest` says what is not drawn.
+    `columns` are the headings of the total and the second figure; `rest` describes what is not drawn.
     """
 
     caption: str
@@ -78,7 +78,7 @@ class TimeSpent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassStretch:
-    """An interval in one class of GPU time, in seconds since the first sample."""
+    """An interval of one class of GPU time, in seconds since the first sample."""
 
     key: str
     start: float
@@ -89,7 +89,7 @@ class ClassStretch:
 class UseRow:
     """Mean GPU utilisation of a run per bucket (NaN without samples), and a band with the classes of GPU time.
 
-    Per `band_seconds` the band has the share of each class; the order of the classes within them is arbitrary.
+    Every `band_seconds` of the band show the share of each class, in arbitrary order.
     """
 
     label: str
@@ -115,7 +115,7 @@ class UseOverTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
-    """A line of a panel: name, mean per bucket (NaN without samples), and whether it is the highlighted one."""
+    """A line of a panel: its name, the mean per bucket (NaN without samples), and whether it is highlighted."""
 
     label: str
     mean: FloatArray
@@ -127,7 +127,7 @@ class SignalPanel:
     """One quantity over time; all values are in the unit of the lines.
 
     The label includes the range of the axis: `Temperature, 30 to 90 °C`. For the main line, `usual` is the median
-    outside the shaded intervals and `meanwhile` the mean within them. `is_alert` draws it in a warning colour.
+    outside the shaded intervals and `meanwhile` the mean within them. `is_alert` selects a warning colour.
     """
 
     quantity: str
@@ -177,7 +177,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """Where the GPU time of a run or step went, or (`whole` false) that of one GPU; the ratios add up to 1.
+    """Where the GPU time of a run or step went, or of one GPU if `whole` is false; the ratios add up to 1.
 
     `no_job` is the time without a job, which is not part of the bar.
     """
@@ -192,7 +192,7 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """An interval of a finding on a strip; `whole` if the finding covers nearly all of the run."""
+    """An interval of a finding on a strip; `whole` if the finding covers nearly the whole run."""
 
     card: str
     severity: str
@@ -203,7 +203,7 @@ class FindingMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEventLine:
-    """An event of the log; `at` is None if the log has no time for it, `sentence` describes it in full."""
+    """An event from the log; `at` is None if its time is not known, and `sentence` describes it in full."""
 
     id: str
     at: float | None
@@ -228,7 +228,7 @@ class MetricLimit:
 class TimelineStrip:
     """Utilisation of one GPU over time, as time-weighted means per bucket; NaN without samples.
 
-    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without utilisation; `band` is as in `UseRow`.
+    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without utilisation.
     """
 
     device: str
@@ -244,9 +244,9 @@ class TimelineStrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The strips of one run, on the time axis of the report; if there are none, `absent` says why.
+    """The strips of one run on the time axis of the report, or the reason why it has none (`absent`).
 
-    `caption` states the sampling and the clock, `column` the time that a column of the figure covers.
+    `caption` states the sampling and the clock, and `column` the time that a column of the figure covers.
     """
 
     label: str

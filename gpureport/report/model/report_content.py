@@ -36,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceStep:
-    """A step of the advice catalogue; `unknown` has those of its conditions that the recording leaves open."""
+    """A step of the advice catalogue; `unknown` lists its conditions that the recording leaves open."""
 
     name: str
     title: str
@@ -54,15 +54,15 @@ class FindingCard:
 
     Attributes:
         id: `F1`, `F2` ... in display order.
-        status: `open`, or whether the last step still has it.
+        status: `open`, or whether the last step still has these findings.
         run: label of the run; empty in a report on one run.
         run_index: position of the run in `Report.timeline`.
         lost_seconds: upper bound of the lost GPU-seconds (a lower bound if `lost_at_least`); None if unknown.
-        omitted: how many intervals `occurrences` leaves out, in words.
-        explains: ids of the cards that this one causes.
+        omitted: the number of intervals missing from `occurrences`, in words.
+        explains: ids of the cards that this one explains.
         lost_cost: cost of the lost time; None without a price.
-        root: id of the card that causes this one, if any.
-        repeats: id of the card with the same text on another run that lost more, if any.
+        root: id of the card that explains this one, if any.
+        repeats: id of another run's card with the same text and a larger loss, if any.
     """
 
     id: str
@@ -106,15 +106,15 @@ class RunMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """All findings of one kind and cause, over every run.
+    """All findings of one kind and cause in all runs.
 
     Attributes:
         id: `R1`, `R2` ... in display order; also the anchor on the page.
-        runs: number of runs and their steps, `3 of 3 runs of 1-starved`; for a single run its GPUs.
-        cost: lost GPU time per run, `55 to 67 GPU-s per run`; empty if unknown or zero.
+        runs: number of runs and their steps (`3 of 3 runs of 1-starved`), or the GPUs of a single run.
+        cost: lost GPU time per run (`55 to 67 GPU-s per run`); empty if unknown or zero.
         history: signals around the findings; None if nothing can be drawn.
         cards: ids of its finding cards, the worst first.
-        root: id of the row that causes all its findings, if any.
+        root: id of the row that explains this one, if any.
     """
 
     id: str
@@ -136,7 +136,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """A table of the GPUs of one run, and sentences on outliers; `same` is the sentence if there are none."""
+    """A table of the GPUs of one run, and sentences on outliers (`same` if there are none)."""
 
     label: str
     table: Table
@@ -167,7 +167,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that lack the same data; `where` names the runs and devices unless it is all of them."""
+    """Checks that lack the same data; `where` names the runs and devices unless it means all."""
 
     kinds: tuple[str, ...]
     where: str
@@ -177,10 +177,10 @@ class NotJudgedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How many checks found something, were clear, or could not be made.
+    """How many checks found something, found nothing, or could not be assessed.
 
     Attributes:
-        missing: number of checks that no run of some step could assess.
+        missing: number of checks that some step could not assess in any run.
         partly: number of other checks that some run could not assess.
         command: with `other_commands`, records the missing data without gpureport.
     """
@@ -198,13 +198,13 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLine:
-    """The outcome of one kind on one group of devices of a run.
+    """The outcome of one kind for one group of devices of a run.
 
     Attributes:
         group: the devices; empty if the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
         cards: ids of the cards of the findings.
-        reason: why it could not be judged, entirely or in part, if so.
+        reason: why the kind could not be fully judged, if so.
     """
 
     kind: str
@@ -261,7 +261,7 @@ class ComparisonPart:
 
     Attributes:
         grouped: names of the settings that define the groups; empty for a chain of steps.
-        charts: figures of every step, explained by `legend`; `estimates` has them as a table.
+        charts: figures of every step, explained by `legend`; `estimates` is a table of them.
         study: the best group, the effect of each setting, and doubts.
         reference: gains, remaining losses, and each step against the previous one.
     """
@@ -279,8 +279,8 @@ class Report:
     """A whole report.
 
     The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
-    The rest is in folds, in an appendix, or in the full form. `folds` has a summary line per fold, `order` describes
-    the order of the finding cards. With `has_target`, a tile has the time to the target that the user gave.
+    The rest is in folds, in an appendix, or in the full form. `folds` has a summary line per fold. `order` describes
+    the order of the finding cards. If `has_target` is true, a tile shows the time to the user's target.
     """
 
     title: str
@@ -320,7 +320,7 @@ class Report:
 
     @property
     def quiet_line(self) -> str:
-        """What was read, preceded by the title unless it contains the title."""
+        """The subtitle, preceded by the title unless it contains the title."""
         is_said = self.title.removesuffix("\N{HORIZONTAL ELLIPSIS}") in self.subtitle
         return self.subtitle if is_said else f"{self.title} \N{MIDDLE DOT} {self.subtitle}"
 

@@ -24,7 +24,7 @@ _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
 """Domains of host names that are not file extensions or Python modules."""
 _COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
-"""Country domains that are also languages: `bleu.de` is a metric, `node7.example.de` a host."""
+"""Country domains that are also language codes: `bleu.de` is a metric, `node7.example.de` a host."""
 _IPV6 = re.compile(
     r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _NAMING = re.compile(
     r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
     re.IGNORECASE,
 )
-"""Names of params whose values are hosts, unless they are numbers."""
+"""Names of params whose values are hosts unless they are numbers."""
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
@@ -56,7 +56,7 @@ _NAMED = re.compile(
 )
 """Hosts in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
 
-A value after a blank counts only for an option: `host memory` names no host.
+A value after a space is a host only after an option: `host memory` names no host.
 """
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
@@ -101,7 +101,7 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:
-    """Return `<address>` for an IPv6 address; `::` alone is an operator of programming languages."""
+    """Return `<address>` for an IPv6 address; `::` alone may be an operator in source code."""
     address = found["address"]
     ended = address.rstrip(".")
     # a colon of the sentence may follow
@@ -144,7 +144,7 @@ class _SharedNames:
                     self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1`, `host-2`, …; a name without a domain is the first host with that name."""
+        """Return `host-1`, `host-2`, …; a name without a domain refers to the first host with that name."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
@@ -158,7 +158,7 @@ class _SharedNames:
         """Return the hidden form of a text, with a number if another text of the same kind has the same form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
-            # each continues where the last one ended
+            # each iterator continues where it last stopped
             candidates = self._candidates.setdefault((what, hidden), numbered)
             self._shown[what, text] = next(each for each in candidates if (what, each) not in self.taken)
             self.taken.add((what, self._shown[what, text]))
@@ -206,7 +206,7 @@ class _Pseudonyms:
         self._any = re.compile(rf"(?<![\w{_MARK}])(?:{names})(?!\w)")
 
     def text(self, text: str) -> str:
-        # mark pseudonyms, because one may be the name of another host
+        # mark pseudonyms, because they may be names of other hosts
         text = hide_addresses(text, lambda host: f"<{_MARK}{self._shared.hide_host(host)}>")
         text = _PATH.sub("<path>", text)
         text = self._any.sub(lambda found: self._texts[found.group()], text)
@@ -271,7 +271,7 @@ class _Pseudonyms:
 
     def _pairs(self, what: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         for key, named, value, hidden in self._hide_values(what, pairs):
-            # a param of one word is a setting, even if a person has that name
+            # a key of one word is a setting, even if a person has the same name
             shown = key if _SINGLE_WORD.fullmatch(key) else self.text(key)
             machines = (
                 dict.fromkeys(map(self._shared.hide_host, list_machines(value))) if names_machine(key, value) else ()

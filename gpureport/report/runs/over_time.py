@@ -1,4 +1,4 @@
-"""Data of a run over time: drawn GPUs and their limits, means and classes in buckets, log events."""
+"""Data of a run over time: drawn GPUs with their limits, means and classes in buckets, and log events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -25,8 +25,8 @@ FEW_GPUS = 16  # maximum number of GPUs that are all drawn
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
-_ROUNDING = 1e-6  # seconds below which an interval is a rounding error
-SHORTEST = 1e-3  # share of a bucket that counts as all of it; shortest axis in seconds
+_ROUNDING = 1e-6  # Seconds below which an interval is a rounding error.
+SHORTEST = 1e-3  # Covered share up to which a bucket is empty, and shortest axis in seconds.
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
@@ -38,7 +38,7 @@ _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95
 Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Start and end of each sample in seconds of the run, and its value in its base unit."""
+"""Start and end of each sample in seconds of the run, and its value in the base unit."""
 Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
@@ -53,7 +53,7 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
     gpus = run.run.gpus
     if len(gpus) <= FEW_GPUS:
         return gpus
-    # per node the GPU with (lower) median utilisation
+    # take the GPU with the (lower) median utilisation in each node
     found = {each.device: each.metric("gpu_utilization_ratio") for each in run.analysis.statistics}
     use = {device: summary.mean for device, summary in found.items() if summary is not None}
     nodes = group_by_node(gpus).values()
@@ -67,8 +67,8 @@ def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
         return ""
     place = "each node" if len(group_by_node(run.run.gpus)) > 1 else "them"
     return (
-        f"{len(drawn)} of {len(run.run.gpus)} GPUs are drawn: the {_MOST_TROUBLED} at most that findings speak of "
-        f"most gravely, and one of {place} with median utilisation."
+        f"{len(drawn)} of {len(run.run.gpus)} GPUs are drawn: up to {_MOST_TROUBLED} with the most serious findings, "
+        f"and one of {place} with median utilisation."
     )
 
 
@@ -99,13 +99,13 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
 
 
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
-    """Return start, end and value of each sample; a mean covers the time before its time stamp."""
+    """Return the start, end and value of each sample; a mean covers the time before its time stamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function from bucket edges to means; samples across an edge count in part, which avoids aliasing."""
+    """Return a function from bucket edges to means; a sample across an edge is split there to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -135,7 +135,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return the intervals of the mean over GPUs; their order within a bucket is unknown, so it alternates."""
+        """Return class intervals, averaged over GPUs; their order within a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
@@ -203,12 +203,10 @@ def build_timelines(
         drawn = choose_drawn_gpus(run)
         absent = "" if gpus else "No GPU was recorded in this run."
         if gpus and is_moment:
-            absent = (
-                f"One sample {'of each GPU ' if len(gpus) > 1 else ''}was read, so there is nothing to draw over time."
-            )
+            absent = f"Only one sample {'of each GPU ' if len(gpus) > 1 else ''}was read, so no timeline can be drawn."
         started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
         sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
-        # data quality has the start of each run, and what all runs share
+        # the data quality section shows the start of each run and shared data
         said = "" if len(runs) > 1 and len(clocks) == 1 else f"{sampling}; {started}{clock_note(run.run)}"
         mine = [card for card in cards if card.run_index == position]
         yield pictures.Timeline(
@@ -251,7 +249,7 @@ def _strips(
 
 
 def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
-    # before the first sample, in log gaps, and after the last
+    # gaps before the first sample, in the log, and after the last sample
     if not len(cells):
         yield 0.0, seconds
         return

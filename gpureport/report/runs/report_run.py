@@ -1,4 +1,4 @@
-"""A run of the report: label, step, names of devices, times, and the line that says what was read."""
+"""A run of the report: its label, step, device names and times, and the subtitle of the report."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ from gpureport.report.wording.display import format_range
 from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import group_holders
 
-LABEL_LENGTH = 60  # maximum length of a name from a log
-_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # most devices and nodes that are named, and length of a node's name
+LABEL_LENGTH = 60  # Maximum length of a name from a log.
+_NAMED, _NAMED_NODES, _NODE = 6, 3, 40  # Maximum number of named devices and nodes, and of letters in a node's name.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return the intervals of a finding in which a job held one of its GPUs; all if there are none."""
+        """Return the intervals of a finding in which a job held one of its GPUs, or all if no job is known."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
@@ -62,7 +62,7 @@ class ReportRun:
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; no devices are all GPUs."""
+        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; no ids mean all GPUs."""
         gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
@@ -99,13 +99,13 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     def key(analysis: Analysis) -> tuple[str, str, str | None]:
         return analysis.run.id, analysis.run.name, analysis.run.step
 
-    # a comparison may hold copies of analyses, so recordings are matched by run
+    # a comparison may contain copies of analyses, so recordings are matched by run
     recordings = group_holders((key(analysis), recording) for recording, analysis in runs)
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
     steps = [step for step, _ in held]
     for step, analysis in held:
-        # the label is the step, followed by the run name if the step has several runs; a name that begins or ends
-        # with the step is the label itself
+        # the label is the step, followed by the run name if the step has several runs; a run name that begins or
+        # ends with the step is the whole label
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label = whole if steps.count(step) > 1 else step
@@ -114,7 +114,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the clock of the run; without time stamps, the time since the first sample."""
+    """Return a time on the clock of the run or, without time stamps, the time since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)
@@ -141,7 +141,7 @@ def _convert_to_local_time(run: Run, microseconds: int) -> datetime:
 
 def clock_note(run: Run) -> str:
     if run.quality.synthetic_time:
-        return "the log has no time stamps; times count from --interval"
+        return "the log has no time stamps; times are computed from --interval"
     return "local time of the recording machine" if run.timezone is None else display.clean(run.timezone)
 
 

@@ -34,11 +34,11 @@ from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
-_LAST_STEP_FIRST = "Those of the last step first. "
-_ORDER = "Problems first, then by GPU time lost."
+_LAST_STEP_FIRST = "Findings of the last step come first. "
+_ORDER = "Problems come first, then the largest losses."
 
 
-def build(  # noqa: PLR0913 - what a report depends on, each by name
+def build(  # noqa: PLR0913 - the inputs of a report
     runs: Sequence[tuple[Recording, Analysis]],
     *,
     title: str | None,
@@ -167,12 +167,12 @@ def build_fold_lines(report: Report) -> tuple[Fact, ...]:
     parts = ", ".join(f"{outcomes[word]} {shown}" for word, shown in words.items() if outcomes[word])
     lines = {
         "Findings": (", ".join(found) or "none") + (f" in {len(runs)} runs" if report.several else ""),
-        "Timeline": f"every sample of {drawn}, to zoom into" if strips else "a single moment: nothing to draw",
+        "Timeline": f"every sample of {drawn}, with zoom" if strips else "a single moment: nothing to draw",
         "Every run" if report.several else "The GPU" if has_one_gpu else "Per GPU": (
             f"{len(runs)} runs, {lengths}" if report.several else apart
         ),
         "Not assessed": assessed,
         "Policy": f"{display.plural(len(rules), 'rule')}: {parts}" if rules else "",
-        "Method": "how the figures were made, and what the words mean",
+        "Method": "how the figures were computed, and what the words mean",
     }
     return tuple(Fact(name=name, text=text) for name, text in lines.items() if text)

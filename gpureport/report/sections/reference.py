@@ -38,11 +38,11 @@ _FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named group
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
-_NOTE = "A rule that is not assessed has neither passed nor failed; its reason is given."
+_NOTE = "A rule that is not assessed has neither passed nor failed; the reason is given."
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Count the checks; missing are those that no run of some step could assess."""
+    """Count the checks; a missing check could not be assessed in any run of at least one step."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
@@ -131,8 +131,8 @@ def build_answers(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> It
         lines = [_build_answer(each, run, own, several=groups > 1) for each in answers]
         counts = Counter(line.outcome for line in lines)
         named = [f"{counts[outcome]} {_OUTCOMES[outcome]}" for outcome in Outcome if counts[outcome]]
-        # every check applies to each GPU model
-        asked = f", {groups} groups of GPUs asked one by one" if groups > 1 else ""
+        # every check is assessed for each GPU model
+        asked = f", assessed for each of {groups} groups of GPUs" if groups > 1 else ""
         shown = lines if len(run.run.gpus) <= FEW_GPUS else _merge_groups(lines, groups)
         if lines:
             yield Answers(label=run.label, summary=f"{', '.join(named)}{asked}", lines=tuple(shown))
@@ -218,13 +218,13 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 
 _LISTED = 12
-_NEARLY_ALL = 0.9995  # prints as 100%
-_LONGEST = 500  # maximum length; the JSON has all
+_NEARLY_ALL = 0.9995  # Prints as 100%.
+_LONGEST = 500  # Maximum length; the JSON has all.
 
 
 def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
     counted = [run.run.quality for run in runs]
-    # if no line was rejected, give the sum over all runs
+    # if no line was rejected, state the sum over all runs
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])
@@ -234,7 +234,9 @@ def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
             facts=tuple(Fact(name=name, text=text) for name, text in _list_facts(run, lines) if text),
             notes=tuple(map(display.clean_sentence, run.run.quality.notes)),
             events=tuple(over_time.list_events(run)),
-            more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else "",
+            more_events=f"{display.plural(more, 'more event')}; the JSON of analyze lists all of them."
+            if more > 0
+            else "",
         )
 
 
@@ -297,7 +299,7 @@ def _describe_lines(counted: Sequence[Quality]) -> str:
         f"{display.integer(count)} {name}" for name, count in parts.items() if count or name == "rejected"
     )
     total = f"{display.integer(count('lines'))} read = {shown}"
-    doubt = "" if all(each.accounted for each in counted) else "; the parts do not add up, please report this log"
+    doubt = "" if all(each.accounted for each in counted) else "; the parts do not add up: please report this log"
     return f"{total}{f', in {len(counted)} runs' if len(counted) > 1 else ''}{doubt}"
 
 
@@ -307,12 +309,12 @@ def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
         yield "Coverage", "No gap."
         return
     share = display.or_not_recorded(covered, display.percent)
-    share += " of the time from first to last sample is covered by a sample" if covered is not None else ""
+    share += " of the time from the first to the last sample is covered" if covered is not None else ""
     if pauses:
-        # time that no sample covers, although it is too short for a gap
+        # no sample covers this time, although it is too short for a gap
         count = display.plural(pauses.count, "pause")
         longest = display.duration(pauses.longest_seconds)
-        share += f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
+        share += f"; {display.duration(pauses.seconds)} is not: {count} of up to {longest}, too short for a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)

@@ -1,4 +1,4 @@
-"""Signals of one GPU over time, one panel per quantity, for the worst finding of a run or the findings of one kind."""
+"""Signals of one GPU over time, one panel per quantity, for the worst finding or the findings of one kind."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -20,11 +20,11 @@ from gpureport.report.wording import display, terms
 _BUCKETS = 240
 _OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
-"""Margins of a crop relative to the shaded time; minimum number of sampling intervals in it."""
+"""Margins of a crop relative to the shaded time, and minimum number of intervals in a crop."""
 _CROPPED, _WHOLE = 0.5, 0.95
-"""Share of the run from which a finding is shown with the whole run, and from which it is not shaded."""
+"""Shares of the run from which a finding is shown within the whole run, and from which it is not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is left out; number of panels of a run without problems."""
+"""Mean utilisation in per cent above which its panel is omitted; number of panels of a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
 """Share of a limit from which it counts as reached; lowest end of a temperature axis; and minimum
 sampled share of the shaded time for a figure.
@@ -33,7 +33,7 @@ _Spans = tuple[tuple[float, float], ...]
 
 
 class Signal(NamedTuple):
-    """A quantity: its metrics, the preferred first, and its unit; `factor` converts from the base unit."""
+    """A quantity with its metrics in order of preference, and its unit; `factor` converts from the base unit."""
 
     label: str
     metrics: tuple[str, ...]
@@ -82,7 +82,7 @@ _SHOWN = {
     "slow_gpu": (CLOCK, TEMPERATURE, POWER),
     "unexplained_change": (CLOCK, POWER, TEMPERATURE),
 }
-"""Signals in the picture of each kind of finding, the most important first."""
+"""Signals in the picture of each kind of finding, in order of importance."""
 _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds.split(" ")}
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
@@ -96,7 +96,7 @@ def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
 
 
 class _View(NamedTuple):
-    """What a picture shows: GPUs, the highlighted one first, host, bucket edges, and shaded intervals in seconds."""
+    """The content of a picture: GPUs (the highlighted one first), host, bucket edges, and shading."""
 
     run: ReportRun
     gpus: list[Device]
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU of the findings, otherwise of the hottest GPU; None if there are none."""
+    """Return the signals of the GPU with the findings or else of the hottest GPU, or None."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -199,7 +199,7 @@ def _is_always_busy(view: _View, panel: SignalPanel) -> bool:
 
 
 def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel | None:
-    # None if the quantity was not recorded
+    # return None if the quantity was not recorded
     run = view.run
     devices = [view.host] if signal.is_of_host else view.gpus[: 1 if signal.is_filled else None]
     found = [(device, _read(run, device, signal)) for device in devices if device]
@@ -222,12 +222,12 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
         label = f"All {int(np.nanmax(series.values('cpu_logical_cores')))} CPU cores"
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
-    # columns are means, but the peak of memory must fit
+    # columns are means, but the axis must fit the peak of memory
     low, high = _choose_ends(signal, known, max(limit or 0.0, peak if signal is MEMORY else 0.0))
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
-    # for the whole run, as in the table of GPUs, which counts the time of jobs only
+    # for the whole run, use the means in the table of GPUs, which count only job time
     stated = [
         each.metric(name) for each in run.analysis.statistics if each.device == device.id for name in signal.metrics
     ]

@@ -32,16 +32,16 @@ from gpureport.report.wording.terms import PER_RUN, class_title, name_figure
 Causes = Mapping[str, Collection[str]]  # names of losses by class
 _USED = ("computing", "throttled", "hollow", "short_pauses", "low_use")
 _ORDER = (*_USED, "waiting_for_input", "startup", "idle", "tail", "unused", "held", "gpu_lost", "no_samples")
-# share of the axis below which a segment is invisible and left out of legend and notes
+# share of the axis below which a segment is invisible and has no legend or note
 _NEGLIGIBLE = 0.002
-_MOST_STEPS, _MOST_GPUS = 12, 8  # maximum number of steps, and of GPUs with a bar each
-_ROOM = 1.25  # maximum axis length relative to the longest bar, for intervals
-# additional lost share, relative to the median GPU, for a separate bar among many GPUs
+_MOST_STEPS, _MOST_GPUS = 12, 8  # Maximum number of steps, and of GPUs with separate bars.
+_ROOM = 1.25  # Maximum length of an axis with intervals, relative to the longest bar.
+# Lost share above that of the median GPU from which a GPU has a separate bar among many.
 _APART = 0.03
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
-"""Additional lost share of a GPU for a flagged note, compared with the best GPU; lost share of a single GPU."""
-_MOST_UNKNOWN = 0.02  # unobserved share from which the note of a GPU mentions it
-_FEWEST_ALIKE = 5  # number of GPUs with equal times from which they share a bar
+"""Lost share above that of the best GPU, and lost share of a single GPU, from which a note is coloured."""
+_MOST_UNKNOWN = 0.02  # Unobserved share from which the note of a GPU mentions it.
+_FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
 _TIMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
 _BATCHES = ((1.0, "1,000"), (1e3, "million"), (1e6, "billion"))
@@ -75,7 +75,7 @@ def describe_pauses(bars: Sequence[SpentBar]) -> str:
 
 
 class SpentUnit(NamedTuple):
-    """The unit of bars: size in GPU-seconds (per 1,000 units of work), name, and `per 1,000 images`."""
+    """The unit of bars: size in GPU-seconds (per 1,000 units of work), names, and `per 1,000 images`."""
 
     size: float
     short: str
@@ -118,11 +118,11 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     # intervals, unless they dwarf the bars
     furthest = max((bar.interval[1] for bar in bars if bar.interval), default=0.0)
     end = max(longest, min(furthest * 1.01, _ROOM * longest))
-    about = "; shorter is better." if is_per_work else ". Without the work done, a faster run can look worse."
+    about = "; shorter is better." if is_per_work else ". If the work is not known, a faster run can look worse."
     interval = " Line below the end of a bar: 95% interval." if any(bar.interval for bar in bars) else ""
     rate = "Training alone" if is_per_work else WHOLE_RUN_UTILISATION
-    # with two steps the previous one is the first
-    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004 - as above
+    # with two steps, the previous step is the first one
+    is_long = is_chain and len(comparison.steps) > 2  # noqa: PLR2004
     undrawn = len(steps) - len(bars)
     return TimeSpent(
         caption=f"{unit.name}{about}{describe_pauses(bars)}{interval}",
@@ -133,7 +133,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         legend=list_legend(bars, causes, _NEGLIGIBLE * end),
         since_first=_change(comparison, 0, -1, PER_WORK) if is_long else None,
         beside_since_first=_change(comparison, 0, -1, TRAINING_RATE) if is_long else None,
-        rest=f"{display.plural(undrawn, 'step')} between are not drawn; the table has them all." if undrawn else "",
+        rest=f"The table lists {display.plural(undrawn, 'step')} more than this figure." if undrawn else "",
     )
 
 
@@ -159,7 +159,7 @@ def _build_step_bar(comparison: Comparison, step: Step, unit: SpentUnit, causes:
     is_per_work, is_later = unit.per != PER_RUN, is_chain and place > 0
     mean = (average(step, PER_WORK) if is_per_work else None) or _mean_gpu_seconds(step)
     classes = _sum_classes(step)
-    # figures per work are geometric means and classes arithmetic ones, so use the shares of the classes
+    # figures per work are geometric means, but classes are arithmetic means, so use their shares
     share = mean.value / unit.size / fsum(classes.values())
     ends = mean.interval and (max(mean.interval[0], 0.0) / unit.size, mean.interval[1] / unit.size)
     decimals = number_format.count_decimals(mean.value / unit.size)
@@ -197,7 +197,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
     others = [time for time, shares in zip(times, shares_bar, strict=True) if shares]
     groups = [*([time] for time in times if time not in others), *([others] if others else [])]
     causes, losses = seconds_by_cause(times), [_lost_ratio(*group) for group in groups]
-    # flag GPUs that lost clearly more than the best one, or a single GPU that lost much
+    # flag GPUs that lost clearly more than the best one, or a single GPU that lost a lot
     least = min(losses) if len(losses) > 1 else _MUCH - _WORTH_A_COLOUR
     bars = []
     for group, lost in zip(groups, losses, strict=True):
@@ -231,7 +231,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return for each GPU whether it shares a bar: equal ones of a few, all but the worst of many."""
+    """Return whether each GPU shares a bar: equal GPUs if there are few, otherwise all but the worst."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
@@ -256,7 +256,7 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
     numbers = [int(number) for name in names if (number := name.removeprefix("GPU ")).isdigit()]
     if is_rest and len(names) <= _MOST_GPUS and numbers and numbers == list(range(numbers[0], numbers[0] + len(names))):
         return f"GPUs {numbers[0]} to {numbers[-1]}"
-    # those of several machines are no job's together
+    # GPUs of several machines do not belong to one job
     whole = "GPUs of several machines" if describe_drivers(run.analysis) else f"All {len(names)} GPUs"
     return f"{len(names)} other GPUs" if is_rest else whole
 
@@ -297,7 +297,7 @@ def build_use_over_time(
         held = [each.analysis for each in count_jobs(step.runs).counted]
         timed = [analysis for analysis in held if analysis.run.ended > analysis.run.started]
         if timed:
-            # the run with the (lower) median GPU time
+            # choose the run with the (lower) median GPU time
             ordered = sorted(timed, key=lambda analysis: analysis.job_gpu_seconds)
             typical[step.label] = ordered[(len(ordered) - 1) // 2].run.id
     known = [step for step in comparison.steps if step.label in typical]
@@ -308,7 +308,7 @@ def build_use_over_time(
     several = any(len(step.runs) > 1 for step in comparison.steps)
     undrawn = len(known) - len(chosen)
     return UseOverTime(
-        caption=f"{'The median run of each' if several else 'Each'} step. The band has the colours from above.",
+        caption=f"{'The median run of each' if several else 'Each'} step. The band uses the colours from above.",
         rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),

@@ -14,21 +14,21 @@ from gpureport.report.wording.reasons import count_family, describe_interval
 from gpureport.report.wording.scales import NUMBERS, Scale
 from gpureport.report.wording.words import WORDS, say
 
-# suffix of the title of a figure without start-up and settling time
+# suffix for the title of a figure without start-up and settling time
 ONCE_SETTLED = " once settled"
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
-_TIMES = 10.0  # from here on as times
-_WHOLE = 0.95  # per cent that rounds to 1
-_LONGEST = 365 * 86_400.0  # longest recording in seconds that is suggested
+_TIMES = 10.0  # Ratio from which changes are multiples.
+_WHOLE = 0.95  # Percentage that rounds to 1.
+_LONGEST = 365 * 86_400.0  # Longest suggested recording in seconds.
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
 _TRACKER_TAGS = {"mlflow.note.content": "description", "mlflow.source.git.commit": "commit"}
-_NEPTUNE_PARAMS = "parameters/"  # prefix of params in the guides of Neptune
-_LISTED, _VALUE = 4, 24  # maximum number of changes in a line, length of each
+_NEPTUNE_PARAMS = "parameters/"  # Prefix of params in Neptune's guides.
+_LISTED, _VALUE = 4, 24  # Maximum number of changes in a line, and length of each.
 
 
 def format_times(ratio: float) -> str:
-    """Return a ratio as a multiple: `1.84 times`, without decimals from tenfold on: `12 times`."""
+    """Return a ratio as a multiple (`1.84 times`), without decimals from tenfold on (`12 times`)."""
     return f"{_format_ratio(ratio)} times"
 
 
@@ -37,7 +37,7 @@ def format_times_range(interval: Sequence[float]) -> str:
 
 
 def format_percent_change(ratio: float) -> str:
-    """Return a ratio as a signed change in per cent: −46%, +0.4%; tenfold or more as a multiple."""
+    """Return a ratio as a signed change in per cent (−46%, +0.4%), or as a multiple from tenfold on."""
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 
@@ -76,7 +76,7 @@ class FigureFormat:
         return display.lower_first(self.title)
 
     def format_sides(self, delta: Delta) -> tuple[str, str, str]:
-        """Return before, after and the difference; both sides have the same decimals if they are shares."""
+        """Return both sides and their difference; shares have the same number of decimals."""
         sides = delta.before, delta.after
         show = display.percent_formatter(sides) if self.percent else self.value
         before, after = (self.absent if value is None else show(value) for value in sides)
@@ -113,7 +113,7 @@ class FigureFormat:
 
 
 def describe_verdict(delta: Delta) -> str:
-    """Return a verdict in words; `unconfirmed` says whether one or both sides have a single run."""
+    """Return a verdict in words; `unconfirmed` includes whether one or both sides have a single run."""
     if delta.verdict is not Verdict.UNCONFIRMED:
         return delta.verdict.value
     missing = "one run on one side" if max(delta.runs) > 1 else "one run each"

@@ -1,4 +1,4 @@
-"""Printed numbers and log text; `number_format` has the number formats.
+"""Printed numbers and log text; `number_format` contains the number formats.
 
 Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
 print as "not recorded", never as 0.
@@ -16,9 +16,9 @@ from gpureport.number_format import MINUS
 NOT_RECORDED = number_format.NOT_RECORDED
 GAP = "\N{NO-BREAK SPACE}"
 _HOUR, _MINUTE, _ROUGH = 3600, 60, 600
-_TIMES = 2  # ratio from which a multiple reads better than per cent
-_HEADLINE = 140  # length above which only the first sentence of a verdict is the headline
-_LARGER = 1000  # value from which a range uses the larger unit
+_TIMES = 2  # Ratio from which a multiple reads better than a percentage.
+_HEADLINE = 140  # Length above which the headline is only the first sentence of a verdict.
+_LARGER = 1000  # Value from which a range uses the larger unit.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(
     r"(?<=\d) (?=(?:°C|GPU-(?:h|min|s|ms)|[kMG]Hz|[KMG]iB|[kMG]B/s|[mkM]?Wh|k?W|ms|s|min|h|days)(?:\W|$))"
@@ -36,8 +36,8 @@ def clean(text: str) -> str:
     if spaced.isprintable():
         return spaced
     kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE)
-    # noncharacters of Unicode, which XML forbids
-    known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004 - as said
+    # XML forbids the noncharacters of Unicode
+    known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004
     return "".join(char for char in known if not "\ufdd0" <= char <= "\ufdef").strip()
 
 
@@ -78,7 +78,7 @@ def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lower_first(text: str) -> str:
-    """Return text for the middle of a sentence: the first letter in lower case, unless it begins an abbreviation."""
+    """Return text for the middle of a sentence: lower-case the first letter unless it begins an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
@@ -144,7 +144,7 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a duration; just below a limit in seconds it has a decimal, so that it does not round up: `19.5 s`."""
+    """Return a duration, with a decimal just below a limit in seconds so that it does not round up: `19.5 s`."""
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
@@ -197,7 +197,7 @@ def or_not_recorded(value: float | None, shown: Show) -> str:
 
 
 def format_range(values: Iterable[float], show: Show) -> str:
-    """Return minimum and maximum with one unit, or a single text if both print alike."""
+    """Return the minimum and maximum with one unit, or a single text if both print the same."""
     known = list(values)
     least, most = show(min(known)), show(max(known))
     low, high = _NUMBER.fullmatch(least), _NUMBER.fullmatch(most)
@@ -220,6 +220,6 @@ def format_interval(ends: tuple[float, float], show: Show, unit: str = "") -> st
 
 
 def drop_equal_ends(interval: str) -> str:
-    """Return an interval in words; empty if both ends print alike."""
+    """Return an interval in words; empty if both ends print the same."""
     low, _, high = interval.partition(" to ")
     return "" if high.removesuffix("%").removesuffix(" times").partition(GAP)[0] == low else interval

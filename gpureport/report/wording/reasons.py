@@ -12,7 +12,7 @@ from gpureport.comparison.quality_at_work import NoWork
 from gpureport.report.wording import display
 from gpureport.report.wording.words import WORDS, say
 
-SINGLE_RUN_SCATTER = "a single run is taken to vary as much as those it is compared with"
+SINGLE_RUN_SCATTER = "a single run is assumed to vary as much as the runs it is compared with"
 """How a rule judges a change if one side is a single run."""
 
 
@@ -42,7 +42,7 @@ def describe_state(drift: Reason) -> str:
 
 
 def count_family(reason: Reason | None) -> int | None:
-    """Return the number of comparisons if it (Holm) is the reason why an interval shows no change."""
+    """Return the number of comparisons if that number (Holm) is why an interval shows no change."""
     return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
 
 
@@ -58,9 +58,9 @@ def describe_left_out(runs: Sequence[ShortRun]) -> str:
         verb = "were" if len(stopped) > 1 else "was"
         said.append(f"{_name_lengths(stopped)} did less than a third of the work and {verb} left out.")
     if len(brief) == 1:
-        said.append(f"{brief[0].run} holds {display.duration(brief[0].seconds)} of steady state and was left out.")
+        said.append(f"{brief[0].run} has {display.duration(brief[0].seconds)} of steady state and was left out.")
     elif brief:
-        said.append(f"Left out, for too little steady state: {_name_lengths(brief)}.")
+        said.append(f"Left out because of too little steady state: {_name_lengths(brief)}.")
     return display.clean_sentence(" ".join(said))
 
 

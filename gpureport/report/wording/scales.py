@@ -70,7 +70,7 @@ class WorkScale(NamedTuple):
 
 
 class EnergyScale(NamedTuple):
-    """Converts energies per 1,000 units of work: divided by `size` they are in `unit` per `per`."""
+    """Converts energies per 1,000 units of work: divide by `size` to get `unit` per `per`."""
 
     size: float
     unit: str

@@ -22,7 +22,7 @@ TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() i
     UNKNOWN: "cause unknown",
     OUTSIDE: "outside the job",
 }
-"""Names of causes within a class of GPU time; other causes are printed as they are."""
+"""Names of causes within a class of GPU time; other causes are printed unchanged."""
 DEFINITIONS = tuple(
     (name, text.replace("{far}", f"{FAR_SECONDS / 60:g}")) for name, text in _WORDS["definitions"].items()
 )
@@ -32,7 +32,7 @@ OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
     CheckOutcome.BROKEN: "failed",
     CheckOutcome.CANNOT_JUDGE: "not assessed",
 }
-"""Printed outcomes of rules; JSON and JUnit types keep the former names."""
+"""Printed outcomes of rules; JSON and JUnit types keep their old names."""
 PER_RUN = "per run"  # unit of figures without known work
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}

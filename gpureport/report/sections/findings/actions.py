@@ -1,4 +1,4 @@
-"""What to do next: at most three actions by severity, gain and confidence, then measurements."""
+"""What to do next: up to three actions by severity, gain and confidence, then measurements to make."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,24 +27,24 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Smallest saving to name, as a share of GPU time; share of waiting above which a larger batch is not advised."""
+"""Smallest stated saving as a share of GPU time; share of waiting above which no larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Run length in seconds below which start-up weighs too much, and below which longer runs help more than more runs."""
-# number of checks for which the log is too short, from which a longer one is requested
+"""Run length in seconds below which start-up weighs too much, and below which longer runs beat more runs."""
+# Minimum number of checks that need a longer log before one is requested.
 _MANY_CHECKS = 5
-_COARSE = 0.05  # detectable relative change from which longer runs are advised
-# suggested power limit: fraction of the power drawn while slowed, and rounding in watts
+_COARSE = 0.05  # Detectable relative change from which longer runs are advised.
+# Suggested power limit: fraction of the power drawn while slowed, and rounding in watts.
 _BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds without an action if the GPU may serve requests, which keep it idle and at a fixed clock."""
+"""Kinds without an action if the GPU may serve requests, because it is then idle or at a fixed clock."""
 # kinds without an action if their severity is info
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
-"""Classes of GPU time whose kinds already advise on what GPUs wait for."""
+"""Classes of GPU time whose kinds already give advice on waiting GPUs."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _BESIDE = "not shown beside other programs"
-# cause of a change that has priority over low use: another program used the GPU
+# cause that has priority over unexplained low use: another program used the GPU
 _OTHER_USE = "other use"
 _CPU = "cpu_utilization_ratio"
 
@@ -57,7 +57,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return the three most promising actions for the `best` group, otherwise for the last step."""
+    """Return the three most promising actions for the `best` group, or else for the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -81,7 +81,7 @@ def _drop_repeated(actions: Sequence[Action]) -> list[Action]:
 
 def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[tuple[tuple[int, float], Action]]:
     kind, severity, advice = found.finding.kind, -SEVERITIES.index(found.severity), words.advise(found, every)
-    # a larger batch would wait for data as well
+    # a larger batch would also wait for data
     waits = [each for each in every if _name_class(each) == "waiting_for_input" or each.finding.cause == _BESIDE]
     if (
         advice is None
@@ -102,7 +102,7 @@ def _propose(row: FindingRow, found: Found, every: Sequence[Found]) -> Iterator[
     if kind == "startup_idle" and max(run.seconds for run in runs) < _SHORT_START:
         of = "a run this short"
     saves = f"Saves up to {display.percent(saving)} of {of}" if saving >= _NOTABLE_SAVING else words.UNKNOWN_GAIN
-    # without a known gain the loss decides, as in the headline
+    # if no gain is known, rank actions by loss, as in the headline
     score = (saving or found.share) * _WEIGHTS[found.confidence]
     if kind in _UNEXPLAINED and any((each.finding.cause or "").startswith(_OTHER_USE) for each in every):
         score = -1.0
@@ -131,7 +131,7 @@ def _name_class(found: Found) -> str:
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
-    """Return the share of the GPU time that findings lost, as a mean over their runs; 0 if it overlaps another loss."""
+    """Return the share of GPU time that findings lost, as a mean over their runs; 0 if it overlaps another loss."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
@@ -177,13 +177,13 @@ def _list_measurements(
     if len(steps) > 1 and length < SHORTEST_REPETITION_SECONDS:
         least, better = display.duration(SHORTEST_REPETITION_SECONDS), display.duration(SHORTEST_SECONDS)
         text = f"The shortest step lasts {display.duration_below(length, SHORTEST_REPETITION_SECONDS)}. A comparison "
-        text += f"takes {least} of each at least, and {better} or more to show small changes."
-        certainty = "Nothing can be compared as it is."
+        text += f"needs at least {least} of each step, and {better} or more to show small changes."
+        certainty = "Steps this short cannot be compared."
         yield 0, _ask("Record every step for longer", "Allows a comparison", text, certainty)
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
-        text = "Each step is one run, so a difference may be chance. Run every step twice more."
-        yield 1, _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job differ, too.")
-    # without the CPU the log cannot show what GPUs wait for
+        text = "Each step has one run, so a difference may be due to chance. Run every step twice more."
+        yield 1, _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job also differ.")
+    # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
         title, how, gain, _ = ACTIONS["record"]
@@ -201,13 +201,13 @@ def _list_measurements(
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
-        text = "Only with it can runs be compared fairly: add --work N:UNIT, such as --work 12000:batches."
+        text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
         yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "No amount of work was given.")
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     pairs = ((comparison.judged(base.label, step.label), base, step) for base, step in pairwise(comparison.steps))
-    # smallest detectable relative change of each comparison
+    # the smallest detectable relative change of each comparison
     known = [(delta, base, step) for delta, base, step in pairs if delta and delta.before]
     judged = [((each[0].detectable_difference or 0.0) / (each[0].before or 1.0), *each) for each in known]
     unclear = [each for each in judged if each[1].verdict is Verdict.NO_CLEAR_CHANGE and each[0] >= _COARSE]
@@ -218,10 +218,10 @@ def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     is_repeated, with_base = min(delta.runs) > 1, delta.runs[0] <= delta.runs[1]
     now = delta.interval and measure_run_interval(delta, delta.interval, base, step, repeat_base=with_base)
     runs = now and estimate_runs_for_interval(now, now.half_width * _COARSE / share, on_both=is_repeated)
-    wish = f"More runs show smaller ones, but no reasonable number shows {_COARSE:.0%}."
+    wish = f"More runs show smaller changes, but no reasonable number shows {_COARSE:.0%}."
     if runs:
         of = "each step" if is_repeated else display.clean((base if with_base else step).label)
-        wish = f"To show {_COARSE:.0%}, take {'longer runs or ' if is_short else ''}{runs} runs of {of}."
+        wish = f"To show {_COARSE:.0%}, record {'longer runs or ' if is_short else ''}{runs} runs of {of}."
     text = f"{' and '.join(map(str, dict.fromkeys(delta.runs)))} runs{' this short' if is_short else ''} show only "
     text += f"changes above about {display.percent(share)}. {wish}"
     places = [at for at, each in enumerate(comparison.steps, 1) if each in [step for *_, step in unclear]]

@@ -1,4 +1,4 @@
-"""Finding cards, one per kind and cause of a run, and finding rows, one per kind and cause of all runs."""
+"""Finding cards, one per kind and cause in a run, and finding rows, one per kind and cause in all runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named ste
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time whose kinds do not end with a change of the job: hardware faults remain."""
-_COARSE_SECONDS = 2.0  # sampling interval in seconds from which a sample per second would show more
+"""Classes of GPU time with findings, such as hardware faults, that remain if the job changes."""
+_COARSE_SECONDS = 2.0  # sampling interval in seconds from which one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
-    """Yield cards by severity and loss, those of the last step first; consequences follow their root."""
+    """Yield cards by severity and loss, starting with the last step; consequences follow their root."""
     every = words.gather(runs)
     titles = _name_all(every)
     groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
@@ -55,7 +55,7 @@ def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
 
 
 def _name_all(every: Sequence[Found]) -> dict[Key, str]:
-    # equal titles are distinguished by their cause in brackets
+    # distinguish equal titles by the cause in brackets
     alike = Counter((found.finding.kind, found.title) for found in every)
     causes = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
     return {found.key: f"{found.title}{cause}" for found, cause in zip(every, causes, strict=True)}
@@ -111,12 +111,12 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
     if any((each.kind, each.cause) == group.key for analysis in final for each in analysis.findings):
         return "still found in the last step"
     count = sum(can_tell(analysis, group.finding) for analysis in final)
-    some = f"the {count} of {len(final)} runs of the last step that could be judged"
+    some = f"the {count} of {len(final)} runs of the last step that could be assessed"
     return f"not found in {some if count < len(final) else 'the last step'}" if count else "the last step cannot tell"
 
 
 def _summarize(group: Found) -> str:
-    """Return the sentence of a single finding, or number, length and the largest of several."""
+    """Return the summary of a single finding, or the number, length and largest of several findings."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     count = len(group.findings)
     if count == 1:
@@ -137,7 +137,7 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     if not occurrences:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
-    # with several runs, data quality has the dates
+    # the data quality section shows the dates of several runs
     has_date = not (run.quality.synthetic_time or group.several)
     stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""
@@ -246,7 +246,7 @@ def _describe_advice(found: Found, every: Sequence[Found], gone_in: str) -> str:
     title, how = (advice.title, advice.how) if advice else ("", display.clean_sentence(found.finding.recommendation))
     if gone_in and kind and kind.gpu_time_class not in _STAYING:
         was = display.lower_first(f"{title}. {how}" if title else how)
-        return f"Nothing left to do: {gone_in} no longer shows it. The advice was: {was}"
+        return f"Nothing is left to do: the finding is gone in {gone_in}. The advice was: {was}"
     return f"{title}: {display.lower_first(how)}" if title else how
 
 
@@ -256,5 +256,5 @@ def _list_caveats(found: Found) -> Iterator[str]:
     if found.confidence is not Confidence.HIGH:
         coarse = any((run.run.interval or 0.0) > _COARSE_SECONDS for run in found.runs.values())
         sure = words.find_words(found, "sure") or ("record a sample per second" if coarse else "")
-        why = f"to be sure, {sure}" if sure else "it is inferred from several columns or few samples"
+        why = f"to be sure, {sure}" if sure else "the finding is inferred from several columns or few samples"
         yield f"Confidence {found.confidence.value}: {why}."

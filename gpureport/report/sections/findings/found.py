@@ -1,4 +1,4 @@
-"""Findings of one kind and cause, grouped, and their words from `kinds.toml`."""
+"""Groups findings by kind and cause, and words them from `kinds.toml`."""
 
 import re
 from collections import Counter
@@ -23,16 +23,16 @@ from gpureport.report.wording.display import format_gpu_time_range, format_range
 from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
-Key = tuple[str, str | None]  # kind and cause
-_OTHERS = "GPUs"  # name of GPUs that differ from run to run
-# share of the run from which a finding of severity info is the headline of a run without problems
+Key = tuple[str, str | None]  # Kind and cause.
+_OTHERS = "GPUs"  # Name of GPUs that differ from run to run.
+# Share of the run from which a finding of severity info is the headline of a run without problems.
 _NOTABLE = 0.1
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Computing share that counts as little, and share of the run below which the length of a finding is stated."""
+"""Computing share that is called little, and share of the run below which a finding's length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -44,7 +44,7 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
 
 
 class Part(NamedTuple):
-    """A finding, and the position of its run in the report; `root` is the kind and cause of its root finding."""
+    """A finding with the position of its run in the report; `root` is the kind and cause of its root finding."""
 
     position: int
     run: ReportRun
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Found:
-    """Findings of one kind and cause; `finding` is the one that lost most, `several` that the report has several runs.
+    """Findings of one kind and cause in a report on one or `several` runs; `finding` lost the most GPU time.
 
     `roots` contains None if a finding has no root; `lost_by_run` has GPU-seconds by the position of the run.
     """
@@ -73,7 +73,7 @@ class Found:
         self.lost_by_run = _add_up((part.position, part.finding.lost_gpu_seconds) for part in parts)
         self.lost = max(self.lost_by_run.values(), default=None)
         self.has_one_gpu = all(len(run.run.gpus) == 1 for run in self.runs.values())
-        # title of the kind or, if it has one, of the cause; and the cause
+        # the title of the cause (or of the kind, if the cause has none), and the cause
         self.title = terms.kind_title(display.shorten(display.clean(self.finding.kind), 80), self.finding.cause)
         self.cause = display.shorten(display.clean(self.finding.cause or "").replace("_", " "), 80)
 
@@ -127,7 +127,7 @@ class Found:
 
     @cached_property
     def gpus(self) -> str:
-        """The GPUs concerned: `GPU 2`, `all 4 GPUs`, `the GPU`; `GPUs` if they differ from run to run."""
+        """The affected GPUs: `GPU 2`, `all 4 GPUs`, `the GPU`; `GPUs` if they differ from run to run."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
         held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
@@ -135,7 +135,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield per finding the first evidence with a statistic, otherwise with such a prefix; `*` is any metric."""
+        """Yield each finding's first evidence whose statistic has, or else begins with, a name; `*` is any metric."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -149,7 +149,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Return the findings by kind and cause, sorted by severity and by the loss of the worst run, roots first."""
+    """Return findings by kind and cause, sorted by severity and by the loss of the worst run, roots first."""
     held: dict[Key, list[Part]] = {}
     for position, run in enumerate(runs):
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
@@ -164,7 +164,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings; those of severity info count only from a tenth of the run on."""
+    """Return the worst findings; findings of severity info need at least a tenth of the run."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -194,7 +194,7 @@ def write_headline(found: Found) -> str:
 
 
 def fill_words(found: Found, template: str, *, now: bool = False, **places: str) -> str:
-    """Return the filled template, or an empty text if a figure is not known."""
+    """Return the filled template, or an empty string if a figure is not known."""
 
     def fill(name: str, noun: str) -> str:
         if noun not in {"", "?"}:
@@ -232,7 +232,7 @@ def _describe(found: Found, name: str, *, now: bool) -> str:
 
 
 def _describe_gaps(found: Found) -> str:
-    # relative to the time of each GPU, as its bar shows it
+    # relative to the time of each GPU, as in its bar
     shares = [
         fsum(part.seconds for part in time.parts if part.name == "idle" and part.cause != OUTSIDE)
         / gpu_time.measure_own_seconds(time)
@@ -243,7 +243,7 @@ def _describe_gaps(found: Found) -> str:
 
 
 def _describe_own_share(found: Found) -> str:
-    # relative to the time of these GPUs, as their bars show it
+    # relative to the time of these GPUs, as in their bars
     times = [time for time in found.run.analysis.gpu_time if time.device in found.worst.devices]
     own = fsum(map(gpu_time.measure_own_seconds, times))
     return display.percent(found.worst.lost / own) if own and found.worst.lost else ""
@@ -271,14 +271,14 @@ def _name_stopped(found: Found) -> str:
 
 
 def _count_jobs(found: Found) -> str:
-    # a finding without devices is about all GPUs of a job
+    # a finding without devices concerns all GPUs of a job
     held = Counter(device for each in found.worst.findings for device in each.devices or ("",))
     jobs = max(held.values(), default=1)
     return str(jobs) if jobs > 1 else ""
 
 
 def leave_out_occupied_gpus(found: Found) -> Found:
-    """Return findings without unused GPUs that another process holds, unless that leaves none."""
+    """Return findings without unused GPUs that another process holds, unless none would remain."""
     free = [part for part in found.parts if not _measure_occupied(part.finding)]
     return Found(free, several=found.several) if free else found
 
@@ -357,7 +357,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
 
 
 class Advice(NamedTuple):
-    """An action: title, instructions, gain unless it is the lost time, and a command to copy."""
+    """An action: its title, instructions, gain (unless it is the lost time), and a command to copy."""
 
     title: str
     how: str
@@ -383,6 +383,6 @@ def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
 
 
 def has_alternative(found: Found, others: Iterable[Found]) -> bool:
-    """Return whether both free memory and an oversized GPU, one of which this is, were found in the same run."""
+    """Return whether a run has both findings: free memory and an oversized GPU, one of which is `found`."""
     other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
     return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)

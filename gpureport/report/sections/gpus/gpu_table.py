@@ -1,4 +1,4 @@
-"""Tables of a run: GPUs (many are grouped by node) with outliers, stages, and reasons for lowered clocks."""
+"""Tables of a run: GPUs (by node if there are many) with outliers, stages, and reasons for lowered clocks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
@@ -17,16 +17,16 @@ from gpureport.report.wording import display
 _ROBUST = 3 * 1.4826
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
-    "A row is a node: means of its GPUs, their highest temperature and peak memory, their energy together, their least "
-    "free memory; below it the GPUs that differ from all others."
+    "Each row is a node, with the means of its GPUs, their highest temperature and peak memory, their total energy and "
+    "least free memory. GPUs that differ from all others follow below."
 )
-_BY_STAGE = "Means are over time and GPUs; each stage by the samples its own process recorded."
+_BY_STAGE = "Means are over time and GPUs. Each stage includes only samples that its process recorded."
 _USE = "gpu_utilization_ratio"
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
 _CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
 _CLOCK_NOTE = (
-    "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
-    "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
+    "Busy samples: time of samples that show the reason while the GPU is busy. Counted: the driver's own count, "
+    "exact at any interval. Several reasons can apply at once, so do not add up their shares."
 )
 _AT_REST = {"gpu_idle"}  # reasons that occur only when idle
 _MOST_REASONS = 24
@@ -34,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A column; `margin` is the smallest difference of an outlier, `summary` combines the values of several GPUs."""
+    """A column; `margin` is the smallest difference of an outlier, and `summary` combines values of GPUs."""
 
     title: str
     prose: str
@@ -67,7 +67,7 @@ _COLUMNS = (
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-# shown beside the integral of power if the energy counter was read
+# shown beside the integral of power if the energy counter was recorded
 _COUNTED = _Column(
     "Energy counted",
     "",
@@ -85,7 +85,7 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
     where = " in any run" if len(with_gpus) > 1 else ""
     where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-    # the first table says what was not recorded
+    # only the first table states what was not recorded
     note = f"Not recorded{where}: {unknown}." if unknown else ""
     return tuple(_build_gpu_table(run, known, "" if place else note) for place, run in enumerate(with_gpus))
 
@@ -114,11 +114,11 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
         outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
     left = len(outliers) - _MOST_SENTENCES
     outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
-    same = "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
+    same = "No GPU differs notably from the others (by three robust standard deviations and a minimum amount)."
     if run.samples == 1:
         same = "One sample per GPU is too few to find an outlier."
     elif len(rows) < _PEERS:
-        same = f"With fewer than {_PEERS} GPUs none can be said to stand apart."
+        same = f"With fewer than {_PEERS} GPUs, no GPU can be called an outlier."
     return GpuTable(label=run.label, table=table, outliers=tuple(outliers), same=same)
 
 

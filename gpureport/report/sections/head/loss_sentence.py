@@ -19,7 +19,7 @@ from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.steps.figures import Figures
 from gpureport.report.wording import display
 
-_UNKNOWN = "No {} was recorded, so nothing can be said about GPU time."
+_UNKNOWN = "No {} was recorded, so GPU time cannot be assessed."
 _NAMED = 3
 LOSSES = {
     "waiting_for_input": "waiting for data",
@@ -36,7 +36,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """Number of kinds judged and not judged, and the size of the recording of the last step."""
+    """The number of kinds judged and not judged, and the size of the last step's recording."""
 
     judged: int
     missing: int
@@ -95,10 +95,10 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
         losses = list_losses(lost, held, analyses)
         said = f"{share} of {of} was lost: {losses.removeprefix('all of it ') if is_lower_bound else losses}."
     elif pauses is not None:
-        said = f"How much GPU time was lost is {describe_short_pauses(pauses)}."
+        said = f"The lost GPU time is {describe_short_pauses(pauses)}."
     else:
-        said = "GPU time was lost; how much is not known." if is_lower_bound else "Hardly any GPU time was lost."
-    return said + (f" Another {display.percent(unseen)} holds no data." if is_partly_unseen(analyses) else "")
+        said = "GPU time was lost, but the amount is not known." if is_lower_bound else "Hardly any GPU time was lost."
+    return said + (f" Another {display.percent(unseen)} has no data." if is_partly_unseen(analyses) else "")
 
 
 def is_display_alone(analyses: Sequence[Analysis]) -> bool:
@@ -137,7 +137,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return the GPU-seconds spent computing, those with known utilisation, and those in start-up and tail."""
+    """Return GPU-seconds spent computing, with known utilisation, and in start-up and tail."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_class(times)
     idle = gpu_time.seconds_by_cause(times).get("idle", {})
@@ -163,7 +163,7 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# share of a run outside training from which the cost of training alone is stated as well (pragmatic)
+# share of a run outside training from which the cost of training alone is also stated (pragmatic)
 _NOTABLE = 0.05
 
 
@@ -182,7 +182,7 @@ def describe_saving(comparison: Comparison) -> str:
         return display.money(abs(size) * scale.factor, currency)
 
     amount, ends = show(delta.difference), delta.interval
-    # an interval around 0 says nothing about the size
+    # an interval around 0 does not show the size
     if ends is not None and all(map(isfinite, ends)) and ends[0] * ends[1] > 0:
         low, high = map(show, sorted(ends, key=abs))
         amount += "" if low == high else f" ({low} to {high})"
@@ -201,7 +201,7 @@ def explain_missing_cost(comparison: Comparison) -> str:
         return "No cost per unit of work: not every GPU has a price."
     is_known = all(step.work_unit is not None for step in comparison.steps)
     return (
-        "" if is_known else "No cost per unit without the work done (--work 9600:images, per source where they differ)."
+        "" if is_known else "No cost per unit of work: state the work (--work 9600:images, per source if it differs)."
     )
 
 

@@ -1,4 +1,4 @@
-"""Sentences on doubts about recordings, clocks and work, and on jobs and lines that are left out."""
+"""Sentences on doubts about recordings, clocks and work, and on omitted jobs and lines."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,11 +23,11 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Minimum step back of a clock, in seconds, that the lead mentions (pragmatic): clock daemons make smaller steps."""
+"""Minimum backward clock step in seconds for the lead (pragmatic); clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Number of samples below which shares are rough: at an interval of this many seconds, and at any (pragmatic)."""
-_PAIRS, _JOBS = 3, 6  # maximum number of named pairs of steps, and of named jobs
-_MOST_NAMES = 120  # length of a list of names above which only the first is named
+"""Sample counts below which shares are rough (pragmatic): if samples are so many seconds apart, and otherwise."""
+_PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
+_MOST_NAMES = 120  # Length of a list of names above which only the first is named.
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _describe_few_samples(runs: Sequence[SampledRun]) -> str:
     is_enough = count >= (_FEW_SAMPLES if apart >= _FAR_APART else _FEWEST)
     if len(runs) > 1 or is_enough or gains.is_recording_too_short(analysis):
         return ""
-    between = " say little of the time between them" if apart >= _FAR_APART else " say little of this job"
+    between = " show little of the time between them" if apart >= _FAR_APART else " show little of this job"
     return f"Rough: {count} samples, {display.duration(apart)} apart,{between}."
 
 
@@ -62,8 +62,8 @@ def _describe_drift(comparison: Comparison) -> str:
             celsius, megahertz = drift.celsius, [f"{hertz / 1e6:,.0f}" for hertz in drift.hertz]
             return (
                 f"Not recorded in turn: {display.clean(step.label)} {describe_state(drift.reason)} "
-                f"({celsius[0]:.0f} → {celsius[1]:.0f} °C, {megahertz[0]} → {megahertz[1]} MHz), which can make half "
-                "of this change or more."
+                f"({celsius[0]:.0f} → {celsius[1]:.0f} °C, {megahertz[0]} → {megahertz[1]} MHz), which can explain "
+                "half of this change or more."
             )
     return ""
 
@@ -76,7 +76,7 @@ def _describe_other_use(comparison: Comparison) -> str:
     return (
         f"Something else kept {phrases.gpu_names(found.devices, [gpu.id for gpu in info.gpus])} "
         f"{display.percent(found.busy)} busy beside the job of {display.clean(info.step or info.name)}, "
-        "which can make a part of this change: measure it again alone."
+        "which can explain part of this change. Measure it again alone."
     )
 
 
@@ -86,7 +86,7 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
     if not named:
         return ""
     pairs = display.join_first(named, _PAIRS)
-    return f"Not recorded in turn (A B A B), so a machine that drifts can look like a change: {pairs}."
+    return f"Not recorded in turn (A B A B), so drift of the machine can look like a change: {pairs}."
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
@@ -96,11 +96,11 @@ def _describe_unfinished(runs: Sequence[Run]) -> str:
     named = list_labels([clean_name(run.name) for run in cut])
     if len(named) > _MOST_NAMES:
         named = f"{clean_name(cut[0].name)} and {display.plural(len(cut) - 1, 'more run')}"
-    state = "are unfinished: still recording, or their recorders were killed"
+    state = "are unfinished: they are still recording, or their recorders were killed"
     if len(cut) == 1:
         state = "is unfinished: it is still recording, or its recorder was killed"
     lacking = [display.clean(run.name) for run in cut if run.work is None] if len(runs) > 1 else []
-    todo = "is not known: give one --work for each source, or leave it out" if lacking else ""
+    todo = "is not known: give one --work per source, or omit it" if lacking else ""
     return f"{named} {state}{f'; the work of {list_labels(lacking)} {todo}' if lacking else ''}."
 
 
@@ -114,7 +114,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         worst = max(found, key=lambda each: each.ratio)
         stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
         yield (
-            f"The work stated is {stated} {name_work(worst.unit)} a run, the training log counts about {logged}"
+            f"The stated work is {stated} {name_work(worst.unit)} per run, but the training log counts about {logged}"
             f"{name_run(worst.run, len(found) - 1, 'and')}: don't rely on figures per unit of work."
         )
     steps = [(step, run.analysis.run) for run in runs for step in run.analysis.run.quality.clock_steps]
@@ -124,22 +124,22 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         seconds, name = max(large)
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
         said = f"The clock went back by {display.duration(seconds)}{whose}"
-        yield f"{said}: times after that are corrected, and may be off."
+        yield f"{said}: later times are corrected, and may be inexact."
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
-    # if waits explain low use, there is a finding on them
+    # if waits explain low use, a finding reports them
     silent = [run for run in runs if all(finding.cause != DATA for finding in run.analysis.findings)]
     curves = [curve.known for run in silent for curve in run.training if curve.name == WAITING]
     share = max((float(np.median(known)) for known in curves if len(known)), default=0.0)
-    said = f"The training log says that {display.percent(share)} of each iteration was waiting for data."
+    said = f"The training log shows that {display.percent(share)} of each iteration was spent waiting for data."
     return said if share >= LONG_WAIT else ""
 
 
 def describe_drivers(analysis: Analysis) -> str:
     drivers = group_holders((gpu.node, display.clean(gpu.driver)) for gpu in analysis.run.gpus if gpu.driver)
     named = next((sorted(set(each)) for each in drivers.values() if len(set(each)) > 1), [])
-    said = f"The GPUs have different drivers ({display.join_words(named)}), so the log is of several machines"
+    said = f"The GPUs have different drivers ({display.join_words(named)}), so the log covers several machines"
     return f"{said}: read one log per machine." if named else ""
 
 
@@ -150,7 +150,7 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            yield f"{whose} held no memory, so it counts as not part of this run. Name the GPUs of the run with --gpus."
+            yield f"{whose} held no memory and did not count as part of this run. Name its GPUs with --gpus."
             return
 
 
@@ -174,11 +174,11 @@ def list_jobs(analyses: Sequence[Analysis]) -> Iterator[str]:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
             each = job_list(analysis.run, analysis.jobs)
-            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. Read one of them with --job N."
+            yield f"{whose} contains {len(analysis.jobs)} jobs: {each}. Read one of them with --job N."
     seconds, held = gpu_time.no_job_gpu_seconds(analyses), gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= gains.NOTABLE_RATIO:
         free = gpu_time.format_held(seconds, len(analyses))
-        yield f"No job was on a GPU for another {free}; no figure counts that time."
+        yield f"No job ran for another {free}; no figure includes that time."
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:

@@ -30,12 +30,12 @@ from gpureport.report.wording.reasons import SINGLE_RUN_SCATTER, describe_left_o
 
 # maximum number of sentences in the lead, and of doubts in it; other doubts are notes
 _LEAD, _DOUBTS = 3, 2
-_RULES = 2  # maximum number of named broken rules
-_LOST = 0.1  # lost share of the GPU time from which a run is not healthy
+_RULES = 2  # Maximum number of named broken rules.
+_LOST = 0.1  # Lost share of the GPU time from which a run is not healthy.
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0  # ratio from which a speed-up is a multiple instead of per cent
-_HIDDEN = 1.1  # ratio of the gains of training and whole job from which training is mentioned
-# run length in seconds below which, and share of start-up from which, start-up hides a gain
+_TIMES = 2.0  # Ratio from which a speed-up is a multiple instead of a percentage.
+_HIDDEN = 1.1  # Ratio of the gains of training and whole job from which training is mentioned.
+# Maximum run length in seconds, and minimum share of start-up, for start-up to hide a gain.
 _SHORT, _START_UP = 600.0, 0.2
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "cannot be told"
@@ -43,7 +43,7 @@ _NAMED = 3  # maximum number of named classes
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 
 
-def build_verdict(  # noqa: PLR0913 - what a verdict depends on, each by name
+def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
     comparison: Comparison,
     inputs: Sequence[ReportRun],
     findings: Findings,
@@ -92,7 +92,7 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first action in its lead, unless the lead is full or the action is a measurement."""
+    """Return the result with the first action in its lead, unless that is full or the action is a measurement."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"
@@ -106,7 +106,7 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
     computing = losses.describe_computing(analyses)
     share = sum(lost.values()) / held if held else 0.0
     if not held or (not findings.judged and findings.missing):
-        mean = f"{computing} in the mean; no check is made of a mean." if findings.is_mean and held else ""
+        mean = f"{computing} on average; no check can use an average." if findings.is_mean and held else ""
         return mean or "Nothing could be assessed with this data.", VerdictCode.NOTHING_ASSESSED
     if losses.is_display_alone(analyses):
         return "Only a display used the GPU; the log shows no job.", VerdictCode.CAUSE_UNKNOWN
@@ -120,7 +120,7 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
-        said = f", but {display.percent(unseen)} of the GPU time holds no utilisation"
+        said = f", but {display.percent(unseen)} of the GPU time has no utilisation data"
         code = VerdictCode.PARTLY_OBSERVED
     elif findings.missing > findings.judged or doubted.describe_data_waits(step.runs):
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
@@ -153,7 +153,7 @@ def _write_run_lead(
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
-        # otherwise the headline states all of this
+        # otherwise the headline already states this
         yield lost
     if told is not None and told.finding.confidence is Confidence.LOW:
         # confidence may be low for other reasons, such as an unknown power limit
@@ -179,7 +179,7 @@ def _describe_comparison(
     short = [step for step in steps if recorded_seconds(step.analyses) < SHORTEST_REPETITION_SECONDS]
     if short and (short[0] is steps[0] or short[-1] is steps[-1]):
         labels = words.list_labels([display.clean(each.label) for each in short])
-        why = f"Under 20{display.GAP}s was recorded of {labels}."
+        why = f"Less than 20{display.GAP}s of {labels} was recorded."
         fallen = summary.describe_quality_alone(comparison)
         if fallen:
             return fallen, VerdictCode.QUALITY_FELL, (why,)
@@ -197,9 +197,9 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
         delta is not None and delta.verdict is verdicts.Verdict.UNCONFIRMED
     ):
         single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
-        again = "Repeat every step before you rely on it."
+        again = "Repeat every step before you rely on this."
         if len(single) == 1 and len(comparison.steps) == 2:  # noqa: PLR2004 - a pair
-            again = f"Only one run of “{single[0]}”: repeat it to confirm this. A rule decides all the same: "
+            again = f"Only one run of “{single[0]}”: repeat it to confirm this. A rule still decides: "
             again += f"{SINGLE_RUN_SCATTER}."
         yield from (money, repetitions or again, f"{left}." if left else "")
     else:
@@ -246,7 +246,7 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
     final = comparison.steps[-1].analyses
     runs = [each.run for step in comparison.steps for each in step.analyses]
     left_out = [run for delta in comparison.deltas for run in delta.left_out]
-    # for a run that stopped early, its short steady state needs no mention
+    # do not mention the short steady state of a run that stopped early
     yield describe_left_out([*{run.run: run for run in sorted(left_out, key=lambda run: run.stopped)}.values()])
     if comparison.tested > 1:
         training = comparison.training_tested if comparison.training_tested > 1 else 0
@@ -255,10 +255,10 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses may state it already
+    # the sentence on losses may already state this
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
-        yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
+        yield f"{display.percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
     yield from (line for line in doubted.list_rejections(runs) if line not in lead)
     yield repetitions if repetitions not in lead else ""
 
@@ -274,7 +274,7 @@ def build_tiles(
         memory, energy = energy, lost
     if not any(analysis.run.gpus for analysis in step.analyses):
         return computing, hottest, memory
-    # no shares from a recording that is too short
+    # state no shares for a recording that is too short
     worst = None if findings.too_short else worst
     told = list(_list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
@@ -329,7 +329,7 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
     # job statistics are imported as two samples, at start and end
     if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004
-        return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; in the mean'} {told}"
+        return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; on average'} {told}"
     if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"
     if not gpu_time.job_gpu_seconds(step.analyses):

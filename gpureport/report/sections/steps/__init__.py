@@ -1,5 +1,5 @@
 """Comparisons of steps and groups, worded in `wording/words.toml`.
 
-`figures` prints figures; `summary` has the first screen, table of steps and charts; `pairs` gains and neighbouring
-steps; `study` groups.
+`figures` prints figures; `summary` builds the first screen, the table of steps and the charts; `pairs` compares
+neighbouring steps; `study` compares groups.
 """

@@ -1,4 +1,4 @@
-"""Printed figures of steps: title, unit and value; and training quality."""
+"""Printed figures of steps (title, unit and value), and training quality."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE,
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
 """Columns of the table of steps in display order, with and without known work."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
-"""Columns that are dropped first if there is no room."""
+"""Columns that are omitted first if space is short."""
 _WHOLE = 100  # work from which decimals are dropped
 
 
@@ -116,14 +116,14 @@ class Figures:
         )
 
     def list_pair(self, sides: tuple[Step, Step], deltas: Sequence[Delta]) -> list[tuple[FigureFormat, Delta]]:
-        """Return the figures of two steps in display order, without those that are not known."""
+        """Return the known figures of two steps in display order."""
         found = {delta.metric: delta for delta in deltas}
         has_work = any(side.work_unit for side in sides)
         left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]
-        # for equal work it repeats the GPU time per unit of work
+        # for equal work, GPU time repeats GPU time per unit of work
         if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
             left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
@@ -143,7 +143,7 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column, with its unit, and a function that prints a value without it."""
+        """Return the title of a column with its unit, and a function that prints a value without the unit."""
         if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:
@@ -170,10 +170,10 @@ def describe_training_source(steps: Sequence[Step]) -> str:
     if not sources:
         return ""
     if sources[0].basis is TrainingBasis.STEADY_PHASE:
-        return "Training alone: by work over the steady phase of the GPU log."
+        return "Training alone: measured by work in the steady phase of the GPU log."
     found = {name for source in sources for name in source.names}
     names = sorted("the step counter" if name == STEP_COUNTER else display.clean(name) for name in found)
-    return f"Training alone: by {display.join_words(names)} of the training loop."
+    return f"Training alone: measured by {display.join_words(names)} of the training loop."
 
 
 def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
@@ -183,7 +183,7 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
 def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
     costs = [analysis.cost for analysis in list_analyses(steps) if COST_PER_WORK in metrics]
     days = sorted({cost.date for cost in costs if cost and cost.date})
-    return f"Costs by prices of {display.join_words(days)}." if days else ""
+    return f"Costs are at the prices of {display.join_words(days)}." if days else ""
 
 
 def build_memory_tile(comparison: Comparison) -> Tile:
@@ -298,7 +298,7 @@ def _find_falls(comparison: Comparison) -> tuple[str, list[QualityChange]]:
 
 
 def describe_fall(comparison: Comparison) -> str:
-    """Return the first training metric that got worse: `val_accuracy fell from 0.79 to 0.61`; empty if none did."""
+    """Return the first training metric that got worse (`val_accuracy fell from 0.79 to 0.61`), if any."""
     step, fallen = _find_falls(comparison)
     return f"{_describe_fall(fallen[0], in_full=True)}{step and f' in {step}'}" if fallen else ""
 

@@ -1,4 +1,4 @@
-"""Gains of each step, remaining potential, and each step compared with the previous one."""
+"""Gains of each step, the remaining potential, and each step compared with the previous one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ _FATES = {
 _Shown = Sequence[tuple[FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share from which start-up is large, and run length in seconds from which a short trial is not the reason
+"""Share from which start-up is large, and run length in seconds from which a short trial does not explain it
 (pragmatic)."""
 
 
@@ -117,7 +117,7 @@ def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
-    """Yield a line per figure; excluded runs and equal reasons are stated once."""
+    """Yield a line per figure; state excluded runs and equal reasons only once."""
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
@@ -160,7 +160,7 @@ def _list_changes(changes: Sequence[SetupChange]) -> Iterator[Fact]:
             values = map(differences.describe_values, (change.values_before, change.values_after))
             yield Fact(name=display.shorten_middle(name, _NAME), text=", then ".join(values))
     if names := [differences.name_setting(change) for change in changes if change.of_one_run]:
-        yield Fact(name="Of each run", text=f"{name_some(names, _LISTED)} tell runs apart.")
+        yield Fact(name="Of each run", text=f"{name_some(names, _LISTED)}: different in every run.")
 
 
 def _list_checks(checks: Sequence[Comparability]) -> Iterator[Fact]:
@@ -222,7 +222,7 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
     facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
     for place, gain in enumerate(found):
         step, since = gain.step, gain.since_before
-        # the subtitle has the number of runs if all steps have the same
+        # the subtitle has the number of runs if it is the same for all steps
         small = display.plural(len(step.runs), "run") if len({len(each.step.runs) for each in found}) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])

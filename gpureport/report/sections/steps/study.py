@@ -1,4 +1,4 @@
-"""Comparison of groups: the best one and the effect of each setting; and statements on all steps."""
+"""Comparison of groups (the best one, and the effect of each setting), and statements on all steps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -33,13 +33,13 @@ _KINDS = {
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
 """Key in `words.toml` and headline code, by the certainty of the best group."""
 _FORMS = Form.LONG | Form.PAPER
-_NAME, _NAMED = 60, 6  # length of a group name, number of settings
+_NAME, _NAMED = 60, 6  # maximum length of a group name, and number of settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return headline, code and lead on the best group; the headline is empty if no group is known to be best."""
+    """Return headline, code and lead on the best group; the headline is empty if no group is best."""
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", None, ()
@@ -88,7 +88,7 @@ def list_study(study: Study, comparison: Comparison) -> Iterator[Block]:
     rates = next((_list_changes(each) for each in study.effects if each.metric == WORK_RATE), [])
     for each in study.effects:
         products = [one * other for one, other in zip(_list_changes(each), rates, strict=False)]
-        # a figure that only mirrors the rate adds nothing
+        # omit a figure that only mirrors the rate
         is_told = products and all(abs(product - 1) < _SAME for product in products)
         if each.metric not in {COST_PER_WORK, PER_WORK} or not is_told:
             title = Figures(comparison).format(each.metric).title
@@ -190,7 +190,7 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
             ratios = [1 + end for end in level.interval]
             ends = format_percent_range(ratios) if relative else differences.format_points(level.interval)
         if level.verdict is Verdict.UNCONFIRMED and max(level.runs, first.runs) > 1:
-            # several runs without repetitions are not one run each
+            # several runs without repetitions are not “one run each”
             verdict = level.verdict.short
         head = f"{name}={name_value(level.value)} against {name_value(first.value)}"
         yield head, str(level.runs), change, drop_equal_ends(ends), verdict
@@ -217,7 +217,7 @@ def list_remaining(
     yield Fact(name="Still lost", text=f"{display.clean(step.label)}: {display.lower_first(lost)}")
     own = [card for card in cards if inputs[card.run_index].step == display.clean(step.label) and card.lost_seconds]
     worst = max(own, key=lambda card: card.lost_seconds or 0.0, default=None)
-    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding says what it costs."
+    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding states its loss."
     yield Fact(name="Largest left", text=text)
 
 
@@ -231,13 +231,13 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     for each in across_findings(steps):
         kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
         if kind != "gpu_kinds" or labels == (focus,):
-            # the batch of work is common to all steps
+            # a finding on the batch size concerns all steps
             whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
             yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 
 
 def build_target_tile(comparison: Comparison, study: Study | None) -> Tile | None:
-    """Return the time that the last step, or the best group, took to the target that was asked for."""
+    """Return the time that the last step, or the best group, took to reach the requested target."""
     figures = Figures(comparison)
     found = measure_time_to_target(select_focus(comparison, study), comparison.goals)
     if found is None:

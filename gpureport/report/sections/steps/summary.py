@@ -32,10 +32,10 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_WIDEST = 0.1  # width of the interval of a share of the work per GPU that is stated although nothing changed
-_MAIN = 0.5  # share of the change from which one step is the main one
-_TENFOLD = 10.0  # ratio from which a change is a multiple
-# maximum number of columns, and of set-up changes below the name of a step
+_WIDEST = 0.1  # Maximum interval width of a scaling share that is stated without a clear change.
+_MAIN = 0.5  # Share of a change that makes its step the main one.
+_TENFOLD = 10.0  # Ratio from which a change is a multiple.
+# Maximum number of columns, and of set-up changes below the name of a step.
 _MOST, _MOST_CHANGES = 6, 2
 _SAME = 0.005  # relative difference that prints alike
 _WITHOUT_CHANGE = {measured.COST_PER_WORK: "cost", measured.WORK_RATE: "whole-job throughput"}
@@ -66,7 +66,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
         way = "" if before == after else "rises" if delta.difference > 0 else "falls"
         change = say("headline.use", way=way, before=before, after=after)
-    # good scaling leaves the GPU time per unit of work as it was; the share must be known well to be stated then
+    # good scaling does not change GPU time per unit of work; state the share only if it is known well
     is_known = scaled is not None and scaled.interval is not None and scaled.interval[1] - scaled.interval[0] <= _WIDEST
     if delta.verdict is Verdict.NOT_ENOUGH_DATA or (delta.verdict is Verdict.NO_CLEAR_CHANGE and not is_known):
         change = say(f"headline.{delta.verdict.code}", noun=noun)
@@ -137,7 +137,7 @@ def describe_certainty(comparison: Comparison) -> str:
         return say("headline.unsure", size=change.text, verdict=delta.verdict.value, ends=change.interval, runs=runs)
     sizes = sorted((abs(low - 1), abs(high - 1)))
     least, most = (differences.format_percent_change(1 + size).lstrip("+") for size in sizes)
-    # drop an interval that prints like the figure
+    # omit an interval that prints the same as the figure
     least = least.removesuffix("%") if least != most else ""
     return say("headline.range", least=least, most=most, word="less" if high <= 1 else "more", runs=runs)
 
@@ -148,7 +148,7 @@ _Ends = tuple[float | None, float | None]
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     figures, memory, last = Figures(comparison), printed.build_memory_tile(comparison), comparison.steps[-1]
     if last.value(measured.PER_WORK) is None:
-        # with unknown work GPU time is not judged, as the work may differ
+        # do not judge GPU time if the work is unknown, because the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
         context = "Runs may differ in work"
@@ -169,7 +169,7 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         training = format_training_cost(comparison)
         context = say("tile.price", price=price, training=training, nameless=not figures.currency)
         cost = _set_tile(label, ends, show, _build_change(figures, measured.COST_PER_WORK), context)
-    # per run if the work is unknown
+    # use energy per run if the work is unknown
     energy = measured.ENERGY_PER_WORK if last.value(measured.ENERGY_PER_WORK) is not None else printed.ENERGY
     return throughput, cost, _build_tile(figures, energy, "GPUs only"), memory
 
@@ -204,7 +204,7 @@ def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, f
 def _build_use_tile(figures: Figures) -> Tile:
     delta, ends = figures.delta(UTILISATION), figures.ends(UTILISATION)
     if delta is not None and delta.difference is not None:
-        # values over the same time as the change
+        # show the values over the same time as the change
         ends = delta.before, delta.after
     context = say("tile.no_work", settled=delta is not None and delta.window == "steady")
     return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
@@ -216,7 +216,7 @@ def build_step_table(comparison: Comparison) -> Table:
     trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
-    # the subtitle has the number of runs if all steps have the same
+    # the subtitle has the number of runs if it is the same for all steps
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
@@ -227,7 +227,7 @@ def build_step_table(comparison: Comparison) -> Table:
         for metric, (_, show) in zip(metrics, columns, strict=True):
             value = step.value(metric)
             delta = None if metric in _WITHOUT_CHANGE else deltas.get(metric)
-            # do not print the change of the settled time below a figure of the whole recording
+            # do not print a change of the settled time below a figure of the whole recording
             is_of_this = delta is not None and value is not None and isclose(delta.after or 0.0, value, rel_tol=_SAME)
             change = build_change(delta) if is_of_this else None
             change = change if change and change.arrow else None
@@ -273,7 +273,7 @@ def build_charts(comparison: Comparison, study: Study | None) -> tuple[tuple[Int
     ]
     table = build_table(("Step", *(chart.title for chart in known)), rows)
     if study and known and len(study.by) > 1:
-        # panels of one figure only: work if known, otherwise utilisation
+        # show panels of only one figure: work if known, otherwise utilisation
         known = [*_split_into_panels(known[-1], study)]
     return tuple(known), table
 
@@ -362,7 +362,7 @@ def _format_percent(ratio: float) -> str:
 
 
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
-    """Yield a panel per value of the first setting with a bar per value of the second, empty without a run."""
+    """Yield a panel per value of the first setting, with a bar per value of the second (empty without runs)."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
     ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
