@@ -8,8 +8,8 @@ from gpureport.parsing import parse_json
 from gpureport.regular_files import read_regular_file
 
 GPU_LOG, DMON_LOG, HOST_LOG = LOGS = ("gpu.csv", "dmon.log", "host.csv")
-"""Rows of `nvidia-smi --query-gpu`, rows of `nvidia-smi dmon` that the query cannot give, and the load of the machine
-and of the job's processes."""
+"""Rows of `nvidia-smi --query-gpu`, rows of `nvidia-smi dmon` for metrics that the query lacks, and the load of the
+machine and the job's processes."""
 RUN_FILE, LABEL_FILE = "run.json", "labels.json"
 """The `RecordedRun`, and a user's labels for the runs in any folder, which the recorder does not write."""
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")

@@ -187,7 +187,7 @@ class DeviceRows:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SeriesRows:
-    """The rows of all devices in a run, in memory or not: their ordered counts, and a function that reads columns."""
+    """The rows of all devices in a run, in memory or not: their counts in order, and a function that reads columns."""
 
     schema: pa.Schema
     counts: Mapping[str, int]
