@@ -57,7 +57,7 @@ _WINDOW = "the last 1/6 to 1 s before the reading, depending on the GPU model (N
 _SINCE = "the time since the previous reading"
 _LOADED = "since the driver was loaded"
 _SHORT = "the last 20 ms before the reading (NVML)"
-_PROFILED = "the time since DCGM's previous reading, averaged by its counters"
+_PROFILED = "the time since DCGM's previous reading, over which DCGM averages"
 _COUNTED = "since an unknown time"
 _LIFE = "the life of the GPU"
 _ENGINES = {"encoder": "video encoder", "decoder": "video decoder", "jpeg": "JPEG engine", "ofa": "optical-flow engine"}
@@ -118,13 +118,13 @@ METRICS: tuple[Metric, ...] = (
     gauge("pcie_link_generation_max", "", "int8", "pcie.link.gen.max", "Highest PCIe generation that the card and slot allow."),
     gauge("pcie_link_width", "", "int16", "pcie.link.width.current", "PCIe lanes in use."),
     gauge("pcie_link_width_max", "", "int16", "pcie.link.width.max", "Number of PCIe lanes that the card and slot allow."),
-    gauge("pcie_receive_bytes_per_second", "By/s", "float32", "dmon rxpci", "Data that the GPU received over PCIe; dmon reports whole MB (1,000,000 bytes) per second.", covers=_SHORT),
-    gauge("pcie_transmit_bytes_per_second", "By/s", "float32", "dmon txpci", "Data that the GPU sent over PCIe; dmon reports whole MB (1,000,000 bytes) per second.", covers=_SHORT),
+    gauge("pcie_receive_bytes_per_second", "By/s", "float32", "dmon rxpci", "Data that the GPU received over PCIe; dmon reports whole MB per second, taken as 1,000,000 bytes.", covers=_SHORT),
+    gauge("pcie_transmit_bytes_per_second", "By/s", "float32", "dmon txpci", "Data that the GPU sent over PCIe; dmon reports whole MB per second, taken as 1,000,000 bytes.", covers=_SHORT),
     gauge("gpu_power_violation_ratio", "1", "float32", "dmon pviol", "Share of time in which the power limit lowered the clock.", covers=_SINCE),
     state("gpu_thermal_violation", "", "bool", "dmon tviol", "Whether the temperature lowered the clock.", covers=_SINCE),
     gauge("gpu_bar1_used_bytes", "By", "int64", "dmon bar1", "Memory mapped for direct access over PCIe (BAR1)."),
     gauge("gpu_protected_memory_used_bytes", "By", "int64", "protected_memory.used", "Memory in use under confidential compute."),
-    gauge("gpu_processes", "", "int32", "pmon pid", "Number of processes on the GPU that a process list names."),
+    gauge("gpu_processes", "", "int32", "pmon pid", "Number of GPU processes that a process list names."),
     gauge("gpu_process_memory_bytes", "By", "int64", "pmon fb", "Total memory of the listed processes, which is less than the GPU uses."),
     gauge("gpu_encoder_sessions", "", "int32", "encoder.stats.sessionCount", "Open encoder sessions."),
     gauge("gpu_encoder_frame_rate_hertz", "Hz", "float32", "encoder.stats.averageFps", "Frames encoded per second."),
@@ -155,7 +155,7 @@ METRICS: tuple[Metric, ...] = (
     state("clock_event_unknown_bits", "", "uint64", "clocks_event_reasons.active", "Bits in the clock event mask that have no name yet."),
     host("cpu_utilization_ratio", "1", "float32", "psutil.cpu_percent()", "Utilisation of all logical cores.", covers=_SINCE, otel="system.cpu.utilization"),
     host("cpu_busiest_core_ratio", "1", "float32", "max(psutil.cpu_percent(percpu=True))", "Utilisation of the busiest logical core.", covers=_SINCE),
-    host("cpu_logical_cores", "", "int32", "psutil.cpu_count()", "Logical cores of the machine, of which a container may be allowed fewer.", covers=MOMENT, otel="system.cpu.logical.count"),
+    host("cpu_logical_cores", "", "int32", "psutil.cpu_count()", "Logical cores of the machine that the recorder lists; a container may be allowed fewer.", covers=MOMENT, otel="system.cpu.logical.count"),
     host("cpu_iowait_ratio", "1", "float32", "psutil.cpu_times_percent().iowait", "Share of all logical cores that waited for input or output.", covers=_SINCE),
     host("host_memory_used_bytes", "By", "int64", "psutil.virtual_memory()", "Host memory in use, excluding the page cache.", covers=MOMENT, otel="system.memory.usage"),
     host("host_memory_total_bytes", "By", "int64", "psutil.virtual_memory().total", "Host memory installed.", covers=MOMENT, otel="system.memory.limit"),
@@ -167,7 +167,7 @@ METRICS: tuple[Metric, ...] = (
     host("process_cpu_cores", "", "float32", "pidstat -u -p PID 1", "Number of cores kept busy by the watched process, or by the busiest of several.", covers=_SINCE),
     host("job_cpu_cores", "", "float32", "gpureport record", "Number of cores kept busy by all processes of the job together.", covers=_SINCE),
     host("process_memory_used_bytes", "By", "int64", "pidstat -r -p PID 1", "Resident memory of the watched process, or of the largest of several.", covers=MOMENT, otel="process.memory.usage"),
-    host("host_disk_used_bytes", "By", "int64", "psutil.disk_usage('/').used", "Space in use on the root file system.", covers=MOMENT, otel="system.filesystem.usage"),
+    host("host_disk_used_bytes", "By", "int64", "psutil.disk_usage('/').used", "Space in use on the root file system, not traffic.", covers=MOMENT, otel="system.filesystem.usage"),
     host("host_disk_free_bytes", "By", "int64", "psutil.disk_usage('/').free", "Space left on the root file system.", covers=MOMENT),
     host("host_disk_used_ratio", "1", "float32", "psutil.disk_usage('/').percent", "Share of the root file system that is in use.", covers=MOMENT, otel="system.filesystem.utilization"),
     host("host_network_receive_bytes_per_second", "By/s", "float64", "psutil.net_io_counters().bytes_recv", "Bytes received per second over all interfaces, including the loopback.", covers=_SINCE),
