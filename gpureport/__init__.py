@@ -17,7 +17,7 @@ __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "com
 
 
 class _Package(ModuleType):
-    """The package; its function `report` is not replaced when the subpackage of the same name is imported."""
+    """The package, whose function `report` is kept when the subpackage of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "report":
@@ -28,7 +28,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API on first use: it needs NumPy and pyarrow, which `import gpureport` must not load."""
+    """Load the API on first use, since `import gpureport` must not load NumPy and pyarrow."""
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

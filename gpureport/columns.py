@@ -1,4 +1,4 @@
-"""Converts Arrow columns to NumPy arrays and back; null numbers become NaN and NaN becomes null.
+"""Converts Arrow columns to NumPy arrays and back; null becomes NaN, and NaN becomes null.
 
 pyarrow's own conversions to and from NumPy, and from lists, import pandas if it is installed, which takes longer than
 reading a log. DLPack and buffers avoid that.
@@ -17,7 +17,7 @@ _Column: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
 
 def _stored(column: _Column) -> npt.NDArray[Any]:
-    """Return the stored values of a primitive column; the value at a null is undefined."""
+    """Return the stored values of a primitive column; values in place of nulls are undefined."""
     if column.null_count == len(column):
         return np.zeros(len(column))
     array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -34,7 +34,7 @@ def valid(column: _Column) -> BoolArray:
 
 
 def floats(column: _Column) -> FloatArray:
-    """Return numbers as float64, NaN if null; a constant column gives an array as from `repeat_value`."""
+    """Return a column as float64, with NaN for nulls; a constant column becomes an array of `repeat_value`."""
     values, length, nulls = _stored(column), len(column), column.null_count
     if nulls == length:
         return repeat_value(np.nan, length)
@@ -45,7 +45,7 @@ def floats(column: _Column) -> FloatArray:
 
 
 def integers(column: _Column, null: int = 0) -> IntArray:
-    """Return an integer or timestamp column as int64, with `null` in place of nulls."""
+    """Return an integer or timestamp column as int64, with nulls replaced by `null`."""
     values = _stored(column).astype(np.int64)
     return np.where(valid(column), values, null) if column.null_count else values
 
@@ -55,12 +55,12 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, lowest first; negative ones, which mean null, are left out."""
+    """Return the codes that occur, in ascending order, without negative codes, which mean null."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 
 def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
-    """Return a read-only array of one value, which takes no memory."""
+    """Return a read-only array of one value, which is stored only once."""
     return np.broadcast_to(np.asarray(value), length)
 
 
@@ -69,7 +69,7 @@ def is_constant(values: npt.NDArray[Any]) -> bool:
 
 
 def to_arrow(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
-    """Return an Arrow array of a primitive type from castable values, null where `where` is false."""
+    """Return castable values as an Arrow array of a primitive type, with nulls where `where` is false."""
     bits = None if where is None or where.all() else pa.py_buffer(np.packbits(where, bitorder="little").data)
     if pa.types.is_boolean(kind):
         stored: npt.NDArray[Any] = np.packbits(values.astype(np.bool_), bitorder="little")

@@ -1,4 +1,4 @@
-"""The account of every line that was read, which each recording carries.
+"""The account of all lines that were read, which is part of each recording.
 
 Times are integer microseconds since 1970-01-01, on the time base of the recording.
 """
@@ -19,7 +19,7 @@ class RejectedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """Lines rejected for one reason, with the number of the first, if known, and a few examples."""
+    """Lines rejected for one reason, with the number of the first line, if known, and a few examples."""
 
     reason: str
     rows: int
@@ -33,7 +33,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentCells:
-    """Cells in a column without a value, by the reason that the log gives (`N/A`, `Unknown Error`, `empty`)."""
+    """Cells without a value in one column, with the reason in the log (`N/A`, `Unknown Error`, `empty`)."""
 
     column: str
     reason: str
@@ -42,22 +42,22 @@ class AbsentCells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogGap:
-    """A time without samples from one device, far longer than the sampling interval, in microseconds."""
+    """A period without samples from one device, much longer than the sampling interval, in microseconds."""
 
     device: str
     start: int
     end: int
 
 
-CLOCK_SET_BACK = "clock set back"  # cause of a step within one continuing log, whose later stamps are shifted
+CLOCK_SET_BACK = "clock set back"  # cause of a step in a log that continues; its later time stamps are shifted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
     """A backward step in a device's time stamps, its cause, and the shift that corrects later stamps.
 
-    The cause is `daylight saving` at the end of summer time, `clock set back` if one log
-    continues, or `log restarted` if another recording begins, whose stamps are not shifted.
+    The cause is `daylight saving` at the end of summer time, `clock set back` if the same log
+    continues, or `log restarted` if a new recording begins, in which case nothing is shifted.
     `at` is the time of the first row after the step.
     """
 
@@ -84,13 +84,13 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """The account of every line that was read: lines = rows kept + rejected + headers + noise + events + continued.
+    """The account of all lines that were read: lines = rows kept + rejected + headers + noise + events + continued.
 
-    A line with several rows counts once per row; a `continued` line adds to a row that was counted before.
-    `duplicates` repeat the device and stamp of the previous row. `synthetic_time` means that times were
-    counted from `--interval`, and `imputed_points` are values that the recorder is known to drop.
-    `coverage_ratio` is the share of all GPUs' time that is not in a gap. An `unfinished` recording is still
-    being written, or its recorder was killed.
+    A line with several rows counts once per row; a `continued` line adds to a row that was counted earlier.
+    `duplicates` have the device and time stamp of the previous row. `synthetic_time` means that times were
+    derived from `--interval`, and `imputed_points` are values that the recorder is known to drop.
+    `coverage_ratio` is the share of GPU time that is not in a gap. If a recording is `unfinished`, it is
+    still being written, or its recorder was killed.
     """
 
     lines: int = 0
@@ -128,16 +128,16 @@ GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 
 
 def gap_seconds(interval: float) -> float:
-    """Return the distance between two samples, in seconds, above which the time between them is a gap in the log.
+    """Return the distance between two samples, in seconds, above which the time between them is a log gap.
 
-    Jitter of up to 2.6 intervals is normal in genuine logs; at intervals below 2 s, so are collector delays of a few
-    seconds (pragmatic, measured on public logs).
+    Jitter of up to 2.6 intervals is normal in genuine logs. At intervals below 2 s, collector delays of a few seconds
+    are also normal (pragmatic, measured on public logs).
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 
 
 def merge_quality(accounts: Sequence[Quality]) -> Quality:
-    """Return the joint account of several sources, with the coverage and imputed points of the first."""
+    """Return the combined account of several sources, with the coverage and imputed points of the first."""
     merged: dict[str, Any] = {}
     for each in fields(Quality):
         values = [getattr(quality, each.name) for quality in accounts]

@@ -1,4 +1,4 @@
-"""Errors, one class per cause; every message says where, what, and what to do."""
+"""Errors, one class per cause; each message states the place, the problem, and what to do."""
 
 import copyreg
 import errno
@@ -8,17 +8,17 @@ from pathlib import Path
 from gpureport.redaction import redact_start, redact_text
 from gpureport.regular_files import name_by_url
 
-_LONGEST = 300  # most characters shown from an exception's own text
-_MOST = 4000  # most characters of each part of an error, since it may repeat long user input
+_LONGEST = 300  # characters shown of an exception's own text
+_MOST = 4000  # characters in each part of an error, which may repeat long user input
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
-"""What is wrong, what to do about it, and the code; a caller that knows where makes an error from them."""
+"""What is wrong, what to do about it, and the code; the caller adds the place."""
 _NO_THREAD = "can't start new thread"
-"""Python's message if the system refuses a thread, because of memory or a limit."""
+"""Python's message if the system refuses to start a thread, because of memory or a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
-"""The system's message if a library does not fit into memory."""
+"""The system's message if there is not enough memory for a library."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
@@ -31,17 +31,17 @@ def describe_shortage(error: Exception) -> Problem | None:
 
 
 class GpureportError(Exception):
-    """A failure that users can act on, printed as one line without a traceback.
+    """A failure that users can fix, printed as one line without a traceback.
 
     Args:
         where: the file, folder, key or run concerned; printed first unless `what` names it in quotes.
         what: what is wrong with it.
         hint: what to do about it.
-        code: a stable snake_case name of what is wrong, such as `no_such_file`.
+        code: a stable snake_case name for the problem, such as `no_such_file`.
     """
 
     def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
-        """Join all parts but the code into the message; temporary copies are named by their URLs."""
+        """Join all parts except the code into the message, and show temporary copies by their URLs."""
         texts = (redact_text(name_by_url(text)) for text in (where, what, hint))
         middle = _MOST // 2
         where, what, hint = (text if len(text) <= _MOST else f"{text[:middle]} … {text[-middle:]}" for text in texts)
@@ -49,7 +49,7 @@ class GpureportError(Exception):
         self.where, self.what, self.hint, self.code = where, what, hint, code
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Support pickling for other processes, with the parts as well as the message."""
+        """Support pickling for other processes, including both the message and its parts."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # the stubs lack it
 
 
@@ -57,7 +57,7 @@ class SourceError(GpureportError):
     """A source is missing, unreadable, or contains nothing usable.
 
     Args:
-        aside: lines that the user can save and use, printed to standard output; may be empty.
+        aside: lines that the user can save and use, printed to standard output, if any.
     """
 
     def __init__(self, where: str, what: str, hint: str, aside: str = "", *, code: str = "") -> None:
@@ -81,7 +81,7 @@ class UnknownRunError(StoreError):
 
 
 class DamagedRunError(StoreError):
-    """A stored run is not as it was written; ingesting its log again repairs it."""
+    """A stored run has changed since it was written; ingesting its log again repairs it."""
 
 
 class SettingsError(GpureportError):
@@ -93,7 +93,7 @@ class RenderError(GpureportError):
 
 
 class InternalError(GpureportError):
-    """A bug in gpureport: the log, run or command on which it failed, and the unexpected error."""
+    """A bug in gpureport, with the log, run or command that failed, and the unexpected error."""
 
     def __init__(self, where: str, error: Exception) -> None:
         import traceback
@@ -108,7 +108,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return the system error that caused an error because a file cannot be read now; None if there is none."""
+    """Return the system error behind an error if a file cannot be read at the moment, or None."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__

@@ -1,4 +1,4 @@
-"""The results of an analysis: findings with their evidence, what could not be judged, and the outcome of each kind.
+"""The results of an analysis: findings and their evidence, what could not be judged, and the outcome for each kind.
 
 Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`). A reason code
 is a stable snake_case name for a reason.
@@ -14,7 +14,7 @@ from gpureport.redaction import redact_text
 
 
 class Severity(StrEnum):
-    """How much a finding matters, the mildest first."""
+    """How much a finding matters, in ascending order."""
 
     INFO = "info"
     WARNING = "warning"
@@ -38,7 +38,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A limit in a base unit, or in the counts `rows` or `cores`, with its origin in words."""
+    """A limit in a base unit, or a count of `rows` or `cores`, with its origin in words."""
 
     value: float
     unit: str
@@ -63,9 +63,9 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One measured value with the limit that made it count, or without a limit if it is only context.
+    """One measured value with the limit that it met, or without a limit if it is only context.
 
-    The metric is a column, or a quantity in words (`duration`); the statistic is how the series was reduced.
+    The metric is a column, or a quantity in words (`duration`); the statistic describes how the series was reduced.
     """
 
     metric: str
@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def meets_limit(self) -> bool:
-        """Whether the value satisfies the limit's relation; True without a limit."""
+        """Whether the value satisfies the relation to the limit; True if there is no limit."""
         if self.threshold is None:
             return True
         return self.relation in _RELATIONS and _RELATIONS[self.relation](self.observed, self.threshold.value)
@@ -88,7 +88,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedStep:
-    """A step in the advice catalogue that fits a finding, with unknown preconditions and a suggested size."""
+    """A step from the advice catalogue that fits a finding, with unknown preconditions and a suggested size."""
 
     name: str
     unknown: tuple[str, ...] = ()
@@ -97,12 +97,12 @@ class AdvisedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One way in which GPU time was lost, or a fact about the run that matters.
+    """One way in which GPU time was lost, or an important fact about the run.
 
-    Without devices it concerns the whole job, without intervals the whole run. `lost_gpu_seconds`
-    is the most that was lost, or None if unknown. `root` is the fingerprint of the finding that
-    caused it, whose lost time includes its own on the same devices; `consequences` follow from it.
-    `samples` is the number of samples behind it.
+    A finding without devices concerns the whole job, and one without intervals the whole run.
+    `lost_gpu_seconds` is an upper bound, or None if unknown. `root` is the fingerprint of the finding
+    that caused this one; the root's lost time includes this one's on the same devices. `consequences`
+    are findings caused by this one, and `samples` counts the samples used.
     """
 
     kind: str
@@ -129,12 +129,12 @@ class Finding:
 
 
 Amount = tuple[float, str]
-"""An amount in a sentence: the number in a base unit or as a count, and its words."""
+"""An amount in a sentence, as a number (in a base unit or a count) and in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
-    """A kind that could not be judged on a device or the whole run, the reason, and what to record.
+    """A kind that could not be judged for a device or the whole run, the reason, and what to record.
 
     The reason is a sentence, or a template with amounts; `needed_seconds` is set if the recording is too short.
     """
@@ -155,7 +155,7 @@ class NotJudged:
 
 
 class Outcome(StrEnum):
-    """The outcome of looking for a kind in a run; a kind is suspected if it was found with low confidence only."""
+    """The outcome for a kind in a run; a kind is suspected if it was found only with low confidence."""
 
     FOUND = "found"
     SUSPECTED = "suspected"
@@ -165,7 +165,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The outcome for one kind on one group of devices, given as ids and in words (`4 x NVIDIA L4`)."""
+    """The outcome for one kind on a group of devices, given as ids and in words (`4 x NVIDIA L4`)."""
 
     kind: str
     group: str
@@ -176,7 +176,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Why it could not be judged, with device ids; otherwise empty."""
+        """Why the kind could not be judged, with device ids; otherwise empty."""
         return self.reason_with(str)
 
     @property
@@ -188,7 +188,7 @@ class Answer:
         return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
 
     def reason_with(self, name: Callable[[str], str]) -> str:
-        """Return each reason once, with the names of its devices unless it holds for all."""
+        """Return each reason once, with the names of its devices unless it applies to all."""
         holders: dict[str, list[str | None]] = {}
         for entry in self.missing:
             holders.setdefault(entry.reason, []).append(entry.device)
@@ -205,7 +205,7 @@ class Practice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecklistEntry:
-    """One item in the checklist of good practice, assessed for a run, with what to record if it cannot be judged."""
+    """One item on the checklist, assessed for a run, with what to record if it cannot be judged."""
 
     item: str
     state: Practice
@@ -217,7 +217,7 @@ class ChecklistEntry:
 
 
 class CheckOutcome(StrEnum):
-    """The outcome of a limit that the user set, the gravest first."""
+    """The outcome for a limit that the user set, the most severe first."""
 
     BROKEN = "broken"
     CANNOT_JUDGE = "cannot judge"
@@ -228,10 +228,10 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit that the user set, in its normal form, checked on a run, or for a change on a step.
+    """A limit that the user set, in its normal form, checked on a run, or on a step if it limits a change.
 
     The value is in a base unit (`points` and `%` for changes, `findings` for counts), with the lowest and highest
-    possible value unless it is exact. The origin is where the limit is stated (`gpureport.toml:4`).
+    possible value unless it is exact. The origin is the place where the limit is set (`gpureport.toml:4`).
     """
 
     limit: str

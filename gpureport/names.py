@@ -1,8 +1,8 @@
-"""Recognises foreign names: tags for a run's owner and place, and training metrics.
+"""Recognises names that others chose: tags for a run's owner and place, and training metrics.
 
 Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
-A script may give a metric any name, and only names with a known word count: `Loss`, `train/loss` and `val_loss` are
-losses, but `lossless` is not, since names are split at everything but letters and digits.
+Scripts may name metrics freely, but only names with a known word are recognised: `Loss`, `train/loss` and `val_loss`
+are losses, but `lossless` is not, since names are split at all characters other than letters and digits.
 """
 
 import re
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 
 class LabelTag(NamedTuple):
-    """A tag, and where it is found: table columns, environment variables, and labels of Prometheus series.
+    """A tag and its sources: table columns, environment variables, and labels of Prometheus series.
 
-    `columns` has the headings of `sacct` and other usual ones, in snake_case; `other_names` are tags and params with
-    the same meaning. The first one that is set counts. Prometheus adds `exported_` to dcgm-exporter's own label if its
-    scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
+    `columns` has the headings of `sacct` and other common headings, in snake_case; `other_names` are tags and params
+    with the same meaning. The first name that is set counts. Prometheus prefixes dcgm-exporter's label with `exported_`
+    if the scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
     """
 
     name: str
@@ -57,25 +57,25 @@ LABEL_TAGS = (
     LabelTag("namespace", ["namespace"], ["POD_NAMESPACE"], series_labels=["exported_namespace", "namespace"]),
     LabelTag("container", ["container"], series_labels=["exported_container", "container"], is_personal=False),
 )
-"""The labels of runs, in the order in which a page lists them."""
+"""The labels of runs, in the order in which pages list them."""
 BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
 BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
 
 def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
-    """Return the value of a run's tag or param with this name, or otherwise of one with the same meaning."""
+    """Return the value of a run's tag or param with this name, or else of one with the same meaning."""
     pairs, tag = dict(params_and_tags), BY_NAME.get(name)
     names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 
 def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return params or tags from several sources, joined by name; later sources take precedence."""
+    """Return params or tags from several sources, merged by name; later sources take precedence."""
     return tuple(dict(chain.from_iterable(layers)).items())
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the params or tags of all parts of a run, joined by name; different values are listed."""
+    """Return the params or tags of all parts of a run, merged by name; different values are all listed."""
     values: dict[str, dict[str, None]] = {}
     for name, value in chain.from_iterable(stated):
         values.setdefault(name, {})[value] = None
@@ -83,7 +83,7 @@ def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str,
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the labels from Slurm and Kubernetes in the environment; array tasks are named as in `sacct`."""
+    """Return the labels that Slurm and Kubernetes set; array tasks are named as in `sacct`."""
     found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
     array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
     if array and task:
@@ -102,7 +102,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingName:
-    """What a metric's name implies: `unit` is what a throughput counts, `seconds` the unit of a time in seconds."""
+    """The meaning of a metric's name: `unit` is what a throughput counts, `seconds` the length of a time unit."""
 
     name: str
     role: Role
@@ -123,7 +123,7 @@ _WORK = {
     "epochs": "epochs",
 }
 _UNITS = {word: unit for unit, words in _WORK.items() for word in words.split()}
-"""Words for units of work, and the usual name of each unit."""
+"""Words for units of work, each with the usual name of its unit."""
 _SECOND, _TIMES = {"sec", "second", "s"}, {"time", "duration", "seconds", "secs"}
 _QUALITY = {
     Role.LOSS: "loss logloss perplexity ppl nll crossentropy bpc bpb",
@@ -131,7 +131,7 @@ _QUALITY = {
     Role.ACCURACY: "accuracy acc top1 top5 f1 auc auroc map miou iou bleu dice precision r2 mcc kappa chrf meteor "
     "cider map50 rocauc rouge rougel rouge1 rouge2 recall ndcg mrr psnr ssim reward",
 }
-"""Words for the quality of a model; if a name has several, the first role counts."""
+"""Words for the quality of a model; if a name contains several, the first role counts."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
 """Words that rule out a quality metric: `loss_scale`, `loss_weight`, `error_count`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
@@ -141,7 +141,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work, such as samples for images or steps for iterations, if there is one."""
+    """Return the usual name of a unit of work, such as samples for images or steps for iterations, if it has one."""
     return _UNITS.get(unit.lower(), unit)
 
 
@@ -149,7 +149,7 @@ def recognise_metric(name: str) -> TrainingName | None:
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     if (unit := _rate_of(words)) is not None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
-    # mAP and mIoU are one word, but valLoss is two
+    # mAP and mIoU are one word each, but valLoss is two words
     found = {*words, *re.findall(r"[a-z0-9]+", name.lower())}
     each = any(a in _SECOND and b in _OF_STEPS for a, b in pairwise(word for word in words if word != "per"))
     if each or (found & {*_TIMES, *_MILLISECONDS} and found & {"epoch", *_BATCH}):
@@ -162,7 +162,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, empty if it is not named; None if the words do not name a throughput."""
+    """Return what a throughput counts, or an empty text if that is not named; None for other metrics."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
@@ -175,9 +175,9 @@ def _rate_of(words: Sequence[str]) -> str | None:
 
 
 def recognise_evaluation(name: str) -> TrainingName | None:
-    """Return a metric of quality on validation data, recognised by its name; None for others.
+    """Return a metric of quality on validation data, recognised by its name; None for other names.
 
-    Metrics of single batches (`val_loss_step`) are left out: they scatter, so their best value means little.
+    Metrics of single batches (`val_loss_step`) are left out, because they scatter and their best value means little.
     """
     metric = recognise_metric(name)
     known = metric is not None and metric.validation and metric.role in QUALITY_ROLES
@@ -189,7 +189,7 @@ def is_batch_metric(name: str) -> bool:
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
-    """Return the metric that counts work: the `wanted` one, or otherwise a training metric with a known unit."""
+    """Return the metric that counts work: the `wanted` one, or else a training metric with a known unit."""
     known = list(names)
     if wanted is not None:
         metric = recognise_metric(wanted)

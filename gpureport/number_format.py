@@ -1,8 +1,8 @@
 """Formats figures for people: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
 
-Findings, reports, checks and messages all use this style. Numbers have three significant figures, a comma in thousands
-and a true minus sign; a quantity takes the unit in which it lies between 1 and 9,999. Units follow a plain space, which
-`report.wording.display` turns into a no-break space.
+Findings, reports, checks and messages all use this style. Numbers have three significant figures, commas for thousands
+and a true minus sign; a quantity has the unit in which it is between 1 and 9,999. Units follow a plain space, which
+`report.wording.display` replaces with a no-break space.
 """
 
 import math
@@ -13,19 +13,19 @@ from functools import partial
 MINUS = "\N{MINUS SIGN}"
 NOT_RECORDED = "not recorded"
 Units = Sequence[tuple[str, float]]
-"""The units of a quantity, the largest first, each with its name and its size in base units."""
+"""The units of a quantity in descending order, each with its name and its size in base units."""
 GPU_TIME: Units = (("GPU-h", 3600.0), ("GPU-min", 60.0), ("GPU-s", 1.0), ("GPU-ms", 0.001))
 ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
 MASS: Units = (("t", 1e6), ("kg", 1e3), ("g", 1.0), ("mg", 1e-3))
 THROUGHPUT: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£": "£", "¥": "¥"}
-"""Symbols that precede an amount; the code of any other currency follows it."""
+"""Symbols that precede an amount; the codes of other currencies follow the amount."""
 _FIGURES = 3
-_FINEST = 1e-9  # size below which a number is a rounding error
-_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # from two days on, days are easier to read than hours
+_FINEST = 1e-9  # Size below which a number is a rounding error.
+_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # From two days on, days are easier to read than hours.
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
-"""Seconds below which a duration has a decimal, and the range in which it is in ms."""
-_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal, and below which it rounds to 0.0%
+"""Seconds below which a duration has a decimal place, and the range in which it is given in ms."""
+_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal place, or would round to 0.0%
 _MANY = 10_000
 _DIGIT = re.compile("[1-9]")
 
@@ -42,13 +42,13 @@ def count_decimals(value: float, figures: int = _FIGURES) -> int:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three significant figures, but never round digits before the decimal point."""
+    """Return a number with three significant figures, without rounding digits before the decimal point."""
     if not math.isfinite(value):
         return NOT_RECORDED
     if abs(value) < _FINEST:
         return "0"
     decimals = count_decimals(value)
-    # two ways to compute the same figure must print the same
+    # different ways to compute a figure must print the same text
     return _with_sign(f"{round(value, decimals + 3):,.{decimals}f}")
 
 
@@ -57,7 +57,7 @@ def format_signed(value: float) -> str:
 
 
 def add_sign(text: str) -> str:
-    """Return a formatted number with a plus unless it is negative or rounds to zero."""
+    """Return a formatted number with a plus sign unless it is negative or rounds to zero."""
     signed = _with_sign(text.replace(MINUS, "-"))
     return signed if signed.startswith(MINUS) or not _DIGIT.search(signed) else f"+{signed}"
 
@@ -79,7 +79,7 @@ format_gpu_time, format_energy = partial(format_scaled, units=GPU_TIME), partial
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio in per cent, with a decimal below 10%; `display.percent` also shows one near 100%."""
+    """Return a ratio in per cent, with a decimal below 10%; `display.percent` also adds one near 100%."""
     # rounded as in format_number
     points = round(100 * ratio, 6)
     if ratio and abs(points) < _LEAST_SHARE:
@@ -88,7 +88,7 @@ def format_percent(ratio: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in its two largest units, such as `7 min 34 s` or `3 days 4 h`; zero parts are left out."""
+    """Return a duration in its two largest units, such as `7 min 34 s` or `3 days 4 h`, without zero parts."""
     if _SHORTEST <= seconds < _SHORT:
         return f"{1000 * seconds:.0f} ms"
     if round(seconds, 1) < _FEW_SECONDS:
@@ -103,7 +103,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_memory(size: float) -> str:
-    """Return bytes in GiB with one decimal, or below 1 GiB in whole MiB."""
+    """Return bytes in GiB with one decimal, or in whole MiB below 1 GiB."""
     if abs(size) >= 2**30:
         return f"{_with_sign(f'{size / 2**30:,.1f}')} GiB"
     return f"{_with_sign(f'{size / 2**20:.0f}')} MiB"

@@ -1,6 +1,6 @@
-"""Limits on untrusted input, and parsers of quantities, durations, JSON, and names with numbers.
+"""Limits on untrusted input, and parsers for quantities, durations, JSON, and names with numbers.
 
-A limit bounds the cost of a hostile or broken file, and is far above what a recording needs;
+The limits bound the cost of a hostile or broken file, and are much higher than any recording needs;
 `docs/reference/limits.md` lists all limits for users.
 """
 
@@ -13,32 +13,32 @@ from typing import Any
 _MIB, _GIB = 2**20, 2**30
 MOST_SETTINGS_BYTES = _MIB
 """Bytes in a hand-written file (settings, policies, maps, labels, steps), and in one label of a run."""
-MOST_RECORD_BYTES = _GIB  # bytes in one tracker file: the points of a metric, or the operations of a process
-MOST_SERIES_BYTES = 4 * _GIB  # bytes in a stored run's series, held in memory: about a thousand million rows
-MOST_VALUE_BYTES = 16 * _MIB  # bytes in one database value
-MOST_PIPE_BYTES = 2 * _GIB  # bytes read from a pipe, which is copied to disk first
-PIPE_PATIENCE = 10.0  # seconds within which a named pipe must receive data
+MOST_RECORD_BYTES = _GIB  # Bytes in one tracker file: the points of a metric, or the operations of a process.
+MOST_SERIES_BYTES = 4 * _GIB  # Bytes of a stored run's series in memory: about a thousand million rows.
+MOST_VALUE_BYTES = 16 * _MIB  # Bytes in one database value.
+MOST_PIPE_BYTES = 2 * _GIB  # Bytes read from a pipe, which is copied to disk first.
+PIPE_PATIENCE = 10.0  # Seconds within which a named pipe must receive data.
 MOST_UNPACKED_RATIO = 2000
 """A log in gzip, zstd, bzip2 or xz may unpack to at most this many times its size, beyond `UNPACKED_FREELY` bytes.
-Recordings of GPUs that never work reach 150 times in gzip, 230 in zstd and bzip2, 720 in xz (measured). Gzip cannot
+Recordings of GPUs that never work reach 150 times in gzip, 230 in zstd and bzip2, and 720 in xz (measured). Gzip cannot
 exceed 1,032."""
-UNPACKED_FREELY = 64 * _MIB  # unpacked bytes up to which the ratio does not matter
-LONGEST_LINE = _MIB  # bytes in a line; a longer one is shortened and counted
-MOST_GPUS = 10_000  # GPUs in a run
-DEEPEST_FOLDER = 40  # levels of folders searched for logs or runs
-MOST_SECRET_PATTERNS = LONGEST_SECRET_PATTERN = 100  # names in `[secrets]`, patterns there, and characters in each
-MOST_LABELS = 10_000  # params, or tags, of a tracker's run
-MOST_ANSWER_BYTES = 256 * _MIB  # bytes in one response from a tracking server
-MOST_PAGES = 10_000  # pages of one list from a tracking server
+UNPACKED_FREELY = 64 * _MIB  # Unpacked bytes up to which the ratio does not matter.
+LONGEST_LINE = _MIB  # Bytes in a line; longer lines are shortened and counted.
+MOST_GPUS = 10_000
+DEEPEST_FOLDER = 40  # Levels of folders searched for logs or runs.
+MOST_SECRET_PATTERNS = LONGEST_SECRET_PATTERN = 100  # Names and patterns in `[secrets]`, and characters in a pattern.
+MOST_LABELS = 10_000  # Params, or tags, of a tracker's run.
+MOST_ANSWER_BYTES = 256 * _MIB  # Bytes in one response from a tracking server.
+MOST_PAGES = 10_000  # Pages of one list from a tracking server.
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Accepted times: from 1970 to before the year 9999, so that every zone and every end of a sample has a date."""
+"""Accepted times: from 1970 to before the year 9999, so that dates exist in every zone and at the end of samples."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit as written in a source: value in base unit = value * numerator / denominator."""
+    """A unit as written in a source; the value in the base unit is value * numerator / denominator."""
 
     base: str
     numerator: int
@@ -72,7 +72,7 @@ _ESCAPES = re.compile(
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
-    """Return the quantity in a text, in a base unit; None if it is not a quantity or has another dimension.
+    """Return the quantity in a text, in a base unit; None if the text is no quantity of that dimension.
 
     A unit in the text takes precedence over `unit`. Only temperatures may be negative, and no quantity may reach 2**62.
     """
@@ -85,7 +85,7 @@ def parse_quantity(text: str, unit: str, base: str) -> float | None:
 
 
 def parse_duration(text: str) -> float | None:
-    """Return a duration such as `90s`, `1h30m` or `2d` in seconds; None for other texts."""
+    """Return a duration such as `90s`, `1h30m` or `2d` in seconds, or None for other texts."""
     parts = _TIME.findall(text.strip())
     if not parts or "".join(map("".join, parts)) != text.strip():
         return None
@@ -93,16 +93,16 @@ def parse_duration(text: str) -> float | None:
 
 
 def replace_half_characters(text: str) -> str:
-    r"""Return JSON with each lone surrogate escape, such as `\ud800`, replaced; its length does not change."""
+    r"""Return JSON in which lone surrogate escapes, such as `\ud800`, are replaced without changing its length."""
     if r"\ud" not in text and r"\uD" not in text:
         return text
     return _ESCAPES.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
-    """Return the content of untrusted JSON, in any encoding, such that it can be written again.
+    """Return the content of untrusted JSON, in any encoding, in a form that can be written again.
 
-    `parse_number` converts numbers from their text. Raises ValueError, or RecursionError if it is nested too deeply.
+    `parse_number` converts numbers from their text. Raises ValueError, or RecursionError for deeply nested JSON.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))

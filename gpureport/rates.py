@@ -1,4 +1,4 @@
-"""Measures sampling intervals, even where they change, and counts the work that a training loop logged."""
+"""Measures sampling intervals, even if they change, and counts the work that a training loop logged."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,22 +10,22 @@ from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
 """Number of consecutive distances, each long enough for a log gap, that make a slow rate (pragmatic: a collector that
-hung ten times would not write exactly one sample in between each time)."""
+hung ten times would not write exactly one sample after each hang)."""
 _CLOSE = 0.5
-"""A row is just behind another below this share of the mean distance (pragmatic: a quarter of a cycle)."""
+"""Share of the mean distance below which a row closely follows another (pragmatic: a quarter of a cycle)."""
 _NOT_ALTERNATING = 0.1
-"""Share of distances that need not alternate, because a recorder missed a row (pragmatic)."""
+"""Share of distances that need not alternate, because a recorder may miss rows (pragmatic)."""
 FEWEST_POINTS = 3
-"""Points needed for a rate (pragmatic): two have only one distance, perhaps a pause."""
+"""Points needed for a rate (pragmatic), since the only distance between two points may be a pause."""
 _LONGEST = 1e10
-"""The most seconds that one point may cover: a tiny rate would make it cover more than clocks can count."""
+"""Maximum seconds that one point may cover; at a tiny rate, it would cover more than clocks can count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
-"""Ratios to the usual time between points, and to the usual work per step, above which a pause passed (pragmatic)."""
+"""Ratios to the usual time between points and to the usual work per step that indicate a pause (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A period between two samples with a rate so slow that every distance would otherwise be a gap."""
+    """A period between two samples whose rate is so slow that every distance would otherwise be a gap."""
 
     start: int
     end: int
@@ -34,9 +34,9 @@ class SlowStretch:
 
 @dataclass(frozen=True, slots=True)
 class SamplingRate:
-    """The sampling interval in seconds: the median distance of different stamps in the part that covers most time.
+    """The sampling interval in seconds: the median distance of different time stamps in the part that covers most time.
 
-    Slow stretches may be nested, an outer one first. If most of the time is slow, `denser` is the rest's interval.
+    Slow stretches may be nested, outer ones first. If most of the time is slow, `denser` is the interval of the rest.
     """
 
     interval: float
@@ -45,7 +45,7 @@ class SamplingRate:
 
 
 def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
-    """Return the sampling rate of stamps that never decrease; None without two different stamps."""
+    """Return the sampling rate of time stamps that never decrease, or None without two different stamps."""
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the interval, in seconds, of two recorders that write alternate rows to one log; None for one recorder."""
+    """Return the interval, in seconds, of two recorders that write alternate rows to one log, or None for one."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -92,7 +92,7 @@ def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, 
 
 
 def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
-    """Return which long distances, given as pairs of samples, belong to a slow stretch and are not gaps."""
+    """Return which long distances (pairs of samples) are part of a slow stretch and not gaps."""
     found = np.zeros(len(far), dtype=np.bool_)
     if not len(far):
         return found
@@ -116,7 +116,7 @@ def _gap(steps: IntArray, interval: float) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedWork:
-    """Work per span; `times` holds the start of the first span and the end of each, in microseconds."""
+    """Work per span; `times` contains the start of the first span and the end of each span, in microseconds."""
 
     times: IntArray
     amounts: FloatArray
@@ -140,11 +140,11 @@ class CountedWork:
 def count_by_rates(
     times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
 ) -> CountedWork | None:
-    """Return the work that logged rates add up to; None for fewer than two points or an overflow.
+    """Return the total work from logged rates; None for fewer than two points or an overflow.
 
-    A rate applies to the time since the previous point. More than 1.5 times the usual work per step means a pause, such
-    as an evaluation, and the usual work counts; without a step counter, at most five usual distances count. The first
-    rate applies to as many steps as the counter says, or to one usual distance, but not before the `earliest` time.
+    A rate applies to the time since the previous point. More than 1.5 times the usual work per step indicates a pause,
+    such as an evaluation, so only the usual work counts; without a step counter, at most five usual distances count.
+    The first rate applies to the counted steps, or to one usual distance, but not before the `earliest` time.
     """
     if len(times) < 2:  # noqa: PLR2004 - a distance takes two
         return None
@@ -179,9 +179,9 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 
 
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
-    """Return the steps from each point to the next, and the usual number.
+    """Return the steps from each point to the next, and the usual number of steps.
 
-    If the count falls, its new value counts the steps since then, unless it exceeds the usual number (a resumed run).
+    If the counter falls, its new value is the steps since then, unless it exceeds the usual number (a resumed run).
     """
     gained = np.diff(steps)
     usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0
@@ -190,9 +190,9 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the steps that a counter shows, without its falls; None for fewer than two points.
+    """Return the steps shown by a counter, ignoring its falls; None for fewer than two points.
 
-    If it is not known when training began, work before the first point is left out.
+    If the start of training is not known, work before the first point is left out.
     """
     if len(times) < 2:  # noqa: PLR2004 - as above
         return None
@@ -204,5 +204,5 @@ def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None)
 
 
 def _first_gain(step: float, usual: float) -> float:
-    """Return how many steps the first point covers; a counter that is far ahead continues an earlier run."""
+    """Return how many steps the first point covers; a counter that starts high continues an earlier run."""
     return max(step, min(usual, 1.0)) if 0 <= step <= usual else usual

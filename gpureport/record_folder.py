@@ -1,4 +1,4 @@
-"""The folder that `gpureport record` writes: the names of its files, and the content of `run.json`."""
+"""The folder that `gpureport record` writes: the names of its files and the content of `run.json`."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,10 +8,10 @@ from gpureport.parsing import parse_json
 from gpureport.regular_files import read_regular_file
 
 GPU_LOG, DMON_LOG, HOST_LOG = LOGS = ("gpu.csv", "dmon.log", "host.csv")
-"""Rows from `nvidia-smi --query-gpu`; rows from `nvidia-smi dmon`, for which the query has no fields; and the load of
-the machine and of the job's processes."""
+"""Rows of `nvidia-smi --query-gpu`, rows of `nvidia-smi dmon` for metrics that the query lacks, and the load of the
+machine and the job's processes."""
 RUN_FILE, LABEL_FILE = "run.json", "labels.json"
-"""The `RecordedRun`; and a user's labels for the runs in any folder, which no recorder writes."""
+"""The `RecordedRun`, and a user's labels for the runs in any folder, which the recorder does not write."""
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 SCHEMA = "gpureport.record/1"
 
@@ -22,7 +22,7 @@ class RecordedRun:
 
     The zone is an IANA name or an offset such as `+02:00`; times are in microseconds since 1970 (UTC), and `ended` is
     None during the recording. `params` have the visible configuration, `tags` the job's owner and place, and `notes`
-    what was not recorded.
+    list what was not recorded.
     """
 
     command: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class RecordedRun:
 
 
 def name_log(path: Path) -> str:
-    """Return the name under which the recorder wrote a log that may since be compressed; empty for other files."""
+    """Return the original name of a recorder's log, which may be compressed now; empty for other files."""
     name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
 
@@ -49,7 +49,7 @@ def format_run_file(run: RecordedRun) -> str:
 
 
 def read_run_file(folder: Path) -> RecordedRun | None:
-    """Return the content of a folder's run file; None if it is missing or damaged."""
+    """Return the content of a folder's run file, or None if it is missing or damaged."""
     import msgspec
 
     try:

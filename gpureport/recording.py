@@ -1,7 +1,7 @@
 """The result of an importer: one run with its devices, its quality, and its series in one wide Arrow table.
 
-Times are integer microseconds since 1970-01-01. If `Run.timezone` is set they are UTC; otherwise they are the local
-time of the recording machine, stored as if it were UTC and printed without an offset.
+Times are integer microseconds since 1970-01-01. If `Run.timezone` is set, times are in UTC; otherwise they are the
+local time of the recording machine, stored as if it were UTC and printed without an offset.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,16 +21,16 @@ from gpureport.redaction import redact_column, redact_extra_columns, redact_pair
 if TYPE_CHECKING:
     import pandas as pd
 
-HOST = "host"  # device id of the machine with the GPUs
-TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # kinds of sources that are runs in trackers
+HOST = "host"  # Device id of the machine with the GPUs.
+TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # Kinds of sources that are runs in trackers.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A GPU (`gpu:0`, or `node_1/gpu:0` with several nodes), or a `host`, which has no index; None if not logged.
+    """A GPU (`gpu:0`, or `node_1/gpu:0` with several nodes) or a `host`, which has no index. None means not logged.
 
-    The power limit is the lowest one that was in force. A power reading is an average over the `power_window`: `1 s`,
-    `instant` or `unknown`. Rows of a `mixed` device come, or may come, from several indistinguishable GPUs.
+    The power limit is the lowest limit that was in force. Power readings are averages over the `power_window`: `1 s`,
+    `instant` or `unknown`. The rows of a `mixed` device may come from several GPUs that cannot be distinguished.
     """
 
     id: str
@@ -64,7 +64,7 @@ def _set(instance: "Device | Run | Recording", **values: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The source of data: its kind (`nvidia_smi`, `host`), its locator as typed, its SHA-256 and its size in bytes."""
+    """A source of data: its kind (`nvidia_smi`, `host`), its locator as typed, its SHA-256 and its size in bytes."""
 
     kind: str
     locator: str
@@ -74,7 +74,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A named part of a run (preprocessing, training, validation), in microseconds."""
+    """A named part of a run (preprocessing, training, validation), with times in microseconds."""
 
     name: str
     start: int
@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The total work of a run in steps, samples, tokens or epochs; `is_common` if stated once for several runs."""
+    """The total work of a run in steps, samples, tokens or epochs; `is_common` if given once for several runs."""
 
     amount: float
     unit: str
@@ -93,11 +93,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training run: its identity, time base, devices and labels.
+    """One training run with its identity, time base, devices and labels.
 
-    Its id derives from the bytes of its sources and from options that select or place rows. It lasts from its first
-    sample to its last; `interval` is the median distance of samples in seconds. `params` are its configuration, and
-    `tags` its labels.
+    The id is derived from the bytes of the sources and from options that select or place rows. A run lasts from its
+    first sample to its last; `interval` is the median distance between samples in seconds. `params` are its
+    configuration, and `tags` its labels.
     """
 
     id: str
@@ -116,7 +116,7 @@ class Run:
     work: Work | None = None
 
     def __post_init__(self) -> None:
-        """Replace secrets in every text, so that no output of a run can show one; its id does not change."""
+        """Replace secrets in all texts, so that no output can show them; the run's id does not change."""
         _set(
             self,
             name=redact_text(self.name),
@@ -131,12 +131,12 @@ class Run:
 
     @property
     def tracked(self) -> bool:
-        """Whether a tracker recorded the run, so that its account counts points rather than lines."""
+        """Whether a tracker recorded the run, so that its account counts points."""
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
     def is_mean(self) -> bool:
-        """Whether the run comes from a table with means over whole runs, without a series."""
+        """Whether the run comes from a table that has only means over whole runs."""
         return any(source.kind == "accounting" for source in self.sources)
 
     @property
@@ -145,7 +145,7 @@ class Run:
 
     @property
     def states_setup(self) -> bool:
-        """Whether any param or tag describes its configuration rather than its owner or place."""
+        """Whether any param or tag describes the run's configuration, not its owner or place."""
         return any(name not in names.BY_NAME for name, _ in self.params_and_tags)
 
     @property
@@ -168,7 +168,7 @@ KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
 )
 """The first columns of every series table."""
 SCHEMA = pa.schema([*KEY_FIELDS, *(pa.field(name, kind) for name, kind in METRIC_TYPES.items())])
-"""All columns that a series table can hold, except unknown `extra_` columns."""
+"""All columns that a series table can have, except unknown `extra_` columns."""
 _POINT = {"timestamp": _TIME, "step": pa.int64(), "name": _TEXT, "value": pa.float64()}
 TRAINING_SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _POINT.items()])
 
@@ -187,7 +187,7 @@ class DeviceRows:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SeriesRows:
-    """The rows of all devices in a run, in memory or not: the number for each, in order, and a reader of columns."""
+    """The rows of all devices in a run, in memory or not: their counts in order, and a function that reads columns."""
 
     schema: pa.Schema
     counts: Mapping[str, int]
@@ -225,8 +225,8 @@ def hold_rows(table: pa.Table) -> SeriesRows:
 def arrange_series(tables: Sequence[pa.Table]) -> pa.Table:
     """Return the rows of several tables as one table, in the form of `Recording.series`.
 
-    It has the key columns, then the metrics of any table in the order of METRICS, then extra columns by name, with one
-    chunk per column. Without tables, it has only the key columns and no rows.
+    The result has the key columns, then all metrics in the order of METRICS, then extra columns by name, with one chunk
+    per column. Without tables, it has only the key columns.
     """
     if not tables:
         return pa.Table.from_batches([], schema=pa.schema(KEY_FIELDS))
@@ -262,7 +262,7 @@ def empty_training() -> pa.Table:
 
 
 def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
-    """Return a recording's times, given as stamps or microseconds, in its zone; without a zone if none is known."""
+    """Return a recording's times (time stamps or microseconds) in its zone, or without a zone if none is known."""
     import pandas as pd
 
     stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
@@ -275,8 +275,8 @@ class Recording:
 
     Attributes:
         run: the known facts about the run.
-        series: the recorded columns of SCHEMA, then `extra_` columns; sorted by device (in the order of
-            `run.devices`), then by time.
+        series: the recorded columns of SCHEMA, then `extra_` columns, sorted by device (in the order of
+            `run.devices`) and then by time.
         training: a long table of training metrics, which may be empty.
     """
 
@@ -300,7 +300,7 @@ class Recording:
 
     @property
     def series(self) -> pa.Table:
-        """All rows in one table; a long stored run is read each time."""
+        """All rows in one table; long stored runs are read each time."""
         return self.rows.table()
 
     def with_series(self, series: pa.Table) -> "Recording":
@@ -310,13 +310,13 @@ class Recording:
         return self.rows.read([device], self.rows.schema.names)
 
     def by_device(self) -> "dict[str, pa.Table]":
-        """Return the rows of each device that has any, in time order, keyed by device id; treat them as read-only."""
+        """Return the rows of each device that has any, by device id, in time order; do not modify them."""
         return {device: self.rows_of(device) for device, count in self.rows.counts.items() if count}
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the series as a pandas DataFrame, one row per sample and device.
+        """Return the series as a pandas DataFrame with one row per sample and device.
 
-        `timestamp` is in the run's zone, or without a zone if the log names none.
+        `timestamp` is in the run's zone, or has no zone if the log does not name one.
         """
         frame = self.series.to_pandas()
         frame["timestamp"] = local_times(frame["timestamp"], self.run.timezone)

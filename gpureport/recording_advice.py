@@ -1,7 +1,7 @@
-"""What to record, in the words of every finding, check, page and error message.
+"""What to record, in the words that all findings, checks, pages and error messages use.
 
-One `nvidia-smi --query-gpu` command records all that an nvidia-smi log can show; `gpureport record` runs it with the
-fields that the driver knows.
+One `nvidia-smi --query-gpu` command records everything that an nvidia-smi log can show; `gpureport record` runs it with
+the fields that the driver knows.
 """
 
 import re
@@ -29,24 +29,24 @@ COUNTER_FIELDS = (
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
 """Fields with the time for which the driver lowered a clock, from R580 on."""
-RECORD = "gpureport record -- COMMAND"  # records a job, its GPUs and its machine
-RECORDS_ONE = f"{RECORD} records one"  # advice for a user whose file is not a log
+RECORD = "gpureport record -- COMMAND"  # Records a job, its GPUs and its machine.
+RECORDS_ONE = f"{RECORD} records one"  # Advice for users whose file is not a log.
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """Logs GPUs without gpureport."""
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # logs PCIe traffic, for which the query has no field
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-"""Logs how much of a GPU is active, on Hopper and newer; `explanation.toml` names it."""
+"""Logs how much of a GPU is active, on Hopper and newer; `explanation.toml` names this command."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
-"""Logs the same on older GPUs, with utilisation, power, temperatures and memory."""
-HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # logs the machine, in local time like nvidia-smi
-PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # logs one process
+"""Logs GPU activity on older GPUs, with utilisation, power, temperatures and memory."""
+HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # Logs the machine, in local time like nvidia-smi.
+PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # Logs one process.
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
 """The command for a host metric, by the first word of its `recorded_by`."""
 
 
 def find_raw_command(metric: Metric) -> str:
-    """Return the command that logs a metric without gpureport; empty if none of these does."""
+    """Return the command that logs a metric without gpureport; empty if there is none."""
     if metric.recorded_by in {"dmon rxpci", "dmon txpci"}:
         return DMON_COMMAND
     if metric.scope is Scope.HOST:
@@ -61,14 +61,14 @@ def is_recorded(metric: Metric) -> bool:
 
 
 def choose_recording(metrics: Iterable[str]) -> str:
-    """Return what records the metrics: `gpureport record`, and other tools for those it cannot record."""
+    """Return the tools that record the metrics: `gpureport record`, and others for what it cannot record."""
     wanted = [BY_NAME[name] for name in metrics]
     ways = (RECORD if is_recorded(metric) else find_raw_command(metric) or metric.recorded_by for metric in wanted)
     return "; ".join(dict.fromkeys(ways))
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands, at least one, that log the metrics without gpureport."""
+    """Return the commands that log the metrics without gpureport, at least one."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

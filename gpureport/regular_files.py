@@ -1,8 +1,8 @@
 """Opens untrusted files safely: only regular files, only within a folder, and only up to a size.
 
 A link may lead anywhere, a named pipe blocks its reader, and a device never ends. A file in a bucket is read from a
-copy in a temporary folder, which is removed when the process ends; every text names it by its URL. The copy of
-`s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the beginning of a path gives the URL.
+copy in a temporary folder, which is removed when the process ends; all texts show the URL instead. The copy of
+`s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the start of a path gives the URL.
 """
 
 import atexit
@@ -21,16 +21,16 @@ from pathlib import Path
 from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 
 SCHEMES = ("s3", "gs", "az")
-"""Schemes of buckets: S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
+"""URL schemes of buckets on S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Environment variable with the folder, so that worker processes name logs in the same way."""
+"""Environment variable with this folder, so that worker processes show the same names for logs."""
 _CODES = {errno.ENOENT: "no_such_file"}
 _CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
 _CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
 
 
 class UnsafeFileError(OSError):
-    """A file is not opened because of its type or size; the message completes "x is ...", with a hint and a code."""
+    """A file that is not opened because of its type or size; the message completes the sentence "x is ..."."""
 
     def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -47,14 +47,14 @@ def code_system_error(error: OSError, otherwise: str) -> str:
     return error.code if isinstance(error, UnsafeFileError) else _CODES.get(error.errno or 0, otherwise)
 
 
-# unlike methods of `Path`, these return False for a name that is too long
+# unlike methods of `Path`, these functions return False for names that are too long
 path_exists, is_folder = os.path.exists, os.path.isdir
 
 
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
-    """Check that a file can be opened safely: within `root`, following links, and with at most `most` bytes.
+    """Check that a regular file is within `root`, even through links, and has at most `most` bytes.
 
-    Raises UnsafeFileError if not, and OSError if it is missing.
+    Raises UnsafeFileError otherwise, and OSError if the file is missing.
     """
     state, copy = path.stat(), "put a copy in its place, or remove it"
     if root is not None and not lies_within(path, root):
@@ -73,7 +73,7 @@ def lies_within(path: Path, root: Path) -> bool:
 
 def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_SETTINGS_BYTES) -> bytes:
     check_regular_file(path, root=root, most=most)
-    # this does not block, even if the file has become a named pipe since the check
+    # opening does not block, even if the file has become a named pipe since the check
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -82,9 +82,9 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
 
 
 def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder below a folder with the names of its folders and files, as `os.walk` does.
+    """Yield each folder below a folder with the names of its subfolders and files, as `os.walk` does.
 
-    Folders removed from the list of names are not entered, nor those visited before, nor links unless `follows_links`.
+    Skips folders visited before or removed from the list of names, and links unless `follows_links` is true.
     Raises UnsafeFileError if folders are nested too deeply.
     """
     met: set[str] = set()
@@ -95,18 +95,18 @@ def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Pa
             continue
         met.add(real)
         if len(here.parts) - len(root.parts) > DEEPEST_FOLDER:
-            what = f"it has folders nested more than {DEEPEST_FOLDER} deep"
+            what = f"it has folders nested more than {DEEPEST_FOLDER} levels deep"
             raise UnsafeFileError(root, what, "give the subfolder with the runs", "nested_too_deeply")
         yield here, folders, names
 
 
 @contextmanager
 def open_pipe(path: Path) -> Iterator[io.FileIO]:
-    """Yield a named pipe that a writer has opened. Raises UnsafeFileError if nothing writes to it for a while."""
+    """Yield a named pipe that has a writer. Raises UnsafeFileError if no writer sends data for a while."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         check_regular_file(path)
     with io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))) as pipe:
-        # a pipe without a writer is at its end; one whose writer is still silent just has no data yet
+        # a pipe without a writer is at its end, whereas a silent writer just has no data yet
         if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
             what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
             raise UnsafeFileError(path, what, "start its writer first", "silent_pipe")
@@ -146,7 +146,7 @@ def _make_folder() -> Path:
 
 
 def make_temporary_folder() -> Path:
-    # resolved, since readers resolve paths before naming them
+    # readers also resolve paths before naming them
     folder = Path(tempfile.mkdtemp(prefix="gpureport-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

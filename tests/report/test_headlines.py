@@ -314,14 +314,14 @@ _OTHER = _WORKS | {"util": 22, "memory": 5000}
         (
             "analyze",
             smi(*[(200, _FAST), (60, _FAST | {"util": 10})] * 4),
-            "GPU 0 is 10% busy in phases that recur every 8 min 40 s, as evaluations do.",
+            "GPU 0 is 10% busy in phases that recur every 8 min 40 s, like evaluations.",
         ),
         ("analyze", smi((400, _FAST), (400, _FULL)), "but probably spills to host memory."),
         ("analyze", smi((400, _CAPPED)), "GPU 0 is capped at 240 W, below the limit of 400 W."),
         (
             "analyze",
             smi((100, _OTHER), (300, _WORKS), (100, _OTHER)),
-            "Something else uses GPU 0: 22% busy before the job and after it.",
+            "Something else keeps GPU 0 22% busy before and after the job.",
         ),
         (
             "analyze",
