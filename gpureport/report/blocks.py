@@ -318,7 +318,7 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # paper lacks the charts; without an interval the table of steps says as much
+        # paper has no charts; without an interval the table of steps says as much
         on_paper = any(cell.small for row in part.estimates.rows for cell in row.cells)
         yield Block(forms=Form.TEXT | Form.PAPER if on_paper else Form.TEXT, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)

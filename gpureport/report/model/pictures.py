@@ -12,8 +12,6 @@ from gpureport.report.model.head import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A tick of an axis, and its text."""
-
     at: float
     text: str
 

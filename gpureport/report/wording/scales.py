@@ -53,7 +53,6 @@ POWER = Scale(units=(("W", 1.0),))
 MEMORY = Scale(units=(("GiB", 2.0**30), ("MiB", 2.0**20)), text="{:,.1f}".format, decimals=lambda _: 1)
 CLOCK = Scale(units=(("MHz", 1e6),), text=number_format.format_integer, decimals=lambda _: 0)
 POINTS = Scale(units=(("points", 0.01),), text="{:.1f}".format, decimals=lambda _: 1)
-"""Differences of shares, in percentage points."""
 _BATCHES = ((1e3, "million"), (1.0, "1,000"), (1e-3, ""), (1e6, "billion"))
 # minimum cost per million, the usual batch; other costs and energies are at least 1
 _TEN_CENTS = 0.1
