@@ -121,7 +121,7 @@ def test_a_mistake_in_the_settings_is_named_with_its_line(tmp_path: Path) -> Non
         line, code = head.split()
         path = stated(tmp_path, text)
         with pytest.raises(SettingsError) as caught:
-            check(path, RUN)
+            check(path, analyze(RUN.recording, settings=path))
         assert caught.value.where == (str(path) if line == "-" else f"{path}:{line}"), text
         assert code in {"-", caught.value.code}, text
 
