@@ -307,11 +307,7 @@ def test_low_use_of_unknown_cause_leaves_the_share_of_waits_open() -> None:
         assert figures["waiting_ratio"] == ratio, (kind, known)
 
 
-NIGHTS, REGRESSION, OUTLIER, DRIFT = 60, 30, 45, 15
-_REGRESSED = {"gpu_utilization_ratio": -0.06, "gpu_seconds_per_1000_work": 82.0, "waiting_ratio": 0.05}
-"""What a loader with fewer workers does: 6 points less utilisation, a tenth more GPU time for the same work."""
-_DRIFTING = ("gpu_temperature_celsius", 0.2)
-"""A fan that clogs: a fifth of a degree a night."""
+NIGHTS = 60
 
 
 def alarms(name: str, values: FloatArray) -> list[tuple[int, int]]:
@@ -333,9 +329,6 @@ def calm(seed: int, correlation: float) -> tuple[int, int]:
     for name in USUAL:
         alarmed |= {at for at, _ in alarms(name, course(name, NIGHTS, rng, correlation))}
     return len(alarmed), NIGHTS - FEWEST + 1
-
-
-SEEDS = 10
 
 
 @pytest.mark.stress
