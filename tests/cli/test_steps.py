@@ -52,6 +52,7 @@ def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program,
     assert steps(gpureport, "runs/base", "other/base", "--anonymise") == {"step_1": 3, "step_2": 2}
     folders = ("runs/base", "runs/8-workers", "--by", "folder", "--anonymise")
     assert steps(gpureport, *folders) == {"step_1": 3, "step_2": 3}
+    assert gpureport("compare", "runs", "--by", "folder").err.endswith(": base, 8-workers, pinned\n")
     assert steps(gpureport, *folders, "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')

@@ -122,20 +122,6 @@ def test_a_run_of_a_path_needs_no_prefix_and_no_hardware(gpureport: Program, sou
     assert (refused.code, refused.out, refused.err.count("\n")) == (3, "", 1)
 
 
-@pytest.mark.usefixtures("source")
-def test_errors_are_one_line_with_their_code(gpureport: Program) -> None:
-    for words, code in (
-        (("mlflow:absent.db",), 3),
-        (("mlflow:mlflow.db#nobody",), 3),
-        (("mlflow.db", "--experiment", "x"), 3),
-        (("mlflow.db", "--filter", "lr > 3"), 2),
-        (("mlflow:postgresql://me:secret@host/db",), 3),
-        (("mlflow.db", "--tz", "Nowhere"), 2),
-    ):
-        done = gpureport("ingest", *words)
-        assert (done.code, done.out, done.err.count("\n"), "secret" in done.err) == (code, "", 1, False), words
-
-
 def test_runs_without_the_param_of_the_groups_are_left_out(gpureport: Program, tmp_path: Path) -> None:
     rates = ("", "0.1", "0.2", "")
     runs = [

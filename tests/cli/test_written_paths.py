@@ -12,11 +12,11 @@ from tests.support.logs import log
 from tests.support.program import Program
 from tests.support.tables import read_table, words_of
 
-RULE = ("--fail-on", "problem")
 
-
-def lay_out(folder: Path) -> Path:
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
     """Fill a folder with everything a command may read, and links to it."""
+    folder = tmp_path
     for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(log(90))
@@ -42,11 +42,6 @@ def lay_out(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return lay_out(tmp_path)
-
-
 def state(folder: Path) -> dict[str, bytes | str]:
     """Return what a folder holds: the bytes of files, the kind of anything else."""
     return {
@@ -55,7 +50,6 @@ def state(folder: Path) -> dict[str, bytes | str]:
     }
 
 
-REPORT, CHECK, NIGHTLY = ("report", "gpu.csv"), ("check", "gpu.csv", *RULE), ("nightly", "gpu.csv", "--site", "site")
 REFUSED = read_table(Path(__file__).with_name("refused.tsv"))
 
 
@@ -70,21 +64,13 @@ def test_what_is_not_ours_is_refused_before_any_work(gpureport: Program, home: P
 
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     (home / "pipe.html").unlink()
-    names = ("r.json", "r.txt")
-    report = ("report", "logs", "--detail", "full", *(word for name in names for word in ("-o", f"logs/{name}")))
-    exports = ("--export", "openmetrics=logs/m.prom")
-    check = (
-        "check",
-        "logs/gpu.csv",
-        "--fail-on",
-        "idle_ratio <= 99%",
-        "--junit",
-        "logs/j.xml",
-        "--summary",
-        "logs/s.md",
-    )
+    files = "--junit logs/j.xml --summary logs/s.md --export openmetrics=logs/m.prom"
     for _ in range(2):
-        assert [gpureport(*report).code, gpureport(*check, *exports).code] == [0, 0]
+        for command in (
+            "report logs --detail full -o logs/r.json -o logs/r.txt",
+            f"check logs/gpu.csv --fail-on 'idle_ratio <= 99%' {files}",
+        ):
+            assert gpureport(*words_of(command)).code == 0
     assert (home / "logs/gpu.csv").read_text() == log(90)
     assert json.loads((home / "logs/r.json").read_text())["verdict"]
 
@@ -98,8 +84,11 @@ def test_links_and_folders_that_may_not_be_written(
     assert "# " in (home / "old.md").read_text()
     before = state(home)
     monkeypatch.setattr("os.access", lambda *_: False)
-    for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):
-        done = gpureport(*words)
+    for command in (
+        *("check gpu.csv --fail-on problem --junit new/j.xml", "nightly gpu.csv --site site"),
+        *("report gpu.csv -o r.html", "demo -o d.html"),
+    ):
+        done = gpureport(*words_of(command))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert "no permission to write there" in done.err
     assert state(home) == before

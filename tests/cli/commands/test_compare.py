@@ -112,16 +112,6 @@ def test_stored_runs_are_steps_by_label_param_and_tag(gpureport: Program, two: P
     assert gpureport("compare", "before", "again", "after", "--by", "tag:node").code == 2
 
 
-def test_steps_by_folder_stand_by_the_time_they_were_recorded(gpureport: Program, two: Path) -> None:
-    for name, first in (("base/1", 0), ("base/2", 350), ("8-workers", 700)):
-        (two / "runs" / name).mkdir(parents=True)
-        (two / "runs" / name / "gpu.csv").write_text(table(*(row(second) for second in range(first, first + 300))))
-    assert list(steps(compare(gpureport, "runs", "--by", "folder")).items()) == [("base", 2), ("8-workers", 1)]
-    assert gpureport("compare", "runs", "--by", "folder").err.endswith("base, 8-workers\n")
-    shutil.copy(two / "before.csv", two / "runs" / "before.csv")
-    assert gpureport("compare", "runs", "--by", "folder").code == 2
-
-
 def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:
     (two / "after.csv").write_text(log(400))
     (two / "prices.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 3.00\n')
