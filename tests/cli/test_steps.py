@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-import gpureport
 import gpureport as api
 from gpureport.errors import SettingsError
 from gpureport.testing import Work
 from tests.support import logs
 from tests.support.logs import log, stamp
-from tests.support.program import Program
+from tests.support.program import Program, analysed
 
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
@@ -71,8 +70,7 @@ def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program) 
     done = gpureport("compare", "runs", "runs/base/2", "--by", "folder")
     assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in done.out
     assert done.err.splitlines()[0] == "gpureport: runs: counted once, as named: runs/base/2"
-    listed = json.loads(gpureport("analyze", "runs/base", "runs/base/2/gpu.csv", "--format", "json").out)["runs"]
-    assert len(listed) == PLACES.index("8-workers")
+    assert len(analysed(gpureport, "runs/base", "runs/base/2/gpu.csv")) == PLACES.index("8-workers")
     refused = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
     assert (refused.code, refused.err.count("\n")) == (3, 1)
 
@@ -116,7 +114,6 @@ def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -
 
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")
-FILES = tuple(f"{name}.csv" for name in NAMES)
 
 
 @pytest.fixture
@@ -126,22 +123,17 @@ def four(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def labels(folder: Path) -> list[tuple[str, str]]:
-    """Return the steps of the report written, each with how many runs it has."""
-    document: Any = json.loads((folder / "report.json").read_text())
-    return [(row["head"]["text"], row["head"]["small"]) for row in document["steps"]["rows"]]
-
-
 def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
     steps = [word for step in ("old", "old", "new", "new") for word in ("--step", step)]
-    assert gpureport("report", *FILES, *steps, "-o", "report.json").code == 0
-    assert labels(four) == [("old", ""), ("new", "")]
-    gpureport("report", *FILES, "--step", "same", "-o", "report.json")
+    files = [f"{name}.csv" for name in NAMES]
+    assert gpureport("report", *files, *steps, "-o", "report.json").code == 0
+    heads = [row["head"] for row in json.loads((four / "report.json").read_text())["steps"]["rows"]]
+    assert [(head["text"], head["small"]) for head in heads] == [("old", ""), ("new", "")]
+    gpureport("report", *files, "--step", "same", "-o", "report.json")
     assert json.loads((four / "report.json").read_text())["steps"] is None
-    document = json.loads(gpureport("compare", *FILES, *steps, "--format", "json").out)
+    document = json.loads(gpureport("compare", *files, *steps, "--format", "json").out)
     assert [len(step["runs"]) for step in document["steps"]] == [2, 2]
-    assert document["remaining"]["step"] == "new"
-    assert document["remaining"]["runs"] == 2
+    assert (document["remaining"]["step"], document["remaining"]["runs"]) == ("new", 2)
     assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
     shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
     assert shown == ["old", "new"]
@@ -154,14 +146,11 @@ def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None
         (four / f"{name}-gpu.csv").write_text(re.sub(r"NVIDIA [^,]*", model, content))
         given = ("--name", name, "--param", f"precision={('fp32', 'bf16')[place % 2]}", "--work", "1000:steps")
         gpureport("ingest", f"{name}-gpu.csv", *given)
-    outcome = gpureport("report", *NAMES, "--by", "gpu,param:precision", "-o", "report.json")
-    assert outcome.code == 0
+    assert gpureport("report", *NAMES, "--by", "gpu,param:precision", "-o", "report.json").code == 0
     part: Any = json.loads((four / "report.json").read_text())["comparison"]
     assert part["grouped"] == "gpu and precision"
-    assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == [
-        "gpu=NVIDIA H100 80GB HBM3",
-        "gpu=NVIDIA A10",
-    ]
+    titles = [chart["title"].partition(": ")[2] for chart in part["charts"]]
+    assert titles == ["gpu=NVIDIA H100 80GB HBM3", "gpu=NVIDIA A10"]
     rows = [[row["label"] for row in chart["rows"]] for chart in part["charts"]]
     assert rows == [["precision=fp32", "precision=bf16"]] * 2
     tables = [section["table"] for section in part["study"] if "table" in section]
@@ -192,8 +181,7 @@ def test_training_logs_that_are_named_go_to_their_sources(gpureport: Program, tw
     done = gpureport(*sources, "--training", "before.csv", "--training", "after.csv", "--format", "json")
     (found,) = json.loads(done.out)["quality"]
     assert [found[side]["final"] for side in ENDS] == [pytest.approx(end) for end in ENDS.values()]
-    refused = gpureport(*sources, "--training", "before.csv")
-    assert refused.code == 2
+    assert gpureport(*sources, "--training", "before.csv").code == 2
 
 
 @pytest.mark.usefixtures("two_steps")
@@ -234,15 +222,15 @@ def test_limits_on_rates_count_the_work_that_was_logged(gpureport: Program) -> N
 
 
 def test_the_python_api_takes_the_same(two_steps: Path) -> None:
-    runs = [*gpureport.read(two_steps / "before"), *gpureport.read(two_steps / "after")]
-    found = gpureport.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
+    runs = [*api.read(two_steps / "before"), *api.read(two_steps / "after")]
+    found = api.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
     assert "seconds_to_target" in found.deltas_frame()["metric"].tolist()
     (quality,) = found.quality_frame().query("metric == 'val_accuracy'").to_dict("records")
     assert (quality["after"], quality["verdict"]) == (pytest.approx(0.61), "unconfirmed (one run each)")
-    page = gpureport.report(found, format="md").replace("\\", "")
+    page = api.report(found, format="md").replace("\\", "")
     assert "regret from 0.21 to 0.39 and val_accuracy from 0.79 to 0.61" in page
     with pytest.raises(SettingsError):
-        gpureport.compare(runs, target="regret=1")
+        api.compare(runs, target="regret=1")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +267,7 @@ def unfinished_runs(tmp_path: Path) -> Path:
 
 
 def work_of(gpureport: Program, *words: str) -> list[object]:
-    return [each["run"]["work"] for each in json.loads(gpureport(*words, "--format", "json").out)["runs"]]
+    return [each["run"]["work"] for each in analysed(gpureport, *words)]
 
 
 @pytest.mark.usefixtures("unfinished_runs")
@@ -291,10 +279,10 @@ def test_a_run_that_was_cut_did_what_is_said_of_it_alone(gpureport: Program) -> 
         ((*both, *STATED, "--work", "6000:images"), [ALL, own]),
         (("runs/cut", *STATED), [ALL]),
     ):
-        assert work_of(gpureport, "analyze", *words) == works, words
+        assert work_of(gpureport, *words) == works, words
     assert gpureport("ingest", "runs", *STATED).code == 0
-    assert work_of(gpureport, "analyze", "base", "cut") == [ALL, None]
-    assert work_of(gpureport, "analyze", "base", "cut", "--work", "7:images")[1] is None
+    assert work_of(gpureport, "base", "cut") == [ALL, None]
+    assert work_of(gpureport, "base", "cut", "--work", "7:images")[1] is None
 
 
 @pytest.mark.usefixtures("unfinished_runs")
@@ -314,5 +302,4 @@ def test_unfinished_work_in_the_api_and_of_one_epoch(gpureport: Program, tmp_pat
     assert " 1 epoch " in " ".join(gpureport("analyze", "gpu.csv", "--work", "1:epochs").out.split())
     found = api.read(unfinished_runs / "runs", labels={"work": "10000:images"})
     works = {one.run.name.rpartition("/")[2]: one.run.work for one in found}
-    assert works["cut"] is None
-    assert works["base"] == Work(amount=10_000, unit="images")
+    assert works == {"cut": None, "base": Work(amount=10_000, unit="images")}
