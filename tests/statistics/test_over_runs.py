@@ -12,7 +12,7 @@ from gpureport import Analysis
 from gpureport.errors import SettingsError
 from gpureport.testing import GIB, Delta, Floats, Verdict, Work, check
 from tests.statistics.processes import Process, autoregressive, processes
-from tests.statistics.runs import TRAINING_RATE, Points, compared, delta, document, learning, level, made
+from tests.statistics.runs import TRAINING_RATE, Points, compared, delta, document, learning, level, made, thrice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,16 +225,11 @@ def test_repetitions_of_any_length_keep_their_promise() -> None:
         for gain in (0.0, 6.0):
             inside = claimed = 0
             for _ in range(80):
-                runs = [
-                    made(
-                        f"{step}{k}",
-                        step=step,
-                        util=np.round(mean + rng.normal(0, 2) + autoregressive(seconds, 0.9, 3.0, rng)),
-                    )
+                series = {
+                    step: [np.round(mean + rng.normal(0, 2) + autoregressive(seconds, 0.9, 3.0, rng)) for _ in range(3)]
                     for step, mean in (("a", 70.0), ("b", 70.0 + gain))
-                    for k in range(3)
-                ]
-                found = delta(compared(*runs))
+                }
+                found = delta(compared(*thrice(lambda given, k: {"util": given[k]}, series)))
                 inside += found.interval[0] <= gain / 100 <= found.interval[1]
                 claimed += found.verdict in {Verdict.BETTER, Verdict.WORSE}
             # three standard errors below and above what is promised
