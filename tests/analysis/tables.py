@@ -22,9 +22,7 @@ Hold = Callable[[str, Table], None]
 """Holds what is said of subjects, which are kinds or of `_SUBJECTS`, in each recording or analysis of a table."""
 
 
-def rec(**series: Any) -> Recording:
-    """Return a recording made by hand, as `gpureport.testing.recording` does."""
-    return recording(**series)
+rec: Callable[..., Recording] = recording
 
 
 def describe(subjects: str, run: Recording | Analysis) -> Iterator[str]:

@@ -125,14 +125,9 @@ def busy(tags: dict[str, str] | None = None, *, gpus: int = 1, model: str = "NVI
 
 def test_runs_idle_time_and_findings_have_their_price(hold: Hold) -> None:
     rates = {"prices": STATED | {"rate": RATES}}
-    tags: list[dict[str, str]] = [
-        {},
-        {"spot": "yes"},
-        {"spot": "no"},
-        {"provider": "acme", "instance": "A8.large"},
-        {"provider": "acme"},
-        {"provider": "acme", "instance": "a8.large", "spot": "true"},
-    ]
+    acme = {"provider": "acme"}
+    tags: list[dict[str, str]] = [{}, {"spot": "yes"}, {"spot": "no"}, {**acme, "instance": "A8.large"}, acme]
+    tags += [{**acme, "instance": "a8.large", "spot": "true"}]
     carbon = {"carbon": {"intensity": 1000}}
     times = np.r_[0:1800, 2400:4200].astype(float)
     counter = {"counted": 200.0 * times, "counted anew": 200.0 * times % 500_000}

@@ -47,9 +47,8 @@ def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
 
 def ask(gpureport: Program, settings: Path, text: str) -> str:
     settings.write_text(text, encoding="utf-8")
-    return gpureport(
-        "check", "logs/short.csv.gz", "--fail-on", "idle_ratio <= 90%", "--config", settings.name
-    ).err.strip()
+    words = ("check", "logs/short.csv.gz", "--fail-on", "idle_ratio <= 90%", "--config", settings.name)
+    return gpureport(*words).err.strip()
 
 
 def list_known(gpureport: Program, settings: Path, heading: str) -> list[str]:

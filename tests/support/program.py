@@ -52,12 +52,8 @@ def analysed(gpureport: Program, *words: str) -> list[dict[str, Any]]:
 def run_program(folder: Path, *arguments: str) -> Outcome:
     """Run the program where no fixture can be asked for."""
     out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        chdir(folder),
-        redirect_stdout(out),
-        redirect_stderr(err),
-        patch.object(sys, "argv", ["gpureport", *arguments]),
-    ):
+    called = patch.object(sys, "argv", ["gpureport", *arguments])
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err), called:
         try:
             main()
         except SystemExit as left:

@@ -61,8 +61,6 @@ _SAME = 0.5
 
 @dataclass(slots=True)
 class Tally:
-    """Time and events of one kind: labelled, found, and agreed on."""
-
     labelled: float = 0.0
     recalled: float = 0.0
     said: float = 0.0
@@ -88,8 +86,6 @@ class Tally:
 
 @dataclass(slots=True)
 class Runs:
-    """Runs of which a kind holds or not, by name."""
-
     right: int = 0
     extra: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
@@ -189,7 +185,9 @@ def _events(wanted: list[Span], said: list[Span], spared: list[Span], slack: flo
     matched = 0
     for event in wanted:
         best = max(left, key=lambda other: _shared(event, other), default=None)
-        if best is not None and (_shared(event, best) >= _SAME or _near(event, best, slack)):
+        if best is not None and (
+            _shared(event, best) >= _SAME or max(abs(event[0] - best[0]), abs(event[1] - best[1])) <= slack
+        ):
             left.remove(best)
             matched += 1
     extra = [one for one in left if _covered(one, spared, slack) < _SAME]
@@ -199,10 +197,6 @@ def _events(wanted: list[Span], said: list[Span], spared: list[Span], slack: flo
 def _shared(one: Span, other: Span) -> float:
     common = min(one[1], other[1]) - max(one[0], other[0])
     return max(common, 0.0) / (max(one[1], other[1]) - min(one[0], other[0]))
-
-
-def _near(one: Span, other: Span, slack: float) -> bool:
-    return abs(one[0] - other[0]) <= slack and abs(one[1] - other[1]) <= slack
 
 
 def _covered(one: Span, spans: Iterable[Span], slack: float) -> float:
