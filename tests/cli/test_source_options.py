@@ -71,18 +71,10 @@ def test_a_zone_in_the_map_is_that_of_the_run(wrapper: Path, gpureport: Program)
         assert run["run"]["started"] == f"2026-03-14T09:00:00.000{offset}"
 
 
-JOBS = """\
-JobID|User|Account|NodeList|Start|End|State
-4411|ada|vision|gpu01|2026-03-14T09:00:00|2026-03-14T09:01:00|COMPLETED
-4412|bob|nlp|gpu02|2026-03-14T09:00:00|2026-03-14T09:01:00|COMPLETED
-4413|eve|nlp|gpu02|2026-03-14T09:00:00|2026-03-14T09:01:00|COMPLETED
-"""
-
-
 @pytest.fixture
 def labelled_logs(tmp_path: Path) -> Path:
     """A table of jobs and a folder of logs: of a job by its number, of one of two on a machine, and of nobody."""
-    (tmp_path / "jobs.csv").write_text(JOBS)
+    shutil.copy(Path(__file__).with_name("jobs.csv"), tmp_path)
     folder = tmp_path / "logs"
     folder.mkdir()
     for seconds, name in ((58, "job4411"), (45, "gpu02"), (34, "mine")):

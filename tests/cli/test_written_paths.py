@@ -20,24 +20,21 @@ def home(tmp_path: Path) -> Path:
     for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(log(90))
-    (folder / "cpu.txt").write_text("timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n")
-    (folder / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
-    (folder / "gpureport.toml").write_text("[prices]\n")
-    (folder / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
-    (folder / "look.toml").write_text('[report]\nlogo = "logo.svg"\n')
-    (folder / "logo.svg").write_text("<svg/>")
-    (folder / ".gpureport/runs").mkdir(parents=True)
-    (folder / ".gpureport/store.json").write_text('{"format": 1}\n')
-    (folder / "kept/runs").mkdir(parents=True)
-    (folder / "kept/store.json").write_text('{"format": 1}\n')
-    (folder / "mlruns/0/run").mkdir(parents=True)
-    (folder / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
-    (folder / "link.html").symlink_to("gpu.csv")
-    (folder / "again.html").symlink_to("up/logs/../link.html")
-    (folder / "up").symlink_to(".")
-    (folder / "old.md").symlink_to("foreign.html")
+    for name in (".gpureport/runs", "kept/runs", "mlruns/0/run", "folder.html"):
+        (folder / name).mkdir(parents=True)
+    for name, text in {
+        "cpu.txt": "timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n",
+        "jobs.txt": "JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n",
+        **{"gpureport.toml": "[prices]\n", "policy.xml": "[[policy]]\nlimit = 'problem'\n", "logo.svg": "<svg/>"},
+        **{"look.toml": '[report]\nlogo = "logo.svg"\n', ".gpureport/store.json": '{"format": 1}\n'},
+        "kept/store.json": '{"format": 1}\n',
+        "mlruns/0/meta.yaml": "artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n",
+    }.items():
+        (folder / name).write_text(text)
+    links = {"link.html": "gpu.csv", "again.html": "up/logs/../link.html", "up": ".", "old.md": "foreign.html"}
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
     os.link(folder / "gpu.csv", folder / "hard.html")
-    (folder / "folder.html").mkdir()
     os.mkfifo(folder / "pipe.html")
     return folder
 
