@@ -15,6 +15,7 @@ from tests.support import logs
 from tests.support.logs import log, stamp
 from tests.support.program import Program, analysed
 
+INPUTS = Path(__file__).with_name("inputs")
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
 
@@ -89,12 +90,9 @@ def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path
 
 
 def test_runs_named_twice_count_once_or_are_compared(gpureport: Program, runs: Path) -> None:
-    (runs / "steps.toml").write_text(
-        '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
-        '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
-    )
-    assert steps(gpureport, "--steps", "steps.toml") == {"base": 2, "third": 1}
-    notes = gpureport("compare", "--steps", "steps.toml").err.splitlines()
+    shutil.copy(INPUTS / "nested.toml", runs)
+    assert steps(gpureport, "--steps", "nested.toml") == {"base": 2, "third": 1}
+    notes = gpureport("compare", "--steps", "nested.toml").err.splitlines()
     assert [note.split(": ")[1] for note in notes] == ["runs/base", "runs/base/2/gpu.csv"]
     record(runs / "runs" / "pinned", 400)
     assert len(json.loads(gpureport("compare", "runs/pinned", "runs/pinned/", "--format", "json").out)["steps"]) == 2
@@ -105,12 +103,9 @@ def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -
     shutil.copytree(runs / "runs" / "base" / "2", runs / "runs" / "base" / "copy")
     for options in ([], ["--anonymise"]):
         assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [4, 3]
-    (runs / "steps.toml").write_text(
-        '[[step]]\nlabel = "a"\nruns = ["runs/base/2", "runs/base/copy", "runs/base/2/"]\n'
-        '[[step]]\nlabel = "b"\nruns = ["runs/8-workers"]\n'
-    )
+    shutil.copy(INPUTS / "copied.toml", runs)
     for options in ([], ["--anonymise"]):
-        assert steps(gpureport, "--steps", "steps.toml", *options) == {"a": 2, "b": 3}
+        assert steps(gpureport, "--steps", "copied.toml", *options) == {"a": 2, "b": 3}
 
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")
@@ -256,13 +251,8 @@ def unfinished_runs(tmp_path: Path) -> Path:
     """Lay out a recording and one whose recorder was killed after two thirds of it."""
     logs.write_recording(tmp_path / "runs" / "base", log(300), ended=300_000_000)
     logs.write_recording(tmp_path / "runs" / "cut", log(200), ended=None)
-    (tmp_path / "steps.toml").write_text(
-        '[[step]]\nlabel = "base"\nruns = ["runs/base"]\n[[step]]\nlabel = "cut"\nruns = ["runs/cut"]\n'
-    )
-    (tmp_path / "repeated.toml").write_text(
-        '[[step]]\nlabel = "one"\nruns = ["runs/base"]\nwork = "9:images"\n'
-        '[[step]]\nlabel = "two"\nruns = ["runs/base", "runs/cut"]\nwork = "9:images"\n'
-    )
+    for name in ("cut.toml", "repeated.toml"):
+        shutil.copy(INPUTS / name, tmp_path)
     return tmp_path
 
 
@@ -287,7 +277,7 @@ def test_a_run_that_was_cut_did_what_is_said_of_it_alone(gpureport: Program) -> 
 
 @pytest.mark.usefixtures("unfinished_runs")
 def test_a_comparison_has_no_figure_per_work_of_a_run_that_was_cut(gpureport: Program) -> None:
-    for words in (("--steps", "steps.toml", *STATED), ("--steps", "repeated.toml"), ("runs/base", "runs/cut", *STATED)):
+    for words in (("--steps", "cut.toml", *STATED), ("--steps", "repeated.toml"), ("runs/base", "runs/cut", *STATED)):
         document = json.loads(gpureport("compare", *words, "--format", "json").out)
         rates = {run["name"]: run["measures"]["work_rate_hertz"] for step in document["steps"] for run in step["runs"]}
         assert [rates[name] is None for name in sorted(rates)] == [False, True], words

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.logs import HEADER, row, table, wavering
 from tests.support.program import Program
-from tests.support.tables import play
+from tests.support.tables import play, words_of
 
 CHANGE = "change gpu_utilization_ratio >= -4 points"
 IDLE = "idle_ratio <= 5%"
@@ -113,10 +113,8 @@ def test_acknowledged_by_the_date_that_is_stated(
 
 def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
     (logs / "gpureport.toml").write_text(policy("gpu_utilization_ratio >= 95%"))
-    formats = ("html", "md", "json", "txt")
-    outputs = [word for form in formats for word in ("-o", f"r.{form}")]
-    assert gpureport("report", "same.csv", *outputs).code == 0
-    for form in formats:
+    assert gpureport(*words_of("report same.csv -o r.html -o r.md -o r.json -o r.txt")).code == 0
+    for form in ("html", "md", "json", "txt"):
         text = (logs / f"r.{form}").read_text().replace("\\", "").replace("&gt;", ">")
         assert ("gpu_utilization_ratio mean >= 95%" in text, "failed" in text) == (True, True), form
     (logs / "gpureport.toml").unlink()
