@@ -73,7 +73,9 @@ def written(name: str, make: Callable[[], Any]) -> Any:
 
     @pytest.fixture(scope="session", name=f"{name}_file")
     def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return gpureport.report(make(), tmp_path_factory.mktemp(name) / f"{name}.html")
+        path = tmp_path_factory.mktemp(name) / f"{name}.html"
+        gpureport.report(make(), path)
+        return path
 
     return file
 

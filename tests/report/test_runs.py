@@ -180,8 +180,8 @@ def test_times_that_no_log_gave_and_time_without_a_job() -> None:
     facts = {fact["name"]: fact["text"] for fact in page_of(made)["quality"][0]["facts"]}
     assert (facts["Coverage"], "Longest gap" in facts) == ("not recorded", False)
     util = steps((97, 600), (0, 1800), (97, 600))
-    rest = {"memory": steps((40, 600), (0, 1800), (40, 600)), "power": steps((350, 600), (60, 1800), (350, 600))}
-    page = page_of(testing.recording(util=util, **rest))
+    memory, power = (steps((most, 600), (least, 1800), (most, 600)) for most, least in ((40, 0), (350, 60)))
+    page = page_of(testing.recording(util=util, memory=memory, power=power))
     bars = [bar for bar in page["gpu_time"] if bar["no_job_seconds"]]
     assert bars
     for bar in bars:

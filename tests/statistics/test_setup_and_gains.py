@@ -223,9 +223,8 @@ def test_losses_that_are_unknown_and_classes_that_reports_call_lost() -> None:
     assert amounts == sorted(amounts, reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("series", "expected"),
-    [
+def test_a_share_is_given_where_all_of_the_loss_is_known() -> None:
+    cases: list[tuple[dict[str, Any], float | None]] = [
         ({"every": 0.5, "util": [97.0] * 16}, None),
         ({"every": 30.0, "util": [97.0] * 4}, None),
         ({"util": [97.0] * 300}, 0.0),
@@ -233,10 +232,7 @@ def test_losses_that_are_unknown_and_classes_that_reports_call_lost() -> None:
         ({"util": [97.0] * 100 + [np.nan] * 200}, None),
         ({"every": 0.5, "util": [60.0, 20.0] * 20}, None),
         ({"every": 0.5, "util": [70.0, 62.0] * 400 + [0.0] * 60}, None),
-    ],
-    ids=["8 seconds", "4 samples", "nothing", "a gap", "mostly not observed", "short pauses", "pauses and a tail"],
-)
-def test_a_share_is_given_where_all_of_the_loss_is_known(series: dict[str, Any], expected: float | None) -> None:
-    one = made("a", power=300.0, **series)
-    (run,) = document(one, PLAIN)["steps"][0]["runs"]
-    assert run["lost_ratio"] == (None if expected is None else pytest.approx(expected, abs=0.01))
+    ]
+    for place, (series, expected) in enumerate(cases):
+        (run,) = document(made("a", power=300.0, **series), PLAIN)["steps"][0]["runs"]
+        assert run["lost_ratio"] == (None if expected is None else pytest.approx(expected, abs=0.01)), place
