@@ -263,10 +263,8 @@ def test_text_is_one_screen_and_files_are_bounded(gpureport: Program, month: Pat
 
 
 def test_hostile_names_stay_text(gpureport: Program, tmp_path: Path) -> None:
-    tags, card = (
-        dict.fromkeys(("user", "project", "node"), HOSTILE),
-        replace(HOT, spans=(("hot", 9), ("idle", 4), ("hot", 9))),
-    )
+    tags = dict.fromkeys(("user", "project", "node"), HOSTILE)
+    card = replace(HOT, spans=(("hot", 9), ("idle", 4), ("hot", 9)))
     for place in range(2):
         write_job(tmp_path / "jobs", f"j{place}", card, **tags)
         (tmp_path / "jobs" / f"j{place}.json").write_text(json.dumps({"name": HOSTILE, "tags": tags}))

@@ -228,16 +228,9 @@ def test_cost_counts_gpus_power_and_price() -> None:
     assert delta(compared(one, four), PER_WORK).difference == pytest.approx(30, rel=0.02)
     saving = delta(compared(one, run("low", rates(100.0, seed=3), power=150.0)), ENERGY_PER_WORK)
     assert saving.difference == pytest.approx(-1500, rel=0.02)
+    prices = {"old": 4.0, "new": 2.0}
     comparison = compared(
-        *thrice(
-            lambda price, k: {
-                "util": level(90, 1200, 4),
-                "power": 300.0,
-                "training": rates(100.0 + k, seed=k),
-                "price": price,
-            },
-            {"old": 4.0, "new": 2.0},
-        )
+        *(run(f"{s}{k}", rates(100.0 + k, seed=k), step=s, price=p) for s, p in prices.items() for k in range(3))
     )
     assert delta(comparison, COST_PER_WORK).verdict is Verdict.BETTER
     assert delta(comparison, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
