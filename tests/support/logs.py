@@ -139,22 +139,13 @@ def iso_stamp(second: float) -> str:
 
 
 def gpustat_document(second: float, gpus: int = 2, *, indent: int | None = 4) -> str:
-    listed = [
-        {
-            "index": gpu,
-            "uuid": f"GPU-{gpu}",
-            "name": "NVIDIA L4",
-            "temperature.gpu": 60 + gpu,
-            "fan.speed": None,
-            "utilization.gpu": int(second) % 100,
-            "power.draw": 71,
-            "enforced.power.limit": 72,
-            "memory.used": 1024,
-            "memory.total": 23034,
-            "processes": [{"username": "u", "command": "python {", "pid": 7, "gpu_memory_usage": 900}],
-        }
-        for gpu in range(gpus)
+    alike = {"fan.speed": None, "utilization.gpu": int(second) % 100, "power.draw": 71, "enforced.power.limit": 72}
+    alike |= {"memory.used": 1024, "memory.total": 23034}
+    process = {"username": "u", "command": "python {", "pid": 7, "gpu_memory_usage": 900}
+    own = [
+        {"index": gpu, "uuid": f"GPU-{gpu}", "name": "NVIDIA L4", "temperature.gpu": 60 + gpu} for gpu in range(gpus)
     ]
+    listed: list[dict[str, Any]] = [{**each, **alike, "processes": [process]} for each in own]
     content = {"hostname": "node1", "driver_version": "580.1", "query_time": iso_stamp(second), "gpus": listed}
     return json.dumps(content, indent=indent) + "\n"
 
@@ -260,18 +251,13 @@ Line = tuple[float, str]
 """When a line is written, and its text."""
 
 
-def _in_time(logs: Sequence[Sequence[Line]]) -> list[tuple[int, str]]:
-    """Return all lines in the order they are written, with their writers."""
-    lines = [(second, writer, text) for writer, log in enumerate(logs) for second, text in log]
-    return [(writer, text) for _, writer, text in sorted(lines, key=lambda line: line[0])]
-
-
 def interleaved(logs: Sequence[Sequence[Line]], block: int = BLOCK) -> bytes:
     """Return what a file holds to which several processes append at once; each flushes the rest when it ends."""
     held = [b""] * len(logs)
     written: list[bytes] = []
     left = [len(log) for log in logs]
-    for writer, text in _in_time(logs):
+    lines = [(second, writer, text) for writer, log in enumerate(logs) for second, text in log]
+    for _, writer, text in sorted(lines, key=lambda line: line[0]):
         held[writer] += text.encode() + b"\n"
         left[writer] -= 1
         while len(held[writer]) >= block:

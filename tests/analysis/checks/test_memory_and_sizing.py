@@ -144,18 +144,6 @@ def test_full_precision(hold: Hold) -> None:
     hold("full_precision", table)
 
 
-def test_what_params_say_of_precision(hold: Hold) -> None:
-    """Any that says less than 32 bits decides; names of something else say nothing."""
-    texts = (
-        *("precision=32", "precision=fp32", "torch_dtype=torch.float32", "fp16=False bf16=False", "use_amp=false"),
-        *("mixed_precision=no", "trainer/precision=16-mixed", "precision=bf16-mixed", "fp16=False bf16=True"),
-        *("model.dtype=bfloat16 amp=False", "mixed_precision=bf16", "dtype=auto", "precision=0.93"),
-        *("data_dtype=float32", "fp16_opt_level=O1", "learning_rate=32"),
-    )
-    said = {text: dict(pair.split("=") for pair in text.split()) for text in texts}
-    hold("full_precision", {text: with_params(rec(util=BUSY), **params) for text, params in said.items()})
-
-
 EVERY = 100.0
 """Seconds between evaluations: 20 of them in the 2000 s a job works."""
 Points = list[tuple[float | None, str, float | None]]
