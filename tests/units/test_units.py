@@ -22,6 +22,7 @@ from gpureport.rates import (
     measure_sampling_rate,
 )
 from tests.readers.pairs import hold
+from tests.support.tables import read_table
 
 NUMBERS = st.lists(st.none() | st.integers(-100, 100), max_size=40)
 KINDS = st.sampled_from([pa.float32(), pa.float64(), pa.int8(), pa.int64()])
@@ -90,34 +91,6 @@ READ = (
     *("12025/06/12|%|1", "|W|W", "1e5|W|W", "٣|W|W", *(f"{percent} %||1" for percent in range(101))),
 )
 """Cell, unit of its column, and the unit wanted."""
-SHOWN = {
-    number_format.format_gpu_time(2994): "49.9 GPU-min",
-    number_format.format_gpu_time(3.484): "3.48 GPU-s",
-    number_format.format_duration(0.005): "5 ms",
-    number_format.format_duration(4.2): "4.2 s",
-    number_format.format_duration(125): "2 min 5 s",
-    number_format.format_duration(3599.6): "1 h",
-    number_format.format_duration(8000): "2 h 13 min",
-    number_format.format_duration(3 * 86_400 + 4 * 3600): "3 days 4 h",
-    number_format.format_memory(19.6 * 2**30): "19.6 GiB",
-    number_format.format_clock(1.71e9): "1,710 MHz",
-    number_format.format_percent(0.0996): "10%",
-    number_format.format_percent(1e-12): "<0.1%",
-    number_format.format_percent(0.019): "1.9%",
-    number_format.format_percent(0.004): "0.4%",
-    number_format.format_percent(0.325): "32%",
-    number_format.format_percent(0.325000003): "32%",
-    number_format.format_money(1.148, "USD"): "$1.15",
-    number_format.format_money(-1.148, "EUR"): "−€1.15",
-    number_format.format_money(12_345.6, "GBP"): "£12,346",
-    number_format.format_money(1.148, "CHF"): "1.15 CHF",
-    number_format.format_money(0.00242): "0.0024",
-    number_format.format_signed(1372.0): "+1,372",
-    number_format.format_signed(-0.18): "−0.180",
-    number_format.format_number(99.96): "100",
-    number_format.format_number(432.5): "432",
-    number_format.format_number(432.5000025): "432",
-}
 SCALED = [number_format.GPU_TIME, number_format.ENERGY, number_format.THROUGHPUT, number_format.MASS]
 
 
@@ -142,7 +115,9 @@ def test_figures_keep_three_digits_and_their_order(
 def test_quantities_are_written_and_numbers_in_names_sort(*, update_golden: bool) -> None:
     said = {text: parse_quantity(*text.split("|")) for text in READ}
     hold(EXPECTED / "quantities.json", said, update=update_golden)
-    assert {shown: expected for shown, expected in SHOWN.items() if shown.replace("\xa0", " ") != expected} == {}
+    for name, number, expected, *currency in read_table(EXPECTED.with_name("shown.tsv")):
+        shown = getattr(number_format, name)(float(number), *currency)
+        assert shown.replace("\xa0", " ") == expected, (name, number)
     wanted = ["gpu", "gpu:0", "gpu:2", "gpu:010", "gpu:11", f"gpu:{'9' * 5000}", "node_1/gpu:3", "node_2/gpu:0"]
     assert sorted(set(wanted), key=split_numbers) == wanted
 
