@@ -33,19 +33,7 @@ def exits(tmp_path: Path) -> Exits:
 
 def _write_neptune_export(folder: Path, planter: Planter) -> None:
     for number in (1, 2):
-        own: dict[str, object] = {
-            "params/api_key": planter.plant("Neptune param by its name"),
-            "params/note": planter.plant_shaped("Neptune param"),
-            f"params/{planter.plant_shaped('Neptune param name')}": 3,
-            "sys/name": f"run {planter.plant_shaped('Neptune run name')}",
-            "sys/description": planter.plant_shaped("Neptune description"),
-            "sys/owner": planter.plant_shaped("Neptune owner"),
-            "sys/tags": [planter.plant_shaped("Neptune tag"), "plain"],
-            "sys/group_tags": [planter.plant_shaped("Neptune group tag")],
-            "source_code/entrypoint": planter.plant_shaped("Neptune entry point"),
-            "source_code/git/remotes": planter.plant_shaped("Neptune remote"),
-            "sys/failed": False,
-        }
+        own = json.loads(planter.fill((FILES / "neptune.json").read_text(), "export of Neptune"))
         series = {f"train/loss {planter.plant_shaped('Neptune series')}": loss(START, 40)}
         schedule = Schedule(utilization=[square(busy=3, idle=2 + number, ticks=60)])
         host = f"node {planter.plant_shaped('Neptune host')}"

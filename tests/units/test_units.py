@@ -1,5 +1,6 @@
 """Columns, GPUs, quantities and rates."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -56,17 +57,16 @@ def test_a_column_of_one_value_is_told_from_one_with_another() -> None:
 
 
 TABLE = tomllib.loads((Path(gpureport.__file__).parent / "gpus.toml").read_text(encoding="utf-8"))
-NAMES = (
-    *("NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB", "Tesla T4", "Tesla V100-SXM2-16GB"),
-    *("Tesla V100-PCIE-32GB", "NVIDIA A10", "NVIDIA A10G", "NVIDIA A30", "NVIDIA L4", "NVIDIA H100 80GB HBM3"),
-    *("NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA H200", "NVIDIA H20", "NVIDIA A40", "NVIDIA RTX A6000"),
-    *("nvidia geforce rtx 3090", "NVIDIA GeForce RTX 4090", "NVIDIA GH200 480GB", "", "Orin", "AMD Instinct MI300X"),
-)
 EXPECTED = Path(__file__).with_name("expected")
 
 
+def asked(name: str) -> list[str]:
+    """Return the keys of an expected file: names of GPUs, or a cell, the unit of its column and the unit wanted."""
+    return [*json.loads((EXPECTED / f"{name}.json").read_text(encoding="utf-8"))]
+
+
 def test_a_name_leads_to_its_own_model(*, update_golden: bool) -> None:
-    found = {name: find_gpu(name) for name in NAMES}
+    found = {name: find_gpu(name) for name in asked("models")}
     facts = ("model", "power_window", "memory_total_bytes", "memory_bandwidth_bytes_per_second")
     # a cell of the table has a value and its source
     values = {name: known and [getattr(known, fact) for fact in facts] for name, known in found.items()}
@@ -85,12 +85,6 @@ def test_every_cell_has_a_source_and_no_source_is_a_memory() -> None:
     assert [name for name, words in sources if "quoted" in words] == []
 
 
-READ = (
-    *("97 %||1", "97%||1", "97|%|1", "8192 MiB|MiB|By", "2117MB||By", "945|MB/s|By/s", "945 MB|MB/s|By/s"),
-    *("58.52 W|W|W", "58520 mW|W|W", "1410|MHz|Hz", "38 °C|C|Cel", "+27.0|C|Cel", "15820333506|us|s", "58.52 W|%|1"),
-    *("12025/06/12|%|1", "|W|W", "1e5|W|W", "٣|W|W", *(f"{percent} %||1" for percent in range(101))),
-)
-"""Cell, unit of its column, and the unit wanted."""
 SCALED = [number_format.GPU_TIME, number_format.ENERGY, number_format.THROUGHPUT, number_format.MASS]
 
 
@@ -113,7 +107,7 @@ def test_figures_keep_three_digits_and_their_order(
 
 
 def test_quantities_are_written_and_numbers_in_names_sort(*, update_golden: bool) -> None:
-    said = {text: parse_quantity(*text.split("|")) for text in READ}
+    said = {text: parse_quantity(*text.split("|")) for text in asked("quantities")}
     hold(EXPECTED / "quantities.json", said, update=update_golden)
     for name, number, expected, *currency in read_table(EXPECTED.with_name("shown.tsv")):
         shown = getattr(number_format, name)(float(number), *currency)
@@ -183,23 +177,11 @@ def by_steps(seconds: Numbers, steps: Numbers, began: float | None = None) -> Co
 
 
 def test_work_by_rates_and_by_steps(*, update_golden: bool) -> None:
-    slow, first = [20.0, 25.0, 30.0, 35.0], [50.0, 200.0, 200.0, 200.0]
-    pause, even, counter = [5.0, 10.0, 15.0, 320.0, 325.0], [200.0] * 5, [10.0, 20.0, 30.0, 40.0, 50.0]
-    table = {
-        "a slow first batch took as long as its rate says": by_rates(slow, first, [10, 20, 30, 40]),
-        "without steps the first point speaks for a usual distance": by_rates(slow, first),
-        "a pause does no work": by_rates(pause, even, counter),
-        "five usual distances bound it": by_rates(pause, even),
-        "a resumed counter": by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]),
-        "a counter that starts anew": by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]),
-        "nothing before the recording": by_rates([20, 25, 30], first[:3], [10, 20, 30], earliest=15),
-        "rates of zero": by_rates([5, 10, 15], [0, 0, 0], [10, 20, 30]),
-        "steps from where training began": by_steps([20, 25, 30], [10, 20, 30], 0),
-        "steps from the first point": by_steps([20, 25, 30], [10, 20, 30]),
-        "steps of a resumed run": by_steps([20, 25, 30], [5010, 5020, 5030], 0),
-        "steps that start anew": by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0),
-        "steps that go back": by_steps([5, 10, 15, 20], [10, 20, 15, 25], 0),
-    }
+    table = {}
+    for name, *cells in read_table(EXPECTED.with_name("work.tsv")):
+        seconds, rates, steps, began = ([*map(float, cell.split())] if cell != "-" else [] for cell in cells)
+        start = began[0] if began else None
+        table[name] = by_rates(seconds, rates, steps or None, start) if rates else by_steps(seconds, steps, start)
     said = {
         name: work and f"{work.amount:.9g} at {work.rate and round(work.rate, 9)} from {float(work.times[0]):.9g}"
         for name, work in table.items()
