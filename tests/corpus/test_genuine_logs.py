@@ -20,13 +20,8 @@ from tests.support.tables import read_table
 pytestmark = [pytest.mark.corpus, needs_corpus]
 UTILISATION, POWER = "gpu_utilization_ratio", "gpu_power_watts"
 CELSIUS, GRAPHICS = "gpu_temperature_celsius", "gpu_graphics_clock_hertz"
-REFUSED = {
-    *("DEEPGadget-GPU_CPU_temp_logger__temperature_log.txt", "Unshapendwarf-SlowFast__mvit32_base.out"),
-    *("grantwilkins-energy-inference__timechart.csv", "harp-lab-MNMGDatalog__power_log.csv"),
-    "michalaarne-create-FULL-BOT-new__nvidia_dmon.log",
-    *("seongjunpark17-GPU-power-log__power_log.csv", "sklinderton-vit-real-vs-fake-faces__vit_train_599696.log"),
-}
-"""Without a time, of the host alone, or in columns of nobody's tool; each of the others must be read."""
+REFUSED = {name for (name,) in read_table(Path(__file__).with_name("refused.tsv"))}
+"""Each of the others must be read."""
 QUERIED = {field: (metric, float(unit)) for field, metric, unit in read_table(Path(__file__).with_name("queried.tsv"))}
 """Column of the series, and its unit, of the fields that most logs asked for."""
 CLOCKS = ("525", "1065", "1545", "2025", "3105")

@@ -15,9 +15,10 @@ import pyarrow as pa
 from tests.faults.fault import CHANGES, Call, Fault, State, age_leftovers, list_faults, read_log, read_state
 from tests.importers.trackers.mlflow.stores import database, folder, run_id
 from tests.publishing.conftest import RUNS
-from tests.store.forking import Ended, Forks, Order
+from tests.store.forking import Forks, Order
 from tests.store.runs import noisy
 from tests.support.logs import stamp
+from tests.support.program import Outcome
 from tests.support.tables import read_table, words_of
 
 
@@ -93,7 +94,7 @@ class Stage:
     calls: list[Call] = field(init=False)
     old: State = field(init=False)
     new: State = field(init=False)
-    done: Ended = field(init=False)
+    done: Outcome = field(init=False)
     _seen: set[object] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -119,7 +120,7 @@ class Stage:
     def _log(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}-calls")
 
-    def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Ended:
+    def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Outcome:
         order = Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)
         return self.forks.run(order)
 
@@ -171,7 +172,7 @@ class Stage:
         assert (again.code, "gpureport: " in again.err) == (self.done.code, False), again
         return readings
 
-    def _records_gap(self, ended: Ended) -> bool:
+    def _records_gap(self, ended: Outcome) -> bool:
         """Return whether a night was recorded as one without data, since its log cannot be read."""
         words = self.scenario.arguments
         return (words[0], ended.code) == ("nightly", _NOT_ASSESSED) and f"gpureport: {words[1]}: " in ended.err
@@ -194,7 +195,7 @@ class Stage:
             for target in _REFERENCE.findall(page.read_text()):
                 assert (page.parent / target).exists(), f"{page.name} leads to {target}, which is not there"
 
-    def _check_ending(self, ended: Ended, state: State, *, met: bool) -> None:
+    def _check_ending(self, ended: Outcome, state: State, *, met: bool) -> None:
         """Check the last words of a command that was not killed: done, or one line that says what went wrong."""
         if ended.code == self.done.code and "gpureport: " not in ended.err:
             assert state.units == self.new.units, ("it says that all is done", ended)
@@ -224,7 +225,7 @@ class Stage:
         state = read_state(self.folder)
         self._check_again(again, state, keeps_temporary=keeps_temporary)
 
-    def _check_again(self, again: Ended, state: State, *, keeps_temporary: bool) -> None:
+    def _check_again(self, again: Outcome, state: State, *, keeps_temporary: bool) -> None:
         removes = "rm" in self.scenario.arguments
         if removes and again.code != self.done.code:
             assert again.code in {2, 3}, again

@@ -226,6 +226,11 @@ def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_pat
     points = next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.gpu_seconds")).read_text(encoding="utf-8").splitlines()
     assert [float(line.split()[1]) for line in points][1:] == [1.25]
     assert len(next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.idle_ratio")).read_text().splitlines()) == 1
+    # a run that is named gets it as a file
+    before = read_tags(store, 1)
+    assert gpureport("publish", *FIGURES, f"mlflow:{store}#base").code == 0
+    assert next(store.glob(f"*/{run_id(1)}/artifacts/gpureport/comparison.json")).is_file()
+    assert read_tags(store, 1) == before
 
 
 def test_changes_are_tags_in_per_cent_or_points(gpureport: Program, tmp_path: Path) -> None:
@@ -295,14 +300,6 @@ def test_nothing_is_written_where_anything_is_wrong(gpureport: Program, tmp_path
     for text in ("", "<html>", "\xff", '{"schema": "gpureport.analysis/1"}', "[" * 100_000):
         (tmp_path / "comparison.json").write_text(text, encoding="latin-1")
         assert refuse(gpureport, tmp_path, *FIGURES, target) == "unknown_run", text[:40]
-
-
-def test_a_named_run_gets_a_comparison_as_a_file(gpureport: Program, tmp_path: Path) -> None:
-    store = folder(tmp_path / "mlruns", RUNS)
-    compared(gpureport, f"mlflow:{store}")
-    assert gpureport("publish", *FIGURES, f"mlflow:{store}#amp").code == 0
-    assert read_tags(store, 3) == {}
-    assert next(store.glob(f"*/{run_id(3)}/artifacts/gpureport/comparison.json")).is_file()
 
 
 @pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])

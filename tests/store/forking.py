@@ -1,6 +1,6 @@
 """The program in processes forked from one that has done the imports, so that hundreds of them take seconds.
 
-Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Ended` for each process.
+Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Outcome` for each process.
 """
 
 import importlib
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.faults.fault import Fault, arm_fault, count_readings, set_clock_back, stop_clock
+from tests.support.program import Outcome
 
 ROOT = Path(__file__).parents[2]
 _PATIENCE = 120
@@ -37,15 +38,6 @@ class Order:
     clock_back: tuple[float, int] = (0.0, 0)
     readings: str = ""
     modules: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How a process ended: its exit code (negative: the signal), and what it printed."""
-
-    code: int
-    out: str
-    err: str
 
 
 class Forks:
@@ -71,11 +63,11 @@ class Forks:
         assert self._process.stdout is not None
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
-    def result(self) -> list[Ended]:
+    def result(self) -> list[Outcome]:
         assert self._process.stdout is not None
-        return [Ended(**entry) for entry in json.loads(self._process.stdout.readline())]
+        return [Outcome(**entry) for entry in json.loads(self._process.stdout.readline())]
 
-    def run(self, order: Order) -> Ended:
+    def run(self, order: Order) -> Outcome:
         self.begin(order)
         (ended,) = self.result()
         return ended
@@ -153,13 +145,13 @@ def _import_modules(path: Path) -> None:
             importlib.import_module(name)
 
 
-def _run(orders: Sequence[Order]) -> list[Ended]:
+def _run(orders: Sequence[Order]) -> list[Outcome]:
     children = [_fork(order) for order in orders]
     results = []
     for order, (pid, out, err) in zip(orders, children, strict=True):
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         with os.fdopen(out) as one, os.fdopen(err) as other:
-            results.append(Ended(code=code, out=one.read(), err=other.read()))
+            results.append(Outcome(code=code, out=one.read(), err=other.read()))
         if order.modules:
             _import_modules(Path(order.modules))
     return results

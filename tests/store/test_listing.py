@@ -55,9 +55,9 @@ def test_comparisons_select_runs(before: Known, store: Path, listed: Callable[..
         )
     ]
     unsign(path, **RUN, devices=devices)
-    for count, text in read_table(Path(__file__).with_name("comparisons.tsv")):
+    for option, count, text in read_table(Path(__file__).with_name("comparisons.tsv")):
         with patience(15):
-            found = listed("--where", text)
+            found = listed(option, text)
         assert (found == 2) if count == "refused" else (len(found) == int(count)), text
     both = ("--where", "gpus>1", "--where", "gpus<4", "--where", "tag:user=ann")
     assert len(listed(*both)) == 1
@@ -65,19 +65,10 @@ def test_comparisons_select_runs(before: Known, store: Path, listed: Callable[..
         assert listed("--where", " " * 50_000) == 2
 
 
-def test_since_counts_from_the_end(before: Known, store: Path, listed: Callable[..., Any]) -> None:
+def test_since_counts_from_an_end_that_is_known(before: Known, store: Path, listed: Callable[..., Any]) -> None:
     path = store / "runs" / before.old_id / "run.json"
-    ranges = (
-        ("2026-10-24", 1),
-        ("2026-10-24T09:30", 1),
-        ("2026-10-24 09:31", 0),
-        ("99999999d", 1),
-        ("9" * 400 + "h", 1),
-    )
     unsign(path, **RUN)
-    for text, count in ranges:
-        assert len(listed("--since", text)) == count, text
-    assert listed("--since", "yesterday") == 2
+    assert len(listed("--since", "9" * 400 + "h")) == 1
     quality = json.loads(path.read_text())["run"]["quality"] | {"synthetic_time": True}
     unsign(path, quality=quality)
     assert listed("--since", "2026-10-24") == []
