@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import gcd
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -120,9 +121,9 @@ class Stage:
     def _log(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}-calls")
 
-    def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Outcome:
-        order = Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)
-        return self.forks.run(order)
+    def run(self, arguments: Sequence[str], fault: Fault | None = None, **more: Any) -> Outcome:
+        folder, log = str(self.folder), str(self._log)
+        return self.forks.run(Order(arguments=arguments, folder=folder, fault=fault, log=log, clock=_CLOCK, **more))
 
     def faults(self) -> Iterator[tuple[Call, Fault]]:
         for at, call in enumerate(self.calls):
@@ -145,22 +146,16 @@ class Stage:
             self._check_ending(ended, state, met=met)
         if fault.error == "ENOSPC":
             assert state.leftovers == (), "a full disk keeps what was half written"
-        if state.key() not in self._seen:
-            self._seen.add(state.key())
+        key = (tuple(sorted(state.units.items())), state.leftovers)
+        if key not in self._seen:
+            self._seen.add(key)
             self._check_later_commands(keeps_temporary=fault.lasts or fault.action.startswith("kill"))
         return met
 
-    def try_clock(self, after: int, back: float = 3600.0) -> int:
+    def try_clock(self, after: int) -> int:
         """Run the command with a clock that is set back after a number of readings; return how many there were."""
         reset(self.folder, self._template)
-        order = Order(
-            arguments=self.scenario.arguments,
-            folder=str(self.folder),
-            clock=_CLOCK,
-            clock_back=(back, after),
-            readings=str(self._log),
-        )
-        ended = self.forks.run(order)
+        ended = self.run(self.scenario.arguments, clock_back=(3600.0, after), readings=str(self._log))
         readings = int(self._log.read_text())
         assert (ended.code, ended.out, ended.err) == (self.done.code, self.done.out, self.done.err), ended
         state = read_state(self.folder)

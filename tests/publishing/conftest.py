@@ -37,5 +37,4 @@ def refuse(gpureport: Program, root: Path, *words: str) -> str:
     done = gpureport("publish", *words)
     assert (done.out, done.err.count("\n"), done.code in {2, 3}) == ("", 1, True), (words, done)
     assert state(root) == before, words
-    told = gpureport("--debug", "publish", *words).err.splitlines()
-    return next((line.removeprefix("code: ") for line in told if line.startswith("code: ")), "")
+    return gpureport("--debug", "publish", *words).error

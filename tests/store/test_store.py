@@ -26,7 +26,6 @@ groups that were encoded one by one."""
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.500,{second}\n" for second in range(20))
 LABELS = ("--step", "b", "--param", "batch=64", "--tag", "team=x", "--work", "10:steps")
 TRIALS = 150 * SCALE
-_MAGIC = 8
 
 
 def ok(done: Outcome) -> str:
@@ -240,12 +239,6 @@ def pages(path: Path) -> list[int]:
     return places
 
 
-def footer(path: Path) -> list[int]:
-    content = path.read_bytes()
-    length = int.from_bytes(content[-_MAGIC : -_MAGIC + 4], "little") + _MAGIC
-    return list(range(len(content) - length, len(content)))
-
-
 def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
     chance, whole = random.Random(20261121), path.read_bytes()
     for _ in range(trials):
@@ -256,10 +249,9 @@ def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("places", [pages, footer])
-def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Program, places: Any) -> None:
+def test_a_flip_in_the_series_is_found(before: Known, store: Path, gpureport: Program) -> None:
     path = store / "runs" / before.old_id / "hardware.parquet"
-    for _ in flipped(path, places(path), TRIALS):
+    for _ in flipped(path, range(path.stat().st_size), 2 * TRIALS):
         for words in (("runs", "export", "old", "-o", "out.parquet"), ("analyze", "old")):
             done = gpureport(*words, "--store", str(store))
             assert (done.code, done.err.count("\n")) == (3, 1)

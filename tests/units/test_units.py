@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -157,31 +158,24 @@ def test_slow_stretches_lie_in_the_log(parts: list[tuple[int, float]]) -> None:
 
 
 SECOND = 1_000_000
-Numbers = list[float]
 
 
-def by_rates(
-    seconds: Numbers, rates: Numbers, steps: Numbers | None = None, earliest: float | None = None
+def count_work(
+    seconds: list[float], rates: list[float], steps: Sequence[float] = (), began: float | None = None
 ) -> CountedWork | None:
-    return count_by_rates(
-        (np.array(seconds) * SECOND).astype(np.int64),
-        np.array(rates, dtype=np.float64),
-        None if steps is None else np.array(steps, dtype=np.float64),
-        None if earliest is None else round(earliest * SECOND),
-    )
-
-
-def by_steps(seconds: Numbers, steps: Numbers, began: float | None = None) -> CountedWork | None:
-    start = None if began is None else round(began * SECOND)
-    return count_by_steps((np.array(seconds) * SECOND).astype(np.int64), np.array(steps, dtype=np.float64), start)
+    """Return the work that rates tell, or steps where there are no rates."""
+    times, start = (np.array(seconds) * SECOND).astype(np.int64), None if began is None else round(began * SECOND)
+    counted = np.array(steps, dtype=np.float64)
+    if not rates:
+        return count_by_steps(times, counted, start)
+    return count_by_rates(times, np.array(rates, dtype=np.float64), counted if steps else None, start)
 
 
 def test_work_by_rates_and_by_steps(*, update_golden: bool) -> None:
     table = {}
     for name, *cells in read_table(EXPECTED.with_name("work.tsv")):
         seconds, rates, steps, began = ([*map(float, cell.split())] if cell != "-" else [] for cell in cells)
-        start = began[0] if began else None
-        table[name] = by_rates(seconds, rates, steps or None, start) if rates else by_steps(seconds, steps, start)
+        table[name] = count_work(seconds, rates, steps, began[0] if began else None)
     said = {
         name: work and f"{work.amount:.9g} at {work.rate and round(work.rate, 9)} from {float(work.times[0]):.9g}"
         for name, work in table.items()
@@ -190,10 +184,10 @@ def test_work_by_rates_and_by_steps(*, update_golden: bool) -> None:
 
 
 def test_a_part_of_the_time_holds_a_part_of_the_work_and_what_counts_none() -> None:
-    work = by_rates([5, 10, 15], [200, 200, 100], [10, 20, 30])
+    work = count_work([5, 10, 15], [200, 200, 100], [10, 20, 30])
     assert work is not None
     assert work.within(5 * SECOND, round(12.5 * SECOND)) == pytest.approx(1000 + 250)
     assert (work.within(-10 * SECOND, 100 * SECOND), work.within(20 * SECOND, 30 * SECOND)) == (work.amount, 0)
-    assert (by_rates([5], [200]), by_steps([5], [10])) == (None, None)
+    assert (count_work([5], [200]), count_work([5], [], [10])) == (None, None)
     for rates in ([1e308] * 4, [1e-308, 100.0, 100.0, 100.0]):
-        assert by_rates([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates
+        assert count_work([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates
