@@ -20,12 +20,6 @@ SAMPLE = SAMPLES / "mem_pressure" / "nvidia-smi.csv.gz"
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 EPOCH = START.timestamp()
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
-SERIES = (
-    *("timestamp", "utilization.gpu [%]", "utilization.memory [%]", "temperature.gpu", "temperature.memory"),
-    *("power.draw [W]", "power.limit [W]", "memory.total [MiB]", "memory.used [MiB]", "memory.free [MiB]"),
-    *("clocks.current.sm [MHz]", "clocks.current.memory [MHz]", "pstate"),
-)
-"""Headings of the columns `series` makes."""
 
 
 def stamp(second: float, start: str = "2026/03/14 09:00:00") -> str:
@@ -70,7 +64,7 @@ def write_recording(folder: Path, content: str, *, name: str = "gpu.csv", zone: 
 def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
     """Return columns of one GPU by heading: idle at first, then at work with pauses, as nvidia-smi writes them."""
     chance = random.Random(seed)
-    columns: dict[str, list[str]] = {heading: [] for heading in SERIES}
+    columns: dict[str, list[str]] = {}
     degrees = 31.0
     for number in range(rows):
         busy = number >= rows // 8 and number % 40 > 2
@@ -93,7 +87,7 @@ def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
             "pstate": "P2" if busy else "P8",
         }
         for heading, cell in cells.items():
-            columns[heading].append(cell)
+            columns.setdefault(heading, []).append(cell)
     return columns
 
 
@@ -212,19 +206,6 @@ def wrapper_csv(rows: int = 6) -> str:
     lines = ["when,GPU0 power,GPU1 power,RAM"]
     lines += [f"{EPOCH + row},{70 + row}.5 W,{80 + row}.5W,2117MB" for row in range(rows)]
     return "\n".join(lines) + "\n"
-
-
-def timechart(rows: int = 40) -> bytes:
-    lines = [
-        *("AMDPROFILER POWER PROFILE REPORT", "", "PROFILE DETAILS", "Sampling Interval:,100 milli-seconds"),
-        *("Profile Start Time:,Nov-21-2026_23-59-58,", "", "PROFILED COUNTERS", "768.,socket0-package-power,Power,W,x"),
-        *("", "PROFILE RECORDS", "RecordId,Timestamp,socket0-package-power,socket1-package-power,core0-power"),
-    ]
-    for row in range(rows):
-        second, tenth = divmod(580 + row, 10)
-        clock = f"23:59:{second}" if second < 60 else f"0:0:{second - 60}"
-        lines.append(f"{row + 1},{clock}:{tenth}59,   {90 + row}.50,  100.25,    0.12, ")
-    return "\n".join([*lines, ""]).encode()
 
 
 def zstd(content: bytes) -> bytes:
