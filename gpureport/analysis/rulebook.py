@@ -12,7 +12,7 @@ from typing import Any
 
 from gpureport.analysis import phrases
 from gpureport.analysis.results import Job, ObservedJob
-from gpureport.analysis.series.device_series import DeviceSeries, Memo
+from gpureport.analysis.series.device_series import DeviceSeries, Memo, pick
 from gpureport.analysis.series.intervals import Spans, to_intervals, to_spans
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.metrics import Scope
@@ -144,12 +144,6 @@ class Context(Memo):
     time_without_job: Mapping[str, Spans]
     earlier_findings: tuple[Finding, ...] = ()
     made: dict[Hashable, Any] = field(default_factory=dict)
-    _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        for name, one in self.series.items():
-            if len(one):
-                self._by_scope.setdefault(one.device.scope, {})[name] = one
 
     @property
     def whole(self) -> Interval:
@@ -168,10 +162,10 @@ class Context(Memo):
         return replace(self, series=self.all_series)
 
     def gpus(self) -> dict[str, DeviceSeries]:
-        return self._by_scope.get(Scope.GPU, {})
+        return pick(self.series, Scope.GPU)
 
     def hosts(self) -> dict[str, DeviceSeries]:
-        return self._by_scope.get(Scope.HOST, {})
+        return pick(self.series, Scope.HOST)
 
     def working(self) -> dict[str, DeviceSeries]:
         return {name: one for name, one in self.gpus().items() if name in self.active}

@@ -154,9 +154,8 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         yield "idle", gap.cause or UNKNOWN, to_spans(gap.intervals), 1.0
     for found in findings:
         if found.kind in kinds.get("hollow", ()):
-            held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
-            ratio = 1.0 if found.lost_gpu_seconds is None or not held else min(found.lost_gpu_seconds / held, 1.0)
-            yield "hollow", "", to_spans(found.intervals), ratio
+            held = sum(part.seconds for part in found.intervals) * len(found.devices)
+            yield "hollow", "", to_spans(found.intervals), (found.lost_gpu_seconds or 0.0) / held
     below = list[Interval]()
     for found in context.findings(_BELOW_PEERS):
         models = {context.series[name].device.model for name in found.devices}

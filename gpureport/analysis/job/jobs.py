@@ -11,7 +11,7 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTIL
 from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoized, pick, remove_stretches, series_by_device
 from gpureport.analysis.series.statistics import IDLE_RATIO, memory_total
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
@@ -137,10 +137,6 @@ def _measure_dense_reach(active: BoolArray, share: float) -> int:
     places = np.flatnonzero(active) + 1
     dense = places[np.arange(1, len(places) + 1) >= share * places]
     return int(dense[-1]) if len(dense) else 0
-
-
-def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
-    return {name: one for name, one in series.items() if one.device.scope is scope and len(one)}
 
 
 def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:

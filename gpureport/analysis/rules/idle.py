@@ -46,7 +46,7 @@ Cause = tuple[str, Sequence[Evidence]] | None
 def find_idle_gaps(context: Context, limits: Limits) -> Found:
     if context.whole.seconds < limits.shortest:
         yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
-    if context.whole.seconds < limits.shortest or context.window is None:
+    if context.whole.seconds < limits.shortest or not context.jobs:
         return
     known = events.find_job_events(context.recording)
     stalls = list[tuple[Period, list[str], list[Gap]]]()

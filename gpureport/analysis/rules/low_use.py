@@ -149,10 +149,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
     hosts = {host.device.id: host for name in spans for host in context.hosts_of(context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
-    # a brief job gets no finding on a full core, so that this cause is not ruled out
-    shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
-    is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
-    unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
+    unknown = [what for name, what in _OPEN.items() if name not in levels]
     cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)

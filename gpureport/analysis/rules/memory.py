@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.job import jobs, params
+from gpureport.analysis.job import params
 from gpureport.analysis.names import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
@@ -103,9 +103,8 @@ def _measure_step(
     released = np.flatnonzero(used[at:] < used[at] / 2)
     end = at + (int(released[0]) if len(released) else len(used) - at)
     trim = max(limits.trim, interval * 1.01) * 1e6
-    given_back = used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value
     settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
-    is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6 and not given_back.any()
+    is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6
     return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
 
 

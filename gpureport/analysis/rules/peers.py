@@ -263,8 +263,6 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
 
 def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
     rows = np.isin(peers.names, names)
-    if rows.all() or not rows.any():
-        return 0.0, 0.0
     warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
     return warm, cool
 

@@ -61,8 +61,6 @@ class _Readings(NamedTuple):
 
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
-    if not own_jobs:
-        return []
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
     first, stop = _find_low_runs(one, own_jobs, limits)
     busy = one.used[one.used > limits.still + 1e-6]

@@ -22,7 +22,6 @@ from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
-from gpureport.metrics import find_gpu
 
 CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
@@ -186,12 +185,10 @@ def transfer_bound(context: Context, limits: Limits) -> Found:
 
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
-    gpu, known = lane.source, find_gpu(lane.source.device.model)
+    gpu = lane.source
     names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
     logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
     generation, width = (None if value is None else int(value) for value in logged)
-    if generation is None and known is not None and known.pcie_generation is not None:
-        generation = round(known.pcie_generation.value)
     if generation not in _LANE or not width:
         return
     share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
@@ -203,7 +200,6 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
         return {
             "cause": _COPYING,
             "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
-            "most": Confidence.LOW if logged[0] is None else Confidence.HIGH,
             "words": {"carried": mean, "link": f"gen {generation} x{width}"},
         }
 

@@ -1,6 +1,6 @@
 """The samples of one device, each with the time that it covers."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ from gpureport.analysis.series.intervals import Spans, contains, overlap_seconds
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
-from gpureport.metrics import find_gpu
+from gpureport.metrics import Scope, find_gpu
 from gpureport.rates import SamplingRate
 from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 
@@ -217,6 +217,10 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     return {device.id: build_device_series(recording, device) for device in recording.run.devices}
+
+
+def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
+    return {name: one for name, one in series.items() if one.device.scope is scope and len(one)}
 
 
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
