@@ -155,9 +155,7 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
             seen = "what it draws between samples is not seen"
             yield "power_sensor", f"A power reading of the {gpu.model} is that of a moment: {seen}."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
-        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
-        more = ", and the driver's counter does not" if counted else ""
-        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."
+        yield "energy_without_gaps", "The integral of power leaves out the time of log gaps."
 
 
 def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:

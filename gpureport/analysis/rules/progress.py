@@ -48,9 +48,8 @@ def find_fall(
 ) -> Change | None:
     """Return a lasting fall of positive values below their usual level; None if there is none.
 
-    Both levels must last for a share of the time and for the shortest time of a level. The fall is at least `least`,
-    and the middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not
-    count. With `later`, the usual level must come first.
+    Both levels must last for a share of the time and for the shortest time of a level, so that single readings and
+    recurring phases do not count. The fall is at least `least`. With `later`, the usual level must come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -70,7 +69,7 @@ def find_fall(
     edges = np.searchsorted(places, blocks)
     numbers = np.diff(edges)  # never 0, because a block is longer than the longest counted pause
     ordered = values[np.lexsort((values, places))]
-    low, middle, high = ordered[edges[:-1] + (np.array([[0.25], [0.5], [0.75]]) * (numbers - 1)).astype(np.int64)]
+    middle = ordered[edges[:-1] + (numbers - 1) // 2]
     windows = np.median(np.lib.stride_tricks.sliding_window_view(middle, held), axis=1)
     usual = np.full(count, windows.max())
     if later:
@@ -82,7 +81,7 @@ def find_fall(
     top = float(usual[first[0]])
     is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
     is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
-    if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
+    if not is_usual.any():
         return None
     lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
     begins = times[edges[:-1]]

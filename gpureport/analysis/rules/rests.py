@@ -16,7 +16,6 @@ from gpureport.findings import Evidence, Interval
 
 _HALF = 0.5  # use that replaces a low reading at power as high as at work; also a share of samples
 _SEVERAL_A_WINDOW = 0.5  # seconds; with shorter intervals, samples show the slope at the end of work
-_BRIDGE = 1.6  # seconds: one sample at an interval of 1 s, with jitter
 _STRAY_SECONDS = 0.2  # seconds of a stray kernel; a training step is longer
 _STRAY = 0.35  # utilisation from a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # number of low rows required on both sides of a stray reading
@@ -129,8 +128,7 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
     first, stop = find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
     work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
     between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
-    brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)
-    brief &= busy <= still * (between + (length[1:] + length[:-1]) / 2)
+    brief = (busy * interval <= _STRAY_SECONDS) & (busy <= still * (between + (length[1:] + length[:-1]) / 2))
     stray = (between == 1) & (busy <= _STRAY) & (np.minimum(length[1:], length[:-1]) >= _SETTLED)
     apart = (parted[first[1:]] > parted[stop[:-1] - 1]) | ~(brief | stray)
     return first[np.append(True, apart)[: len(first)]], stop[np.append(apart, True)[: len(stop)]]

@@ -65,12 +65,9 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     weights = seconds if observed > 0 else np.ones(len(values))
     whole = observed or float(len(values))
     weighted = float((values * weights).sum()) if values.any() else 0.0
-    levels, times = values, weights
-    if metric.dtype == "bool":
-        levels, times = np.array([0.0, 1.0]), np.array([whole - weighted, weighted])
-    order, quantum = levels.argsort(), _QUANTUM[metric.unit]
-    passed = times[order].cumsum(dtype=np.float64)
-    found = levels[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
+    order, quantum = values.argsort(), _QUANTUM[metric.unit]
+    passed = weights[order].cumsum(dtype=np.float64)
+    found = values[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
     logged = np.rint(found / quantum) * quantum
     p5, p50, p95 = np.where(np.abs(found - logged) <= _OFF_GRID * np.abs(found), logged, found).tolist()
     limits = BELOW if metric.name == UTILISATION else ()
