@@ -1,4 +1,4 @@
-"""Turns a recording into an analysis: runs every rule once, in order, and then divides the GPU time."""
+"""Turns a recording into an analysis: runs each rule once and then divides the GPU time into classes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -121,7 +121,7 @@ def trace_gpu_time(
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
     findings, not_judged, left = list[Finding](), list[NotJudged](), list(rules)
     while left:
-        # a rule runs after those whose findings it needs
+        # a rule runs after the rules whose findings it needs
         made_later = {kind for rule in left for kind in rule.kinds}
         rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(rule)

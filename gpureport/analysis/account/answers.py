@@ -14,11 +14,11 @@ from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
 
 _RANK = list(Severity)
-_COVERED_SHARE = 0.9  # a root must cover this share of the time of its consequence
+_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
 _RESOLVED = 1.8
-"""Number of intervals in a driver's period from which rows repeat readings: two, less jitter."""
+"""Number of sampling intervals per driver period from which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose power sensor measures part of the time; and the first with averaged power (NVML)."""
+"""Compute capabilities with a power sensor that measures part of the time, and the first with averaged power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:

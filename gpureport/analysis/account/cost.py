@@ -13,7 +13,7 @@ from gpureport.settings import Section, Settings
 
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
-_MOST_OF_IT = 0.95  # share of the run that a driver's energy counter must cover to be used
+_MOST_OF_IT = 0.95  # share of the run that the driver's energy counter must cover before it is used
 _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 

@@ -2,7 +2,7 @@
 
 Each moment falls into the first class of `_list_claims` that applies. Waiting, low use and short pauses count only the
 share of a moment in which no kernel ran, because coarse samples hide short pauses. The rest is computing, less the cost
-of throttled clocks. So computing means the same in every step of a comparison.
+of throttled clocks. Computing therefore means the same in every step of a comparison.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -32,7 +32,7 @@ _ROUNDING = 1e-6
 _BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, the time in which it applies unless an earlier claim does, and the share of it that counts."""
+"""A class, its cause, the time in which it applies unless an earlier claim does, and the share of that time."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -58,7 +58,7 @@ def divide_gpu_times(
 ) -> Iterator[tuple[str, Divided]]:
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
-    # low use as its rule detects it, whether or not it became a finding
+    # low use as detected by its rule, even if there is no finding
     episodes = {} if low is None else low_use.find_low_use(context, low).spans
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for device in context.gpus():
@@ -138,7 +138,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         # empty memory also shows that a GPU was unused
         seen = intersection(union(np.column_stack([start, end])), never_used)
     unseen = difference(whole, seen)
-    # utilisation describes the time before a sample, memory the moment itself
+    # utilisation describes the time before a sample, and memory the moment of the sample
     yield "no_job", "", context.time_without_job.get(device, NO_SPANS) - np.array([series.shift, 0]), 1.0
     # an Xid error alone does not mean that the GPU was lost
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]

@@ -145,7 +145,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, caused by requests if only short bursts of work lie between them."""
+    """Return the gaps, with requests as their cause if only short bursts of work separate them."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -168,7 +168,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # a little work is not a problem, and a GPU that never worked has its own finding
+        # very little work is not a problem, and another finding covers a GPU that never worked
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -212,7 +212,7 @@ def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
         return cause
     if len(gaps) > 1:
         return "several, open" if is_open else "several"
-    # one of several GPUs may begin later or stop earlier
+    # one of several GPUs may start later or stop earlier
     if gaps[0].interval.start <= series.times[0]:
         return "first"
     if gaps[0].interval.end + series.shift >= series.times[-1]:

@@ -35,7 +35,7 @@ _NEAR = 5.0  # seconds; a metric is logged just after its work
 
 
 class Phases(NamedTuple):
-    """Similar phases of low use that recur, their period in seconds, and whether logged evaluations match them."""
+    """Recurring phases of similar low use, their period in seconds, and whether logged evaluations match them."""
 
     spans: intervals.Spans
     period: float
@@ -99,7 +99,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     median = median_over_devices(used)
     seconds = max(map(intervals.total_seconds, left.values()))
     over = max(round(limits.over / grid.width), ROWS) * grid.width
-    # a job too short for that is judged by its overall mean, unless other kinds explain most of it
+    # a shorter job is judged by its overall mean, unless other kinds explain most of it
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
     mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
     mean[mean < limits.idle] = 1.0
@@ -160,7 +160,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use during which the CPU was not recorded, and low use during which other programs filled it."""
+    """Yield low use during which the CPU was not recorded or was filled by other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)

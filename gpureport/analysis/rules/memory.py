@@ -86,7 +86,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        # the interval of a logger may be a little short
+        # a logger's interval may be slightly too short
         state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
     samples = series.count_readings(MEMORY, series.find_known_rows(MEMORY))
     capacity = total - memory_reserved(series)
@@ -146,7 +146,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        # the longest time for which memory was held, without its beginning
+        # the longest time for which memory was held, without its first part
         rows = series.rows_between(job.start, job.end + 1)
         known = series.known_rows(MEMORY)[rows]
         times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
@@ -168,7 +168,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak if the median slope between block medians is high and every quarter grows."""
+    """Yield a leak if the median slope between block medians is high and memory grows in every quarter."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]

@@ -14,7 +14,7 @@ from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_HALF = 0.5  # use that replaces a low reading at power as high as at work; also a share of samples
+_HALF = 0.5  # utilisation that replaces a low reading if power shows work; also a share of samples
 _SEVERAL_A_WINDOW = 0.5  # seconds; with shorter intervals, samples show the slope at the end of work
 _STRAY_SECONDS = 0.2  # seconds of a stray kernel; a training step is longer
 _STRAY = 0.35  # utilisation from a stray kernel of 0.17 s in a window of 0.5 s
@@ -35,7 +35,7 @@ STRICT = 0.04  # share of the period; few distances agree this closely only if t
 
 
 class Gap(NamedTuple):
-    """A rest of a GPU with its cause. Samples cover `seconds` of it; fewer than `needed` readings may be chance."""
+    """A rest of a GPU with its cause. Samples cover `seconds` of it; fewer than `needed` low readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -86,7 +86,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 
 
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
-    """Return the readings of a GPU; with coarse samples, low utilisation at the power of work is set to a half.
+    """Return the readings of a GPU; with coarse samples, low utilisation is set to a half if power shows work.
 
     The power of work begins half-way between the lowest power and the median at work. With samples more than 2 s apart,
     it begins at twice the power at rest at the same clock, if that is less.

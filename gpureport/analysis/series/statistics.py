@@ -24,11 +24,11 @@ _READ_DELAY_SECONDS = 1.0  # delay between a row's time stamp and the reading of
 _LONGEST_HOLE = 3600.0  # seconds; longer parts without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows with a counter value, the increments between them (0 if unknown), which cross a log gap, and the sum."""
+"""Rows with a counter value, the increments between them (0 if unknown), which of them cross a log gap, and the sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the increments of counters of one GPU, of several the largest; None without two rows that have all.
+    """Return the increments of a GPU's counter, or the largest of several; None without two rows that have all of them.
 
     A counter that falls was reset, and its new value counts. Increments of more than `most` per second are left out.
     """
@@ -97,7 +97,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the log says all of it."""
+    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the logged value is all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
@@ -105,7 +105,7 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return the energy in joules, its time in seconds, and the seconds in it that are interpolated."""
+    """Return the energy in joules, the seconds that it covers, and how many of these are interpolated."""
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
@@ -200,7 +200,7 @@ class Grid:
 
 
 def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window, as wide as the longest sampling interval and at least 1 s."""
+    """Return bins over a window that are as wide as the longest sampling interval, and at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in filter(len, series):
