@@ -47,7 +47,7 @@ def unjudged(
     case: str = "",
     **words: str,
 ) -> NotJudged:
-    """Return why a kind could not be judged, in the words of `doubts.toml` for the code and the kind or case."""
+    """Return why a kind could not be judged, in the words of `doubts.toml`."""
     said = _SAID[code]
     reason, recording, *named = said if isinstance(said, list) else said.get(case or kind) or said[""]
     wanted, reason = tuple(metrics or named), _NAME.sub(lambda name: words[name[1]], reason)

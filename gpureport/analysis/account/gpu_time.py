@@ -29,7 +29,7 @@ FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
 _BELOW_PEERS = "imbalance"  # the kind of a finding on a GPU that does less than its peers
 _ROUNDING = 1e-6
-_BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
+_BY_USE = float("nan")  # in place of a share: the part of each moment in which no kernel ran
 
 Claim = tuple[str, str, Spans, float]
 """A class, its cause, the time in which it applies unless an earlier claim does, and the share of that time."""
@@ -81,7 +81,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Return the seconds per class and cause in each bucket of `edges`; if several claim a time, the first wins."""
+    """Return the seconds per class and cause in each bucket of `edges`; of several claims, the first counts."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")

@@ -96,7 +96,7 @@ class Step:
     """One way to save GPU time, as described in `steps.toml`; `needs` maps each condition's text to its function.
 
     `frameworks` contains None if the step fits runs without a known framework. `taken` names the check for one run,
-    and `changes` are the setting changes that show whether the second of two runs took the step.
+    and `changes` show whether the second of two runs took it.
     """
 
     name: str
@@ -148,7 +148,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
-        # only the cores that the job itself keeps busy count, not the load of other programs
+        # only cores that the job itself keeps busy count
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
@@ -267,7 +267,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""Functions that check whether a run took a step, with the params that they read; any other name is a setting."""
+"""Functions that check whether a run took a step, with the params they read; other names are settings to be on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:

@@ -21,7 +21,7 @@ from gpureport.recording import Recording
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job that does not seem to train."""
 WAITING, DATA = "data_wait_ratio", "data"
-"""The metric for the share of an iteration spent on loading data, and the cause of low use that it indicates."""
+"""The share of an iteration spent on loading data, and the cause of low use that it shows."""
 LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: a loader that keeps up shows none)
 _HALF = 0.5  # share of the events that must be within the intervals
 
@@ -57,7 +57,7 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return which rows of a column equal a text, without pyarrow's own comparison, which would load pandas."""
+    """Return which rows of a column equal a text; pyarrow's own comparison would load pandas."""
     found = [np.zeros(0, dtype=np.bool_)]
     chunks: list[Any] = column.chunks
     for chunk in chunks:

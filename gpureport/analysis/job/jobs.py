@@ -25,7 +25,7 @@ SHORTEST_GAP = 5.0  # seconds of the shortest rest within a job that is an idle 
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
 """Causes of start-up and tail: no lasting work, very little work, no job on the GPUs, training without them."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
-"""Causes of start-up findings that concern the whole run instead of its start."""
+"""Causes of start-up findings about the whole run."""
 EMPTY_MEMORY = 2.0**27  # bytes; the context of a process takes more, so with less in use no process holds the GPU
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
@@ -154,7 +154,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU was lightly used before its sustained work while its host was at a limit."""
+    """Return when a GPU was lightly used before its work while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -195,7 +195,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last recorded, if every host recorded them."""
+    """Return when the processes of a job were first and last recorded, if all hosts did."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -257,7 +257,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     for name, spans in free.items():
         other = find_other_use(gpus[name])
-        # if this use is heavier or longer, it may be the job itself, which needs more memory for evaluations
+        # heavier or longer use may be the job itself, which needs more memory to evaluate
         is_sure = other and 2 * other[1] <= other[2] and 2e6 * intervals.total_seconds(other[0]) <= np.ptp(other[0])
         free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other and is_sure else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
@@ -306,7 +306,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU rests with empty memory; no rows if its memory is also empty while it works."""
+    """Return the rows in which a GPU rests with empty memory; none if it is also empty at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
@@ -341,7 +341,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if not len(work) or not levels or not (is_drawn or (len(before) and len(after) >= _FEWEST)):
         return least
     low, high = min(levels), max(levels)
-    # windows may open during the job, but a process that stays doubles the memory
+    # windows may open during the job, but another process would double the memory
     is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
     base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
@@ -379,7 +379,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that is a restart of the previous one; None in a series of similar jobs."""
+    """Return the pause before a job that restarts the previous one; None in a series of similar jobs."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

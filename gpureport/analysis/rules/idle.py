@@ -116,7 +116,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     for host in [] if is_last else context.hosts_of(series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
         usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
-        # far more than usual, and more than was read
+        # far more than usual, and more than the host read
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
             return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
     return None
@@ -145,7 +145,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, with requests as their cause if only short bursts of work separate them."""
+    """Return the gaps, with requests as cause if only short bursts of work separate them."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -294,7 +294,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
     counts = _count_readings(context.whole_log, stretch)
     if is_short or not _read_use(context.whole_log, stretch)[0].sum():
-        # too short, nearly all in a log gap, or memory alone shows that there was no job
+        # too short, nearly all in a log gap, or without a job, as memory alone shows
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
         yield doubts.unjudged(kind, "single_reading", where="before the first" if is_start else "after the last")

@@ -292,7 +292,7 @@ def _build_unused(
     memory = [float(known.max()) for one in group if len(known := one.find_values(MEMORY, _span(one, job)))]
     most = max(memory, default=0.0)
     is_taken = most >= limits.context
-    # log gaps do not show what a GPU did
+    # what a GPU did in log gaps is unknown
     gaps = (Interval(one.end[row - 1], one.start[row]) for one in group for row in one.gap_rows)
     parts = intervals.difference(window, intervals.to_spans(gaps))
     parts = parts if len(parts) else window

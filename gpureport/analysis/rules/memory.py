@@ -168,7 +168,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak if the median slope between block medians is high and memory grows in every quarter."""
+    """Yield a leak if the median slope between block medians is high and every quarter grows."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]

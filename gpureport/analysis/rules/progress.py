@@ -232,7 +232,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change: the first of each GPU, or otherwise that of the training rate."""
+    """Yield case, metric, unit, GPU and change: the first of each GPU, or otherwise that of the rate."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):

@@ -1,7 +1,7 @@
 """GPUs that wait for input because of the CPU, storage, one core or the PCIe link.
 
 A resource is a cause if its load is high while the GPUs do little, and higher than while they are busy. Causes are
-tried in order, and time that one cause explains is left out for the next.
+tried in order, and time that one explains is left out for the next.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -323,7 +323,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether the true mean is certainly below a limit, because a long log contains low means by chance."""
+    """Return whether a mean is surely below a limit; a long log contains low means by chance."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

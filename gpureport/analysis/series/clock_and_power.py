@@ -208,7 +208,7 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    """Yield one total for each recorded clock event reason of a GPU, in NVML's order, with unnamed bits last."""
+    """Yield a total for each recorded clock event reason of a GPU, in NVML's order, unnamed bits last."""
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
     signals = gather_signals(series)
     events = {reason: hold_clock_by_events(series, reason) for reason in recorded}
@@ -228,7 +228,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             loss = compute_loss(series, held, slowed) if held.share.any() else None
             if loss is not None:
                 lost = float((loss * series.seconds).sum()) / busy_seconds
-            # no clock was recorded for time that was counted only in log gaps
+            # time counted only in log gaps has no recorded clock
             elif not held.share.any() and not held.counted:
                 lost = 0.0
         has_bit = name not in BY_NAME or series.is_recorded(name)

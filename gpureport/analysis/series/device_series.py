@@ -69,7 +69,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function of a series or a context and of hashable arguments so that its results are cached."""
+    """Decorate a function of a series or a context and of hashable arguments to cache its results."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -151,7 +151,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, as words that follow its name; empty if they can be."""
+        """Return why the readings of a metric cannot be right, as words after its name; empty if they can be."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -174,7 +174,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the minimum number of seconds between two readings of a metric, or None if unknown."""
+        """Return the minimum seconds between two readings of a metric, or None if unknown."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD

@@ -33,7 +33,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 
 def row_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
-    """Return the time that selected rows cover; the intervals [start, end) of rows are sorted and disjoint."""
+    """Return the time that selected rows cover; rows are sorted and disjoint."""
     if not rows.any():
         return NO_SPANS
     breaks = np.zeros(len(rows), dtype=np.bool_)

@@ -24,11 +24,11 @@ _READ_DELAY_SECONDS = 1.0  # delay between a row's time stamp and the reading of
 _LONGEST_HOLE = 3600.0  # seconds; longer parts without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows with a counter value, the increments between them (0 if unknown), which of them cross a log gap, and the sum."""
+"""Rows with a counter value, the increments between them (0 if unknown), which cross a log gap, and the sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the increments of a GPU's counter, or the largest of several; None without two rows that have all of them.
+    """Return the increments of a GPU's counter, or the largest of several; None without two rows that have all.
 
     A counter that falls was reset, and its new value counts. Increments of more than `most` per second are left out.
     """
