@@ -267,7 +267,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""Functions that check whether a run took a step, with the params they read; other names are settings to be on."""
+"""How to check whether a run took a step, with the params to read; any other name is a setting that is on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
