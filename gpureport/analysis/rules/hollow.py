@@ -8,7 +8,6 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
-from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
@@ -81,7 +80,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus twice their standard error, because a sensor may sample only moments."""
+    """Return rolling means plus twice their standard error, because a sensor may measure only moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -97,8 +96,7 @@ def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: f
 def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans], limits: Limits) -> Iterator[_Episode]:
     for name, own in spans_of.items():
         peers = [other for other in spans_of if other != name and other in context.active]
-        evaluations = find_evaluations(context.recording, own)
-        for span, is_evaluation in zip(intervals.to_intervals(own), evaluations, strict=True):
+        for span in intervals.to_intervals(own):
             series, (used, share) = context.series[name], _measure_work(context.series[name], span)
             full = series.values(MEMORY) / ((memory_total(series) or np.nan) - memory_reserved(series))
             earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
@@ -121,8 +119,7 @@ def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans],
             shared = [intervals.intersection(spans_of[other], intervals.to_spans([span])) for other in peers]
             together = max(map(intervals.total_seconds, shared), default=0.0) >= limits.together * span.seconds
             cause = "hang" if dead else "straggler" if hard else _name_cause(signs, limits, is_together=together)
-            if not (is_evaluation and cause == "launch-bound"):
-                yield _Episode(name, span, signs, dead or hard, cause)
+            yield _Episode(name, span, signs, dead or hard, cause)
 
 
 def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:
@@ -147,23 +144,16 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    groups: list[list[_Episode]] = []
-    for one in episodes:
-        for group in groups:
-            start = min(each.span.start for each in group)
-            end = max(each.span.end for each in group)
-            shared = min(end, one.span.end) - max(start, one.span.start)
-            either = max(end, one.span.end) - min(start, one.span.start)
-            is_alike = one.cause == group[0].cause and all(one.device != each.device for each in group)
-            if is_alike and shared >= together * either:
-                group.append(one)
-                break
-        else:
-            groups.append([one])
-    merged: dict[tuple[str, ...], list[_Episode]] = {}
-    for group in groups:
-        merged.setdefault((group[0].cause, *(each.device for each in group)), []).extend(group)
-    yield from merged.values()
+    known, groups = list(episodes), dict[tuple[str, ...], list[_Episode]]()
+    for one in known:
+        beside = list[str]()
+        for other in known:
+            shared = min(one.span.end, other.span.end) - max(one.span.start, other.span.start)
+            either = max(one.span.end, other.span.end) - min(one.span.start, other.span.start)
+            if one.cause == other.cause and shared >= together * either:
+                beside.append(other.device)
+        groups.setdefault((one.cause, *beside), []).append(one)
+    yield from groups.values()
 
 
 def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:
