@@ -8,6 +8,7 @@ import numpy as np
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.names import CORE, MEMORY, POWER, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
+from gpureport.analysis.rules.low_use import find_evaluations
 from gpureport.analysis.rules.waits import RECEIVED, SENT
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.clock_and_power import find_event_rows, read_clocks, scale_power
@@ -96,7 +97,8 @@ def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: f
 def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans], limits: Limits) -> Iterator[_Episode]:
     for name, own in spans_of.items():
         peers = [other for other in spans_of if other != name and other in context.active]
-        for span in intervals.to_intervals(own):
+        evaluations = find_evaluations(context.recording, own)
+        for span, is_evaluation in zip(intervals.to_intervals(own), evaluations, strict=True):
             series, (used, share) = context.series[name], _measure_work(context.series[name], span)
             full = series.values(MEMORY) / ((memory_total(series) or np.nan) - memory_reserved(series))
             earlier = np.where(series.values(UTILISATION) >= limits.busy, full, np.nan)
@@ -119,7 +121,8 @@ def _measure_episodes(context: Context, spans_of: Mapping[str, intervals.Spans],
             shared = [intervals.intersection(spans_of[other], intervals.to_spans([span])) for other in peers]
             together = max(map(intervals.total_seconds, shared), default=0.0) >= limits.together * span.seconds
             cause = "hang" if dead else "straggler" if hard else _name_cause(signs, limits, is_together=together)
-            yield _Episode(name, span, signs, dead or hard, cause)
+            if not (is_evaluation and cause == "launch-bound"):
+                yield _Episode(name, span, signs, dead or hard, cause)
 
 
 def _mean(series: DeviceSeries, values: FloatArray, span: Interval) -> float:

@@ -38,6 +38,7 @@ _SIGNS = (
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
+_AFTER = 60.0  # seconds within which the results of an evaluation are logged
 _PAUSE = 5.0  # usual distances between points; a longer one means that there were no readings or steps
 _ENOUGH = 8_192  # readings, spread evenly over the time, that are enough to show each level
 _BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two longer ones
@@ -48,8 +49,9 @@ def find_fall(
 ) -> Change | None:
     """Return a lasting fall of positive values below their usual level; None if there is none.
 
-    Both levels must last for a share of the time and for the shortest time of a level, so that single readings and
-    recurring phases do not count. The fall is at least `least`. With `later`, the usual level must come first.
+    Both levels must last for a share of the time and for the shortest time of a level. The fall is at least `least`,
+    and the middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not
+    count. With `later`, the usual level must come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -67,9 +69,11 @@ def find_fall(
     places = np.minimum((passed / passed[-1] * count).astype(np.int64), count - 1)
     blocks = np.arange(count + 1)
     edges = np.searchsorted(places, blocks)
-    numbers = np.diff(edges)  # never 0, because a block is longer than the longest counted pause
+    numbers = np.diff(edges)
+    if not numbers.all():
+        return None
     ordered = values[np.lexsort((values, places))]
-    middle = ordered[edges[:-1] + (numbers - 1) // 2]
+    low, middle, high = ordered[edges[:-1] + (np.array([[0.25], [0.5], [0.75]]) * (numbers - 1)).astype(np.int64)]
     windows = np.median(np.lib.stride_tricks.sliding_window_view(middle, held), axis=1)
     usual = np.full(count, windows.max())
     if later:
@@ -81,7 +85,7 @@ def find_fall(
     top = float(usual[first[0]])
     is_low = np.searchsorted(first, blocks[:-1], "right") > np.searchsorted(stop, blocks[:-1], "right")
     is_usual = (middle >= (1 - least / 2) * top) & ~is_low & ((blocks[:-1] < first[0]) | (not later))
-    if not is_usual.any():
+    if not is_usual.any() or np.median(low[is_usual]) <= np.median(high[is_low]):
         return None
     lowest = float(windows[is_low[: len(windows)] & is_low[held - 1 :]].min())
     begins = times[edges[:-1]]
@@ -287,7 +291,7 @@ def _list_changes(
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings or stages cover most of the time at a level."""
+    """Return whether findings, stages or evaluations cover most of the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]
@@ -297,7 +301,18 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     later = change.usual_spans if change.usual_spans[-1, 1] > change.spans[-1, 1] else change.spans
     stages = [intervals.to_spans([Interval(one.start, one.end)]) for one in context.recording.run.stages]
     is_staged = any(covers(one, change.spans) and not covers(one, change.usual_spans) for one in stages)
-    return is_staged or covers(spans, change.spans) or covers(spans, later)
+    if is_staged or covers(spans, change.spans) or covers(spans, later):
+        return True
+    # an evaluation: its results are logged after each span, and almost no steps during it
+    told = [each.times for each in find_evaluations(context.recording)]
+    rate = _read_rate(context)
+    if not told or rate is None:
+        return False
+    ends = change.spans + np.array([0, _AFTER * 1e6], dtype=np.int64)
+    distances, times = np.diff(rate[2]), np.concatenate(told)
+    steps = intervals.row_spans(rate[2][:-1], rate[2][1:], distances <= _PAUSE * np.median(distances))
+    is_told = all(intervals.contains(end[np.newaxis], times).any() for end in ends)
+    return is_told and not covers(steps, change.spans)
 
 
 @rule("no_progress")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.testing import analyze, findings_of, steps
+from gpureport.testing import analyze, findings_of, steps, with_training
 from tests.analysis.tables import Hold, rec
 
 BUSY, HUNG = steps((98, 900)), steps((330, 300), (85, 300), (330, 300))
@@ -41,6 +41,9 @@ def test_hollow_gpus(hold: Hold) -> None:
         "a GPU that joins the second time": hollow(util=BUSY, power=[twice, once]),
         "never more than half of the power": hollow(power=190),
         "the same at half of the memory's rate": hollow(power=190, memory_controller=60),
+        "evaluations that the training log names": with_training(
+            hollow(power=np.tile(steps((330, 240), (150, 60)), 3)), [(300.0 * n, "val_loss", 1.0) for n in (1, 2, 3)]
+        ),
         "healthy": hollow(power=330),
         "low clock": hollow(
             power=steps((330, 300), (110, 300), (330, 300)), clock=steps((1410, 300), (525, 300), (1410, 300))

@@ -147,6 +147,7 @@ def test_what_the_job_names_is_no_change(hold: Hold) -> None:
     series = {"power": steps((300, 600), (60, 120), (220, 600)), "memory": steps((60, 600), (0.4, 120), (60, 600))}
     table = {
         "nothing named": with_training(run, points),
+        "an evaluation": with_training(run, [*points, (1795.0, "val_loss", 0.4)]),
         "a stage": replace(run, run=replace(run.run, stages=(begun,))),
         "another job": rec(util=steps((97, 600), (0, 120), (97, 600)), **series),
     }
