@@ -36,7 +36,6 @@ _LABEL, _MANY_SECONDS = 60, 10_000  # below so many GPU-s, nights side by side h
 _GONE = 0.005
 """Share of GPU time that counts as gone, because it prints as less than one per cent."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
-"""Figures that may explain a change in the job's own figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,9 +225,6 @@ def _judge_group(
     return CheckOutcome.PASSED, "no change for the worse", NO_REASON
 
 
-# --- words
-
-
 def format_value(kind: FigureKind, amount: float | None) -> str:
     if amount is None:
         return display.NOT_RECORDED
@@ -245,7 +241,8 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
 def describe_absence(kind: FigureKind, point: Point) -> str:
     if not point.runs:
         return "measured on other GPUs" if point.is_on_other_gpus else "no data"
-    # if no unit is stated, the work is missing rather than the price
+    if any(run.value(kind.name) is not None for run in point.runs):
+        return "work in another unit"
     is_unstated = kind.is_of_work and all(run.value(PER_WORK) is None for run in point.runs)
     return "no work stated" if is_unstated else display.NOT_RECORDED
 

@@ -105,6 +105,10 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
 
 
 def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, ...]) -> Trend:
+    unit = next((run.work_unit for each in reversed(points) for run in each.runs[::-1] if each.value is not None), "")
+    if kind.is_of_work:
+        # a night that counts work in another unit than the newest one cannot be compared with it
+        points = tuple(replace(at, value=None) if {run.work_unit for run in at.runs} - {unit} else at for at in points)
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
     found, before = (
@@ -114,7 +118,6 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
     # a change that the night before showed is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
-    unit = next((run.work_unit for point in reversed(known) for run in reversed(point.runs)), "")
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}
     title = name_figure(kind.name, per_batch(unit)) if unit and kind.is_of_work else kind.title
     return Trend(

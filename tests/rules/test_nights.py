@@ -72,6 +72,14 @@ def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None
     assert sorted(shown) == [(date(0), False, False), (date(0), True, True), (date(1), True, False)]
 
 
+def test_a_night_that_counts_other_work_has_no_figure_of_work(tmp_path: Path) -> None:
+    for number, unit in enumerate(("steps", "images")):
+        said = add_night(tmp_path, number, "--work", f"5000:{unit}").out
+        assert f"per 1,000 {unit}" in said
+    (page,) = (text for name, text in site(tmp_path).items() if "gpu_seconds_per_1000_work" in name)
+    assert "work in another unit" in page
+
+
 @pytest.mark.slow
 def test_merging_is_copying(folder: Path, tmp_path: Path) -> None:
     files = sorted((folder / ".gpureport" / "history").glob("*.parquet"))
