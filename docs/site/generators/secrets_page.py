@@ -12,7 +12,7 @@ sites, histories and files for CI, in printed output, in errors and in traceback
 """
 _NAMES = """## Names
 
-A value is treated as secret if its name indicates one: in params and tags, on command lines, in URL queries, in JSON,
+A value is treated as secret if its name suggests so: in params and tags, on command lines, in URL queries, in JSON,
 in headings and cells of tables, and wherever a text contains `name=value`, `name: value` or `--name value`. A name is
 split at punctuation and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
