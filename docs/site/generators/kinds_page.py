@@ -18,17 +18,17 @@ _HEAD = f"""# Checks
 
 What gpureport looks for, and what to do about it. A check that lacks data is not assessed. `gpureport
 explain KIND --detail full` prints all conditions, limits with reasons, and steps with risks and sources.
-Each picture links to its sample log. The GPU of the finding is blue, others are grey, and its time is shaded.
+Each picture links to its sample log. The affected GPU is blue, others are grey, and the time of the finding is shaded.
 
 {MADE}"""
 _LIMITS = """## Limits that can be set
 
-[`gpureport.toml`](../explanation/thresholds.md) sets them, in base units: `shortest = 10` under `[rules.idle_gap]`.
+Set them in [`gpureport.toml`](../explanation/thresholds.md), in base units: `shortest = 10` under `[rules.idle_gap]`.
 """
 _STEPS = """## The steps
 
-A finding names its steps, the most promising first, without those that the recording rules out, that params or tags
-show as taken, or that are for another framework. Without a tracker, state the params: `gpureport analyze gpu.csv
+A finding lists steps, the most promising first. It omits those that the recording rules out, that params or tags show
+as taken, or that are for another framework. Without a tracker, state the params: `gpureport analyze gpu.csv
 --param num_workers=2 --param cpu_count=16`.
 
 These are the first steps of each check; `explain` prints the others. Change one thing at a time and let `gpureport
@@ -64,8 +64,8 @@ def _describe_kind(rule: Rule, kind: KindDescription, chosen: list[tuple[list[st
         f"## {kind.name}",
         f"**{kind.title}.** {kind.meaning}",
         f"[![{kind.title}](../images/kinds/{kind.name}.svg)](../../sample_logs/{kind.name}/README.md)",
-        f"**Found when.** {rule.conditions[kind.name]}{f' Needs {needs}.' if needs else ''}",
-        f"**Do**, by cause: {steps}." if len(links) > 1 else f"**Do.** {links[0][1]}.",
+        f"**Condition.** {rule.conditions[kind.name]}{f' Requires {needs}.' if needs else ''}",
+        f"**Advice**, by cause: {steps}." if len(links) > 1 else f"**Advice.** {links[0][1]}.",
     )
     return "\n\n".join(parts) + "\n"
 

@@ -34,7 +34,7 @@ LIMITS = (
     (
         "Names, and patterns, in `[secrets]`",
         f"{MOST_SECRET_PATTERNS}, each up to {LONGEST_SECRET_PATTERN} characters",
-        "use one with `*` for several",
+        "combine several with `*`",
     ),
     ("Files with a tracker run's points or operations", _bytes(MOST_RECORD_BYTES), _LEFT_OUT),
     ("Params, and tags, of a run in a local MLflow store", f"{MOST_LABELS:,}", _LEFT_OUT),

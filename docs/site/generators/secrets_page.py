@@ -8,30 +8,29 @@ _HEAD = f"""# Secrets
 
 {MADE}
 Before anything is stored or shown, secrets are replaced with `{HIDDEN}`: in the store, in reports of every format, in
-sites, histories and files for CI, in printed output, in errors and in tracebacks. A replaced value takes no part in
-comparisons.
+sites, histories and files for CI, in printed output, in errors and in tracebacks. Replaced values are not compared.
 """
 _NAMES = """## Names
 
-A value is a secret if its name says so: in params and tags, on command lines, in URL queries, in JSON, in headings and
-cells of tables, and wherever a text holds `name=value`, `name: value` or `--name value`. A name is split at punctuation
-and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
+A value is treated as secret if its name suggests so: in params and tags, on command lines, in URL queries, in JSON,
+in headings and cells of tables, and wherever a text contains `name=value`, `name: value` or `--name value`. A name is
+split at punctuation and capitals: `wandb.apiKey` is `wandb`, `api` and `key`.
 
 - anywhere in the name, without punctuation: {anywhere} (`db.password`, `API_KEY`)
 - the end of a part: {endings} (`hf_token`, `MYSQL_PWD`)
 - a whole part: {words} (`sas_url`)
 
-`token`, `key` and `auth` also name settings. In params, tags and texts they do not count next to one of: {model}. A
-plural (`max_tokens`) and a word that is not the last (`key_dim`) do not count if the value is a number, `true` or
-`false`, nor do ordinary words: {others}. In sentences, plain words and short numbers after `token:` and `key:` stay.
+`token`, `key` and `auth` also name settings. In params, tags and texts, they are ignored next to one of: {model}.
+Plurals (`max_tokens`) and words before the last (`key_dim`) are ignored if the value is a number, `true` or `false`.
+Ordinary words are ignored too: {others}. In sentences, plain words and short numbers after `token:` and `key:` stay.
 On a command line, neighbouring words do not matter: hiding a value does less harm than showing a password.
 """
 _FORMS = """## Forms
 
-These are secrets whatever their name: {forms}. Also users and passwords in addresses (`https://user:password@host`,
-`user:password@host`, and look-alikes such as `mAP:50@person`), `Bearer …`, `Basic …`, everything after
-`Authorization:` and `Cookie:`, and random characters as the value of a param or tag and on a command line: {shortest}
-or more hexadecimal digits, or capitals, small letters and digits.
+Values of these forms are secrets under any name: {forms}. So are users and passwords in addresses
+(`https://user:password@host`, `user:password@host`, and look-alikes such as `mAP:50@person`), `Bearer …`, `Basic …`,
+everything after `Authorization:` and `Cookie:`, and random characters as the value of a param or tag and on a command
+line: {shortest} or more hexadecimal digits, or capitals, small letters and digits.
 """
 _OWN = f"""## Your own
 
@@ -48,9 +47,9 @@ patterns = ["corp-", "*@intern"]   # words of any text
 - A **pattern** is the beginning of a secret, in its exact case; the rest of the word is replaced too. `*` matches any
   characters except spaces, quotes and `, ; & ( ) < > |`.
 - There may be {MOST_SECRET_PATTERNS} of each, with up to {LONGEST_SECRET_PATTERN} characters.
-- They apply to every command, but not to help and Tab completion, which read no settings. A mistake in `[secrets]`
-  stops every command. `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they use the file in the
-  folder.
+- Names and patterns apply to every command, but not to help and Tab completion, which read no settings. A mistake in
+  `[secrets]` stops every command. `record`, `ingest`, `runs`, `baseline` and `publish` have no `--config`: they use the
+  file in the folder.
 - In Python, pass them to `analyze`: `settings={{"secrets": {{"names": ["vault_id"]}}}}`. They apply from then on.
 """
 _STAYS = """## What is not replaced
