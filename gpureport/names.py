@@ -2,7 +2,7 @@
 
 Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
 Scripts may name metrics freely, but only names with a known word are recognised: `Loss`, `train/loss` and `val_loss`
-are losses, but `lossless` is not, since names are split at all characters other than letters and digits.
+are losses, whereas `lossless` is not, since names are split only at characters other than letters and digits.
 """
 
 import re
@@ -75,7 +75,7 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the params or tags of all parts of a run, merged by name; different values are all listed."""
+    """Return the params or tags of all parts of a run, merged by name; if values differ, all are listed."""
     values: dict[str, dict[str, None]] = {}
     for name, value in chain.from_iterable(stated):
         values.setdefault(name, {})[value] = None
@@ -162,7 +162,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, or an empty text if that is not named; None for other metrics."""
+    """Return what a throughput counts, or an empty text if the name does not say; None for other metrics."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")

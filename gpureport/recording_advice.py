@@ -28,7 +28,7 @@ COUNTER_FIELDS = (
     "clocks_event_reasons_counters.hw_thermal_slowdown",
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
-"""Fields with the time for which the driver lowered a clock, from R580 on."""
+"""Fields with the time for which the driver lowered a clock, available from R580 on."""
 RECORD = "gpureport record -- COMMAND"  # Records a job, its GPUs and its machine.
 RECORDS_ONE = f"{RECORD} records one"  # Advice for users whose file is not a log.
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
@@ -42,7 +42,7 @@ DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # Logs the machine, in local time like nvidia-smi.
 PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # Logs one process.
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
-"""The command for a host metric, by the first word of its `recorded_by`."""
+"""Commands for host metrics, keyed by the first word of `recorded_by`."""
 
 
 def find_raw_command(metric: Metric) -> str:
@@ -68,7 +68,7 @@ def choose_recording(metrics: Iterable[str]) -> str:
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that log the metrics without gpureport, at least one."""
+    """Return the commands that log the metrics without gpureport; the result is never empty."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

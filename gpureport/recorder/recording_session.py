@@ -27,9 +27,9 @@ _SIGNAL_BASE = 128
 """Shells add this to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
-"""The most seconds to wait for the first row of the log before starting the job."""
+"""Maximum time, in seconds, to wait for the first row of the log before starting the job."""
 _AFTERWARDS = 1.2
-"""Seconds, or intervals if longer, that are recorded after the job, so that logs show its end."""
+"""Time recorded after the job, in seconds or in intervals, whichever is longer, so that logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
 """The suffix of the run file while it is being written."""

@@ -1,7 +1,7 @@
 """Writes and reads `run.json`, which contains a run and its quality, and lists the runs in a store.
 
 Since a flipped bit often results in another valid number, the file contains the SHA-256 of its content. The hash is
-computed from values rather than bytes, since different white space is not damage.
+computed from values rather than bytes, since a change in white space is not damage.
 """
 
 import json

@@ -138,7 +138,7 @@ def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[str, Floats]]]) -> "pa.Table":
-    """Return the series of devices; each block holds a device's seconds and its values by metric."""
+    """Return the series of devices; each block has a device's sample times, in seconds, and its values by metric."""
     codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     table: dict[str, Any] = {
