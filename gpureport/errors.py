@@ -8,15 +8,15 @@ from pathlib import Path
 from gpureport.redaction import redact_start, redact_text
 from gpureport.regular_files import name_by_url
 
-_LONGEST = 300  # most characters shown of an exception's own text
-_MOST = 4000  # most characters in each part of an error, which may repeat long user input
+_LONGEST = 300  # characters shown of an exception's own text
+_MOST = 4000  # characters in each part of an error, which may repeat long user input
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
 """What is wrong, what to do about it, and the code; the caller adds the place."""
 _NO_THREAD = "can't start new thread"
-"""Python's message if the system refuses to start a thread, for lack of memory or because of a limit."""
+"""Python's message if no thread can be started, for lack of memory or because of a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
 """The system's message if there is not enough memory for a library."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"

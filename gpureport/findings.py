@@ -188,7 +188,7 @@ class Answer:
         return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
 
     def reason_with(self, name: Callable[[str], str]) -> str:
-        """Return each reason once, with the names of its devices unless it applies to all devices."""
+        """Return each reason once, with the names of its devices unless it applies to all."""
         holders: dict[str, list[str | None]] = {}
         for entry in self.missing:
             holders.setdefault(entry.reason, []).append(entry.device)

@@ -1,8 +1,8 @@
 """Recognises names that others chose: tags for a run's owner and place, and training metrics.
 
 Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
-Scripts may name metrics freely, but only names with a known word are recognised: `Loss`, `train/loss` and `val_loss`
-are losses, whereas `lossless` is not, since names are split only at characters other than letters and digits.
+Names of metrics are split at all characters other than letters and digits, and recognised only by known words: `Loss`,
+`train/loss` and `val_loss` are losses, but `lossless` is not.
 """
 
 import re
@@ -177,7 +177,7 @@ def _rate_of(words: Sequence[str]) -> str | None:
 def recognise_evaluation(name: str) -> TrainingName | None:
     """Return a metric of quality on validation data, recognised by its name; None for other names.
 
-    Metrics of single batches (`val_loss_step`) are left out, because they scatter and their best value means little.
+    Metrics of single batches (`val_loss_step`) are left out, since they scatter and their best value means little.
     """
     metric = recognise_metric(name)
     known = metric is not None and metric.validation and metric.role in QUALITY_ROLES

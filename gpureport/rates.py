@@ -9,18 +9,18 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
-"""Number of consecutive intervals, each long enough for a log gap, that indicate a slow rate (heuristic: a collector
-that hung ten times would not write exactly one sample after each hang)."""
+"""Number of consecutive intervals, each long enough for a log gap, that indicate a slow rate: a collector
+that hung ten times would not write exactly one sample after each hang."""
 _CLOSE = 0.5
-"""Share of the mean interval below which a row closely follows another (heuristic: a quarter of a cycle)."""
+"""Share of the mean interval below which a row closely follows another (a quarter of a cycle)."""
 _NOT_ALTERNATING = 0.1
-"""Share of intervals that need not alternate, because a recorder may miss rows (heuristic)."""
+"""Share of intervals that need not alternate, because a recorder may miss rows."""
 FEWEST_POINTS = 3
-"""Minimum number of points for a rate (heuristic), since the only interval between two may be a pause."""
+"""Minimum points for a rate, since the only interval between two may be a pause."""
 _LONGEST = 1e10
-"""Maximum time that one point may cover, in seconds; at a tiny rate, it would exceed what clocks can count."""
+"""Maximum seconds that one point may cover; at a tiny rate, they would exceed what clocks can count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
-"""Multiples of the usual time between points and of the usual work per step that indicate a pause (heuristic)."""
+"""Multiples of the usual time between points and of the usual work per step that indicate a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,7 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
     """Return the steps from each point to the next, and the usual number of steps.
 
-    If the counter falls, its new value counts as the steps since then, unless it exceeds the usual number (a resumed
-    run).
+    If the counter falls, its new value counts the steps since, unless it exceeds the usual number (a resumed run).
     """
     gained = np.diff(steps)
     usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0

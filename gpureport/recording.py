@@ -131,7 +131,7 @@ class Run:
 
     @property
     def tracked(self) -> bool:
-        """Whether a tracker recorded the run, so that its account counts points instead of lines."""
+        """Whether a tracker recorded the run, so that its account counts points, not lines."""
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property

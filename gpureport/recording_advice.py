@@ -28,7 +28,7 @@ COUNTER_FIELDS = (
     "clocks_event_reasons_counters.hw_thermal_slowdown",
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
-"""Fields with the time for which the driver lowered a clock, available from R580 on."""
+"""Fields with the time for which the driver lowered a clock, from R580 on."""
 RECORD = "gpureport record -- COMMAND"  # Records a job, its GPUs and its machine.
 RECORDS_ONE = f"{RECORD} records one"  # Advice for users whose file is not a log.
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
@@ -68,7 +68,7 @@ def choose_recording(metrics: Iterable[str]) -> str:
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that log the metrics without gpureport; the result is never empty."""
+    """Return the commands that log the metrics without gpureport; there is at least one."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

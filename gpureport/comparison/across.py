@@ -155,7 +155,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
-    # a batch is divided among all GPUs, so with more GPUs each one processes a smaller part
+    # a batch is divided among all GPUs, so with more GPUs, each one processes less
     if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line needs two points
         return None
     sizes, peaks = zip(*sorted(found.items()), strict=True)

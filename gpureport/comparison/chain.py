@@ -39,9 +39,9 @@ class Comparison:
 
     Attributes:
         steps: in order.
-        deltas: each step compared with the previous one, then the third and later steps compared with the first.
+        deltas: each step compared with the previous one, then each from the third on with the first.
         primary: the figure that decides the verdict on a step.
-        tested: number of comparisons of the primary figure, for which its verdicts are corrected (Holm).
+        tested: number of comparisons of the primary figure, for which verdicts are corrected.
         training_tested: the same number for the training rate.
         remaining: losses that remain in the last step.
         goals: the user's goals for training metrics.
@@ -233,7 +233,7 @@ def average(step: Step, metric: str) -> Mean | None:
         run = figures.count_runs(step.runs, metric, interval).counted[0]
         ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
         return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
-    # the interval of a run compared with itself is wider by a factor of the square root of 2
+    # the interval of a run compared with itself is wider by a factor of √2
     half = log1p(own.contrast.interval()[1] / own.before) / sqrt(2)
     ends = own.before * exp(-half), own.before * exp(min(half, 50.0))
     return replace(plain, interval=ends, basis=own.contrast.basis) if isfinite(half) else plain
@@ -282,11 +282,11 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 _DEGREES, _PART = 2.0, 0.5
 """Drift: minimum difference in start temperature, in degrees, and minimum share of a change that the clock explains.
 
-A heuristic; 5 degrees would miss half of the false changes on a machine that drifts by 0.4% and one degree per run."""
+A limit of 5 degrees would miss half of the false changes on a machine that drifts by 0.4% and one degree per run."""
 
 
 class Drift(NamedTuple):
-    """The state of a machine in two steps: start temperatures in degrees Celsius, and clock rates in hertz."""
+    """The state of a machine in two steps: start temperatures in degrees Celsius, clocks in hertz."""
 
     celsius: tuple[float, float]
     hertz: tuple[float, float]
@@ -300,9 +300,9 @@ class Drift(NamedTuple):
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
     """Return how the machine drifted, if drift alone can explain the change of a figure per unit of work.
 
-    Drift means that the later runs started warmer and ran at a lower clock rate, or the reverse; that the clock
-    explains at least half of the change; and that runs of the two steps did not alternate. A locked clock or a changed
-    power limit does not count as drift.
+    Drift means that the later runs started warmer and ran at a lower clock, or the reverse, that the clock
+    explains at least half of the change, and that runs of the two steps did not alternate. A locked clock or a power
+    limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
     runs = (*base.runs, *step.runs)
@@ -344,8 +344,8 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Ratio between stated and logged work above which one of them must be wrong (heuristic): a log may omit the first
-batches or one of two processes, whereas the work of another job differs by far more."""
+"""Ratio of stated to logged work above which one of them must be wrong: a log may omit the first batches or
+one of two processes, but the work of another job differs by far more."""
 
 
 class WorkContradiction(NamedTuple):

@@ -19,7 +19,7 @@ from gpureport.columns import BoolArray, FloatArray
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
 _MANY_GAPS = 20  # Number of gaps from which batches represent gaps well enough.
-# From twice this number of samples, neighbouring samples are averaged, because transforming all would be slow.
+# From twice this number of samples, neighbours are averaged, since transforming all samples would be slow.
 _LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
@@ -56,7 +56,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples, which are in time order and not NaN; `finest` is their rounding step."""
+    """Return the mean of samples in time order, none of them NaN; `finest` is their rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -141,8 +141,8 @@ def find_batch_length(values: FloatArray) -> float:
 def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
     # MSER-5 also cuts a beginning that is merely noisier than the rest, and would keep only the quiet part of a slowly
-    # changing load. A cut is therefore made only if the mean of the beginning differs from that of the rest by three
-    # standard errors. The values must not contain gaps, because MSER-5 would cut everything up to the last gap
+    # changing load. A cut is therefore made only if the means of the two parts differ by three standard errors. The
+    # values must not contain gaps, as MSER-5 would cut everything up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut
         return 0
@@ -154,7 +154,7 @@ def count_unsettled(values: FloatArray) -> int:
     if cut == 0:
         return 0
     rest = batch_means(values[cut:])
-    # the beginning is as correlated as the rest, so the variance of its mean is inversely proportional to its length
+    # the beginning is as correlated as the rest, so its mean's variance is inversely proportional to its length
     limit = student(_SURE, rest.degrees) * rest.error * sqrt(1 + (len(values) - cut) / cut)
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
@@ -170,9 +170,9 @@ class DifferenceEstimate:
 
     change: float
     basis: Basis
-    ends: Callable[[float], Ends] = field(repr=False)  # the confidence interval at a level, from scatter alone
+    ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss or for an error common to all runs.
+    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss, or an error common to all runs.
     ratio_of: float | None = None  # The earlier value, if the scale is logarithmic.
 
     @property
@@ -195,7 +195,7 @@ class DifferenceEstimate:
 
     @property
     def least(self) -> float:
-        """The smallest half-width, which further runs cannot reduce."""
+        """The smallest half-width that further runs can reach."""
         return self._amount(self.floor)
 
     @property
@@ -253,7 +253,7 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference between the means of two groups of runs; None if each group has only one run."""
+    """Return the difference between the means of two groups of runs; None if both have one run."""
     # Welch's t is used for three or more runs per side; for fewer, Student's t, which assumes equal scatter and pools
     # both sides. The degrees of freedom are those of Welch (1947), but at most the pooled ones. Satterthwaite's
     # better-known formula gives too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the
@@ -285,7 +285,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level of each test, such that the chance of any false claim is at most 5% (Holm, 1979)."""
+    """Return the level of each test, so that the chance of any false claim is at most 5% (Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

@@ -11,7 +11,7 @@ from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, Short
 from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
-_PER_SAMPLE = 5.0  # maximum time, in seconds, that one sample can represent, however sparse the samples are
+_PER_SAMPLE = 5.0  # maximum seconds that one sample can represent, however sparse samples are
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 
@@ -51,8 +51,8 @@ _SURE_WITHOUT_FIGURES = {
 class Reason:
     kind: ReasonKind
     run: str = ""  # The run that is too short or unfinished.
-    # The length of the run in seconds or samples, the number of comparisons, the share by which the most work exceeds
-    # the least, or the number of degrees by which the later step started warmer.
+    # The run's seconds or samples, the number of comparisons, the share by which the most work exceeds the least, or
+    # the rise in start temperature.
     amount: float = 0.0
     least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clock rates.
     check: str = ""  # The check that failed.
@@ -89,9 +89,9 @@ class Evidence:
     contrast: DifferenceEstimate | None = None  # None where `reason` rules it out
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    seconds: float | None = None  # Settled time of the shorter run, in seconds, if each side has one run.
-    lone: bool = False  # Whether each side has a single figure, with unknown scatter.
-    unseen: float | None = None  # Settled time of the shortest run without gaps, in seconds.
+    seconds: float | None = None  # Settled seconds of the shorter run, if each side has one run.
+    lone: bool = False  # Whether each side has one figure and unknown scatter.
+    unseen: float | None = None  # Settled seconds of the shortest run without gaps.
     left_out: tuple[ShortRun, ...] = ()
     brief: Reason | None = None  # why a single figure per run is unreliable
 

@@ -13,8 +13,8 @@ from gpureport.redaction import HIDDEN
 if TYPE_CHECKING:
     from gpureport.recording import Run
 
-CHAIN_KINDS = ("step", "folder")  # Kinds of settings that form a chain of steps rather than groups.
-MOST_FACTORS = 2  # Maximum number of factors that group runs, since a picture cannot show more.
+CHAIN_KINDS = ("step", "folder")  # Kinds that form a chain of steps rather than groups.
+MOST_FACTORS = 2  # Maximum number of grouping factors, since a picture cannot show more.
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
@@ -67,8 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return run indices in order, and their labels (None if unchanged). Raises SettingsError if a value is
-    missing."""
+    """Return run indices in order, and new labels (None if unchanged). Raises SettingsError if a value is missing."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -103,7 +102,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return, for the log of each run, the first folder in its path that not all logs share; None if there is none."""
+    """Return, for each run's log, the first folder in its path that not all logs share; None if there is none."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -146,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return the distinct values, sorted if all are numbers with one unit or none, otherwise in the given order."""
+    """Return the distinct values, sorted if all are numbers with one unit or none, otherwise as given."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:

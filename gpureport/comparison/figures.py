@@ -23,7 +23,7 @@ GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_b
 SECONDS_TO_TARGET = "seconds_to_target"
 TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # figures that depend on how long recordings last
 POINTS, SHARE = 0.02, 0.03
-"""Normal variation between repeated runs: in points for a share, relative for any other figure (heuristic)."""
+"""Normal variation between repeated runs: in points for a share, relative for any other figure."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
 """How much slow drift alone may separate two short recordings of one load, in points for a share or as a ratio.
 
@@ -31,22 +31,22 @@ A recording that is shorter than the regimes of a load shows only one of them, e
 difference therefore counts only if it exceeds a change of regime from 90 to 50% plus the normal variation between runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may show a single regime, and length from which its own scatter suffices, in seconds.
+"""Length up to which a recording may show a single regime, and length from which its own scatter suffices.
 
 In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, at most 4, 0, 0, 7 and 6%
-of pairs differ by more than the allowance and their own scatter at 30, 60, 120, 300 and 450 s. Without the allowance,
-up to 64, 63, 47, 30 and 32% differ by more than their own scatter and two points.
+of pairs differ by more than the allowance and scatter at 30, 60, 120, 300 and 450 s. Without the allowance,
+up to 64, 63, 47, 30 and 32% differ by more than scatter and two points.
 """
 # duration below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Duration below which a run cannot be compared, because one second missed at each end would be a tenth of it."""
-FINEST_RATIO = 0.003  # Rounding step of figures per unit of work, because work and time are read at single moments.
-# Minimum number of samples for a run under a minute to count; trackers take about that many (heuristic).
+"""Duration below which a run cannot be compared, since one second missed at each end is a tenth of it."""
+FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; work and time are read at single moments.
+# Minimum samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
-"""Minimum length of a shorter run that counts, as a share of the step's longest run. In 100,000 simulated comparisons
-of three runs with three, counting a shorter run detects more differences if it is at least a third as long."""
+"""Share of a step's longest run that a shorter run must reach to count. In 100,000 simulated comparisons of three runs
+with three, counting the shorter run detects more differences if it reaches a third."""
 
 
 class FigureRole(StrEnum):
@@ -188,11 +188,11 @@ FIGURES = (
     Figure(GRAPHICS_CLOCK, "Hz", _MEAN, 0, _of_time(GRAPHICS_CLOCK), 1e6),
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
-"""Every figure, in the order shown. The training rate has no reader, because all steps must take it from one source."""
+"""Every figure, in the order shown. The training rate has no reader, since all steps must take it from one source."""
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
-"""Time to the quality target, if one was given; the seed alone commonly changes it by a fifth (heuristic)."""
+"""Time to the quality target, if one was given; the seed alone commonly changes it by a fifth."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 
@@ -223,7 +223,7 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
-    # a run that stopped long before the others is left out, because start-up weighs more in it, unless it did all the
+    # a run that stopped long before the others is left out, since start-up weighs more in it, unless it did all the
     # work
     seconds = [observed_seconds([run.analysis]) for run in runs]
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
@@ -243,7 +243,7 @@ def _split(
 
 
 class Resolution(NamedTuple):
-    """The rounding step of values, and the smallest half-width, which further runs cannot reduce."""
+    """The rounding step of values, and the smallest half-width that further runs can reach."""
 
     finest: float = 0.0
     least: float = 0.0
@@ -251,11 +251,11 @@ class Resolution(NamedTuple):
 
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
     # a job may begin half an interval before the first sample, and end half an interval after the last one; repetitions
-    # do not average this error out, because every recording begins with its job
+    # do not average this error out, since every recording begins with its job
     lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
     return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
 
 
 def find_interval(run: SampledRun) -> float:
-    """Return the seconds between samples, or the most common sampling interval if they are unknown."""
+    """Return the seconds between samples, or the most common interval if unknown."""
     return 1.0 if run.info.interval is None else run.info.interval

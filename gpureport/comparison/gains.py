@@ -20,11 +20,11 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Minimum seconds and samples of a GPU for meaningful shares of its time (heuristic)."""
-NOTABLE_RATIO = 0.005  # Minimum share of the GPU time for a loss to be worth naming (heuristic).
+"""Minimum seconds and samples of a GPU for meaningful shares of its time."""
+NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be named.
 NEGLIGIBLE_RATIO = 0.0005  # Share of the GPU time below which less than 0.1% would be printed.
-UNSEEN_RATIO = 0.05  # Minimum share of GPU time without known utilisation that a report mentions (heuristic).
-MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given (heuristic).
+UNSEEN_RATIO = 0.05  # Minimum share of GPU time without utilisation that is reported.
+MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given.
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # Settings that every log contains.
 
 
@@ -139,7 +139,7 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each advised measure from the catalogue that was taken, as a changed setting shows."""
+    """Yield each advised measure that was taken, as a changed setting shows."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
@@ -162,7 +162,7 @@ def _list_advised(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    # a setting of a step is known if all runs agree on it, or if all runs state their settings and none includes it
+    # a setting of a step is known if all runs agree on it, or if all state their settings and none includes it
     values: set[tuple[float | None] | None] = set()
     for run in (analysis.run for analysis in step.analyses):
         if setting == "gpu_count":

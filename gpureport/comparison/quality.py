@@ -21,10 +21,10 @@ from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
 _LEVEL = 0.99  # Stricter than for speed, because there are several metrics and the warning is prominent.
-# Plausible variation of a share of 50% between repeated runs; it is smaller near 0 and 1 (heuristic).
+# Plausible variation of a share of 50% between repeated runs; it is smaller near 0 and 1.
 _SHARE_NOISE = 0.04
-_RELATIVE_NOISE = 0.1  # Plausible relative variation of any other metric (heuristic).
-_ERRORS = 2.5  # Number of standard errors by which final values of single runs must also differ (heuristic).
+_RELATIVE_NOISE = 0.1  # Plausible relative variation of any other metric.
+_ERRORS = 2.5  # Number of standard errors by which final values of single runs must also differ.
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 """Ranks of metrics: those the user named, then validation, training and single-batch metrics."""
@@ -72,7 +72,7 @@ class QualityChange:
 
     @property
     def fell(self) -> bool:
-        """Whether quality fell, either in repeated runs or by more than single runs would plausibly differ."""
+        """Whether quality fell, in repeated runs or by more than single runs would plausibly differ."""
         if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:

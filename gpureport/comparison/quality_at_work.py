@@ -1,8 +1,8 @@
 """Compares training metrics after equal work, because a faster run gets further in the same time.
 
 The step column counts work in steps of one size, in samples if sizes differ and are known, or in epochs. The value at
-the largest amount of work that all runs reached is the mean of the values just before that amount, as at the end of a
-run. If values lie far apart, the value is interpolated, with a larger error.
+the largest work that all runs reached is the mean of the values just before, as at the end of a run. If values lie far
+apart, it is interpolated, with a larger error.
 """
 
 import re
@@ -18,19 +18,19 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-# Maximum ratio of amounts of work that count as equal, so that the ends of runs are compared (heuristic).
+# Maximum ratio of amounts of work that count as equal, so that the ends of runs are compared.
 _ALIKE = 1.02
-_NEAR = 0.85  # Share of the common work beyond which values must lie to be averaged (heuristic).
-# If another metric's steps exceed a metric's steps by this factor, the latter count as epochs (heuristic).
+_NEAR = 0.85  # Share of the common work beyond which values must lie to be averaged.
+# If another metric's steps exceed a metric's steps by this factor, the latter count as epochs.
 _EPOCH_RATIO = 5.0
-_SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal (heuristic).
+_SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
-"""Share of values at the end whose mean is the final value, and their minimum number, because a single value scatters
-(heuristic). If there are few values, half of them are used."""
+"""Share of values at the end whose mean is the final value, and their minimum number, as single values scatter
+(heuristic). If there are few, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
-"""Share of values at the end whose scatter about a line is the spread, and their minimum number (heuristic)."""
+"""Share of values at the end whose scatter about a line is the spread, and their minimum number."""
 _INDEPENDENT = 4
-"""Maximum number of final values that count as independent; neighbours in a smoothed metric are alike (heuristic)."""
+"""Maximum number of final values that count as independent; neighbours in a smoothed metric are alike."""
 _JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
 _COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
 """Final parts of the names of metrics that count work."""
@@ -62,13 +62,13 @@ Runs = Sequence[tuple[SampledRun, TrainingCurve]]
 
 def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
     # if all runs state their step sizes and these differ, runs are compared after equal numbers of samples and of
-    # steps, because a larger batch learns more per step but less per sample
+    # steps, since a larger batch learns more per step but less per sample
     axes = _find_axes(runs)
     found = [] if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
     read = [each for each in found if each is not None]
     if read and len(read) == len(found):
         return read
-    # if no work is logged with a metric, compare the ends of the runs if their total work is equal
+    # if no work is logged with a metric, compare the ends of runs whose total work is equal
     works = [run.info.work for run, _ in runs]
     amounts, units = [work.amount for work in works if work], {work and work.unit for work in works}
     if len(amounts) == len(runs) and len(units) == 1 and 0 < max(amounts) <= _ALIKE * min(amounts):

@@ -35,13 +35,13 @@ _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # Averaged over GPUs,
 _TAIL_SECONDS = 60.0  # Minimum length of idle time that ends a job; a shorter one may be a pause.
 _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thinned to the coarser one.
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Maximum length of a warm-up, in seconds or as a share of the job; a longer one is part of the run (heuristic)."""
+"""Maximum length of a warm-up, in seconds or as a share of the job; a longer one is part of the run."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeries:
-    """A run divided into bins of `width` seconds, from samples that are `interval` seconds apart."""
+    """A run in bins of `width` seconds, from samples `interval` seconds apart."""
 
     width: float
     interval: float
@@ -73,7 +73,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        # take one bin of each stretch, not the mean, because a coarse log samples single moments, each idle or not
+        # take one bin of each stretch, not the mean, since a coarse log samples single moments, each idle or not
         times = round(width / self.width)
         if times <= 1:
             return self

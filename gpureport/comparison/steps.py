@@ -25,7 +25,7 @@ class TrainingSource:
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
     # a series gives all logged work, including the first batch, divided by the time it took; the steady phase gives the
-    # run's work divided by the time between the first and the last activity of a GPU
+    # run's work divided by the time from the first to the last activity of a GPU
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
     work, seconds = run.info.work, _steady_seconds(run)

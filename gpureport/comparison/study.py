@@ -25,8 +25,8 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # Maximum number of settings that are left out one by one to find those that changed together.
-Levels = tuple[tuple[int, ...], ...]  # For each factor, the level of each observation, counted from 0.
+_MOST_TRIED = 12  # Maximum number to leave out one by one to find those that changed together.
+Levels = tuple[tuple[int, ...], ...]  # For each factor, the levels of all observations, counted from 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Other settings that varied, whose effects are therefore mixed with those of the groups."""
+        """Other settings that varied, whose effects are thus mixed with those of the groups."""
         return self.varied.factors[len(self.by) :]
 
 

@@ -22,8 +22,8 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # With a probability of 5%, no random gap occurs during three times the mean time between gaps.
-_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Maximum number of runs to advise, and maximum to try (heuristic).
+_UNSEEN = 3.0  # With probability 5%, no random gap occurs within three times the mean time between gaps.
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Maximum numbers of runs to advise and to try.
 
 
 class Verdict(StrEnum):
@@ -163,7 +163,7 @@ def _estimate_needed_data(found: Evidence) -> Needed | None:
     if contrast is None or half_width == 0:
         return None
     if contrast.basis is Basis.WITHIN_RUN:
-        # scatter is inversely proportional to the square root of the length
+        # scatter falls with the square root of the length
         seconds = found.seconds and found.seconds * (contrast.scatter / half_width) ** 2
         seconds = max(LONG_SECONDS, seconds) if seconds and found.reason else seconds
         return Needed(half_width=half_width, seconds=seconds, runs=None)
@@ -205,7 +205,7 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width of the interval of the difference between several runs and one further run."""
+    """Return the half-width of the interval of the difference between several runs and one more."""
     found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 

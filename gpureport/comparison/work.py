@@ -178,7 +178,7 @@ _BATCH_SIZES = (
     r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
     r"(?:^|[^a-z])train_?batch_?size$",
     r"(?:^|[^a-z])(?:batch_?size|bs)$",
-    # without "size", only the whole name or its last part counts, because "log_every_batch" is not a size
+    # without "size", only the whole name or its last part counts, since "log_every_batch" is not a size
     r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$",
 )
 _PER_DEVICE = r"per_(?:device|gpu)_(?:train_)?batch_size$"

@@ -1,7 +1,7 @@
 """Reads and writes runs, reports and logs in a path on this machine, or in an object or folder in a bucket.
 
 Buckets are accessed through pyarrow, with the part of pathlib's interface that is used here. Credentials, region and
-endpoint are read from where each cloud's own clients look for them. `written_paths` checks which paths a command may
+endpoint are found where each cloud's own clients look. `written_paths` checks which paths a command may
 write.
 """
 

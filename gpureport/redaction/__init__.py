@@ -38,8 +38,7 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words that, before `key`, mark a secret (`missing` does not), and words that, before `token`, mark a count of
-tokens."""
+"""Words that mark a secret if `key` follows, and words that mark a count of tokens if `token` follows."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
@@ -63,9 +62,8 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After names such as `token:`, a value with a digit and at least `_SHORTEST` characters is not a word, but one without
-a digit and at most `_LONGEST_WORD` characters is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per
-token:`."""
+"""After names such as `token:`, a value with a digit and `_SHORTEST` or more characters is not a word, but one without
+and at most `_LONGEST_WORD` is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
 """A value that is treated as secret after any name that may precede a secret."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
@@ -74,7 +72,7 @@ _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""The most characters of foreign text shown in an error, and how many more are searched for a user and password."""
+"""The most characters of foreign text in an error, and how many more are searched for a user and password."""
 _LONGEST_KEPT = 1000
 """The longest text that is cached; most texts recur, but a log line may have a million characters."""
 EXTRA = "extra_"

@@ -1,8 +1,7 @@
 """Defines the signs of a secret: names, the user's own names and patterns, and forms of tokens.
 
-On a command line, possible secrets are hidden, since hiding a value does less harm than showing a password. In params,
-tags and text, machine learning terms such as `pad_token` and `key_padding` are settings. Every pattern runs in linear
-time.
+On a command line, possible secrets are hidden, since hiding a value costs less than showing a password. In params, tags
+and text, machine learning terms such as `pad_token` and `key_padding` are settings. Every pattern runs in linear time.
 """
 
 import re

@@ -47,7 +47,7 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 class SeriesWriter:
     """Writes batches of one device each, and keeps at most about a million rows in memory.
 
-    Arrow needs a file's columns before its first row. A column that appears late starts another file; all files are
+    Arrow needs a file's columns before its first row. A new column starts another file; all files are
     merged at the end.
     """
 
