@@ -149,7 +149,7 @@ METRICS: tuple[Metric, ...] = (
     gauge("nvlink_receive_bytes_per_second", "By/s", "float64", "DCGM_FI_PROF_NVLINK_RX_BYTES", "Bytes that the GPU received over NVLink per second, without protocol headers.", covers=_PROFILED),
     gauge("nvlink_transmit_bytes_per_second", "By/s", "float64", "DCGM_FI_PROF_NVLINK_TX_BYTES", "Bytes that the GPU sent over NVLink per second, without protocol headers.", covers=_PROFILED),
     counter("gpu_energy_joules_total", "J", "float64", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "Energy that the GPU used since the driver was loaded, counted by the driver.", covers=_LOADED, otel="hw.energy"),
-    state("gpu_xid_code", "", "int32", "DCGM_FI_DEV_XID_ERRORS", "Number of the last Xid error that the driver reported, or 0 before the first one.", covers=_LOADED),
+    state("gpu_xid_code", "", "int32", "DCGM_FI_DEV_XID_ERRORS", "Number of the last Xid error that the driver reported, or 0 before the first.", covers=_LOADED),
     *(state(f"clock_event_{name}", "", "bool", "clocks_event_reasons.active", f"Whether the clock is limited by {name.replace('_', ' ')} (bit {bit:#x}).") for name, bit in CLOCK_EVENT_BITS.items()),
     *(counter(f"clock_event_{name}_seconds_total", "s", "float64", f"clocks_event_reasons_counters.{name}", f"Time for which the clock was limited by {name.replace('_', ' ')}, counted by the driver.", covers=_LOADED) for name in COUNTED_CLOCK_EVENTS),
     state("clock_event_unknown_bits", "", "uint64", "clocks_event_reasons.active", "Bits in the clock event mask that have no name yet."),

@@ -142,7 +142,7 @@ def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
     # MSER-5 also cuts a beginning that is merely noisier than the rest, and would keep only the quiet part of a slowly
     # changing load. A cut is therefore made only if the means of the two parts differ by three standard errors. The
-    # values must not contain gaps, as MSER-5 would cut everything up to the last gap
+    # values must not contain gaps, as MSER-5 would cut up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut
         return 0

@@ -130,7 +130,7 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether the times of runs are comparable: all have timestamps, and either all or none a zone."""
+    """Return whether the times of runs are comparable: all have timestamps, and all or none have a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 

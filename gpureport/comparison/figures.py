@@ -46,7 +46,7 @@ FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; work and time
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
 """Share of a step's longest run that a shorter run must reach to count. In 100,000 simulated comparisons of three runs
-with three, counting the shorter run detects more differences if it reaches a third."""
+with three, counting it detects more differences if it reaches a third."""
 
 
 class FigureRole(StrEnum):

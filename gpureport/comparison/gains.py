@@ -239,7 +239,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
     ratios = {delta.metric: _express_as_ratio(delta) for delta in comparison.between(base.label, step.label)}
     gpu_time, whole_job = ratios.get(figures.PER_WORK), ratios.get(figures.WORK_RATE)
     if gpu_time and base.gpu_count is not None and base.gpu_count == step.gpu_count:
-        # with as many GPUs as before, both ratios are equal, but only the one on GPU time is corrected for other steps
+        # with as many GPUs as before, both ratios are equal, but only the verdict on GPU time is corrected
         low, high = gpu_time.interval or (0.0, inf)
         interval = (1 / high, 1 / low) if low > 0 else None
         whole_job = replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

@@ -25,8 +25,8 @@ _NEAR = 0.85  # Share of the common work beyond which values must lie to be aver
 _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
-"""Share of values at the end whose mean is the final value, and their minimum number, as single values scatter
-(heuristic). If there are few, half are used."""
+"""Share of values at the end whose mean is the final value, and their minimum number, as single values scatter. If
+there are few, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """Share of values at the end whose scatter about a line is the spread, and their minimum number."""
 _INDEPENDENT = 4
@@ -182,7 +182,7 @@ def _read_ends(runs: Runs) -> tuple[Reading, ...]:
 
 
 def read_end(values: FloatArray) -> Reading:
-    """Return the mean of the last values (or value), with a standard error from their spread."""
+    """Return the mean of one or more last values, with a standard error from their spread."""
     count, spread = _count_last(len(values)), measure_spread(values)
     error = 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
     return Reading(value=float(values[-count:].mean()), error=error)

@@ -25,7 +25,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # Maximum number to leave out one by one to find those that changed together.
+_MOST_TRIED = 12  # Most settings that are left out one by one to find those that changed together.
 Levels = tuple[tuple[int, ...], ...]  # For each factor, the levels of all observations, counted from 0.
 
 

@@ -16,7 +16,7 @@ _MIB = 2**20
 _VIRTUAL = ("loop", "ram", "zram")
 """Prefixes of block devices that are not disks."""
 _NOT_COUNTED = (OSError, RuntimeError, NotImplementedError, AttributeError)
-"""Errors that psutil raises if the system has no counters; without network interfaces, psutil returns None."""
+"""Errors that psutil raises if the system has no counters; without interfaces, psutil returns None."""
 _STAT_BYTES = 4096
 """More bytes than /proc/PID/stat can contain."""
 _SEARCH_SHARE = 0.003
