@@ -141,7 +141,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work, such as samples for images or steps for iterations, if it has one."""
+    """Return the usual name of a unit of work, if any, such as samples for images or steps for iterations."""
     return _UNITS.get(unit.lower(), unit)
 
 

@@ -16,7 +16,7 @@ _CLOSE = 0.5
 _NOT_ALTERNATING = 0.1
 """Share of intervals that need not alternate, because a recorder may miss rows."""
 FEWEST_POINTS = 3
-"""Minimum points for a rate, since the only interval between two may be a pause."""
+"""Minimum number of points for a rate, since the only interval between two may be a pause."""
 _LONGEST = 1e10
 """Maximum seconds that one point may cover; at a tiny rate, they would exceed what clocks can count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5

@@ -96,7 +96,7 @@ class Run:
     """One training run with its identity, time base, devices and labels.
 
     The id is derived from the bytes of the sources and from options that select or place rows. A run lasts from its
-    first sample to its last; `interval` is the median distance between samples in seconds. `params` are its
+    first sample to its last; `interval` is the median time between samples, in seconds. `params` are its
     configuration, and `tags` its labels.
     """
 

@@ -47,11 +47,11 @@ BATCH_DOUBTS = {
     BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and therefore in the memory per sample.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-_NAMED = 3  # maximum number of GPU models to name, smallest first
+_NAMED = 3  # maximum number of GPU models named, smallest first
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
-    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. If more are needed, find out "
-    "what slows them down: communication, too small a batch per GPU, or input that does not keep up."
+    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. If more GPUs are needed, find "
+    "out what slows them down: communication, too small a batch per GPU, or input that does not keep up."
 )
 _BATCH = (
     "Raise the batch size gradually, scale the learning rate, and watch loss and work per GPU-hour; memory may "

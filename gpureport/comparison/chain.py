@@ -42,8 +42,8 @@ class Comparison:
         deltas: each step compared with the previous one, then each from the third on with the first.
         primary: the figure that decides the verdict on a step.
         tested: number of comparisons of the primary figure, for which verdicts are corrected.
-        training_tested: the same number for the training rate.
-        remaining: losses that remain in the last step.
+        training_tested: number of such comparisons of the training rate.
+        remaining: losses in the last step.
         goals: the user's goals for training metrics.
     """
 
@@ -89,7 +89,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
     tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
     families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
-    # apply Holm's correction, so that multiple comparisons do not lead to false claims
+    # apply Holm's correction, so that multiple comparisons make no false claims
     levels = {
         id(found): (level, len(family))
         for family in families

@@ -169,7 +169,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return the settings that differ between the runs of a study, starting with those that form its groups."""
+    """Return the settings that differ between the runs of a study, beginning with those that group them."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]

@@ -22,7 +22,7 @@ from gpureport.findings import Finding
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
 """Minimum seconds and samples of a GPU for meaningful shares of its time."""
 NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be named.
-NEGLIGIBLE_RATIO = 0.0005  # Share of the GPU time below which less than 0.1% would be printed.
+NEGLIGIBLE_RATIO = 0.0005  # Share of GPU time below which less than 0.1% would be printed.
 UNSEEN_RATIO = 0.05  # Minimum share of GPU time without utilisation that is reported.
 MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given.
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # Settings that every log contains.

@@ -1,8 +1,8 @@
-"""Compares training metrics after equal work, because a faster run gets further in the same time.
+"""Compares training metrics after equal work, since a faster run gets further in the same time.
 
 The step column counts work in steps of one size, in samples if sizes differ and are known, or in epochs. The value at
 the largest work that all runs reached is the mean of the values just before, as at the end of a run. If values lie far
-apart, it is interpolated, with a larger error.
+apart, the value is interpolated, with a larger error.
 """
 
 import re
@@ -26,7 +26,7 @@ _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
 """Share of values at the end whose mean is the final value, and their minimum number, as single values scatter. If
-there are few, half are used."""
+there are few values, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
 """Share of values at the end whose scatter about a line is the spread, and their minimum number."""
 _INDEPENDENT = 4

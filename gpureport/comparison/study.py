@@ -26,12 +26,12 @@ from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
 _MOST_TRIED = 12  # Most settings that are left out one by one to find those that changed together.
-Levels = tuple[tuple[int, ...], ...]  # For each factor, the levels of all observations, counted from 0.
+Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' levels, counted from 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, compared with the next best; its verdict is the weakest against any other."""
+    """The group with the best figure, compared with the next best; its verdict is its weakest against other groups."""
 
     metric: str
     unit: str

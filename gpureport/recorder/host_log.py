@@ -199,8 +199,8 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
     """Return the load of a job between two snapshots.
 
     The time of an ended process is added to the process that waited for it. The part already counted is subtracted; if
-    no process waited for it, its last moments are lost. `searched` is the time of the last search for processes before
-    this snapshot: if it is not older than `last`, a process found now is new and counts in full.
+    no process waited for the ended one, its last moments are lost. `searched` is the time of the last search for
+    processes before this snapshot: if it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:

@@ -62,8 +62,8 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After names such as `token:`, a value with a digit and `_SHORTEST` or more characters is not a word, but one without
-and at most `_LONGEST_WORD` is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
+"""After names like `token:`, a value with a digit and `_SHORTEST` or more characters is not a word, but one without a
+digit and up to `_LONGEST_WORD` long is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
 """A value that is treated as secret after any name that may precede a secret."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")

@@ -51,7 +51,7 @@ def dump_run(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     if run["work"] is not None and not run["work"]["is_common"]:
-        # the run was written before runs could have common work
+        # the run was written before work could be shared by runs
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
     hashes = {"series_sha256": stored.series_sha256, "training_sha256": stored.training_sha256}
