@@ -55,12 +55,12 @@ def read_codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
 
 
 def present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, in ascending order, without negative codes, which mean null."""
+    """Return the codes that occur, in ascending order, without negative ones, which mean null."""
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist()
 
 
 def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:
-    """Return a read-only array of one value, which is stored only once."""
+    """Return a read-only array that repeats one value but stores it once."""
     return np.broadcast_to(np.asarray(value), length)
 
 

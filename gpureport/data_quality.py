@@ -42,19 +42,19 @@ class AbsentCells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogGap:
-    """A period without samples from one device, much longer than the sampling interval, in microseconds."""
+    """A period without samples from one device, in microseconds, much longer than the sampling interval."""
 
     device: str
     start: int
     end: int
 
 
-CLOCK_SET_BACK = "clock set back"  # cause of a step in a log that continues; its later time stamps are shifted
+CLOCK_SET_BACK = "clock set back"  # cause of a step after which the log continues; later timestamps are shifted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A backward step in a device's time stamps, its cause, and the shift that corrects later stamps.
+    """A backward step in a device's timestamps, its cause, and the shift that corrects later stamps.
 
     The cause is `daylight saving` at the end of summer time, `clock set back` if the same log
     continues, or `log restarted` if a new recording begins, in which case nothing is shifted.
@@ -87,8 +87,8 @@ class Quality:
     """The account of all lines that were read: lines = rows kept + rejected + headers + noise + events + continued.
 
     A line with several rows counts once per row; a `continued` line adds to a row that was counted earlier.
-    `duplicates` have the device and time stamp of the previous row. `synthetic_time` means that times were
-    derived from `--interval`, and `imputed_points` are values that the recorder is known to drop.
+    `duplicates` repeat the device and timestamp of the previous row. `synthetic_time` means that times were
+    derived from `--interval`, and `imputed_points` stand for values that the recorder is known to drop.
     `coverage_ratio` is the share of GPU time that is not in a gap. If a recording is `unfinished`, it is
     still being written, or its recorder was killed.
     """
@@ -128,10 +128,10 @@ GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 
 
 def gap_seconds(interval: float) -> float:
-    """Return the distance between two samples, in seconds, above which the time between them is a log gap.
+    """Return the time between two samples, in seconds, above which it is a log gap.
 
     Jitter of up to 2.6 intervals is normal in genuine logs. At intervals below 2 s, collector delays of a few seconds
-    are also normal (pragmatic, measured on public logs).
+    are also normal (as in public logs).
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 

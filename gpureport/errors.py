@@ -16,7 +16,7 @@ Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
 """What is wrong, what to do about it, and the code; the caller adds the place."""
 _NO_THREAD = "can't start new thread"
-"""Python's message if the system refuses to start a thread, because of memory or a limit."""
+"""Python's message if no thread can be started, for lack of memory or because of a limit."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
 """The system's message if there is not enough memory for a library."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
@@ -49,7 +49,7 @@ class GpureportError(Exception):
         self.where, self.what, self.hint, self.code = where, what, hint, code
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Support pickling for other processes, including both the message and its parts."""
+        """Support pickling, so that other processes receive both the message and its parts."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # the stubs lack it
 
 
@@ -108,7 +108,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return the system error behind an error if a file cannot be read at the moment, or None."""
+    """Return the system error behind an error if a file is temporarily unreadable, else None."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__

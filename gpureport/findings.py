@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How certain a finding is: `high` if a column shows it directly, `low` if coarse or tabulated values do."""
+    """How certain a finding is: `high` if a column shows it directly, `low` if only coarse or tabulated values do."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -88,7 +88,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedStep:
-    """A step from the advice catalogue that fits a finding, with unknown preconditions and a suggested size."""
+    """A measure from the catalogue that fits a finding, with unverified preconditions and a suggested amount."""
 
     name: str
     unknown: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Why the kind could not be judged, with device ids; otherwise empty."""
+        """Why the kind could not be judged, with device ids; empty if it was."""
         return self.reason_with(str)
 
     @property
@@ -217,7 +217,7 @@ class ChecklistEntry:
 
 
 class CheckOutcome(StrEnum):
-    """The outcome for a limit that the user set, the most severe first."""
+    """The outcomes for a limit that the user set, the most severe first."""
 
     BROKEN = "broken"
     CANNOT_JUDGE = "cannot judge"

@@ -1,8 +1,8 @@
 """The table of metrics, which are the columns of a recording, and the table of GPU models.
 
 A new metric is one line in METRICS: name, unit, dtype, what records it, and its meaning. Names end in their base unit,
-as Prometheus names OpenTelemetry metrics. Ratios run from 0 to 1, sizes are in bytes, and clocks in hertz. `covers`
-states the period to which one value applies; the analyses rely on it.
+like Prometheus names of OpenTelemetry metrics. Ratios run from 0 to 1, sizes are in bytes, and clocks in hertz.
+`covers` states the period to which one value applies; the analyses rely on it.
 
 The table of GPUs supplies facts that a log lacks; values in a log take precedence. For an unknown model, `find_gpu`
 returns None, and the analyses show less.
@@ -82,15 +82,15 @@ COUNTED_CLOCK_EVENTS = (
     "hw_thermal_slowdown",
     "hw_power_brake_slowdown",
 )
-"""Clock events whose duration newer drivers also count: 580.159.04 does, but 550.163.01 does not."""
+"""Clock events whose duration newer drivers also count: driver 580.159.04 does, 550.163.01 does not."""
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
     gauge("gpu_utilization_ratio", "1", "float32", "utilization.gpu", "Share of the window in which at least one kernel ran, however little of the GPU it used.", covers=_WINDOW, otel="hw.gpu.utilization"),
     gauge("gpu_memory_controller_ratio", "1", "float32", "utilization.memory", "Share of the window in which memory was read or written, however full it was.", covers=_WINDOW),
     *(gauge(f"gpu_{name}_ratio", "1", "float32", f"utilization.{name}", f"Utilisation of the {what}.") for name, what in _ENGINES.items()),
-    gauge("gpu_memory_used_bytes", "By", "int64", "memory.used", "Memory held by contexts and allocators, which is a high-water mark with caching allocators.", otel="hw.gpu.memory.usage"),
-    gauge("gpu_memory_used_ratio", "1", "float32", "memory.used,memory.total", "Share of the installed memory that is in use, if the recorder logs only that.", otel="hw.gpu.memory.utilization"),
+    gauge("gpu_memory_used_bytes", "By", "int64", "memory.used", "Memory held by contexts and allocators; with caching allocators, it is a high-water mark.", otel="hw.gpu.memory.usage"),
+    gauge("gpu_memory_used_ratio", "1", "float32", "memory.used,memory.total", "Share of the installed memory that is in use, if only this share is logged.", otel="hw.gpu.memory.utilization"),
     gauge("gpu_memory_free_bytes", "By", "int64", "memory.free", "Memory that can still be allocated."),
     gauge("gpu_memory_total_bytes", "By", "int64", "memory.total", "Memory installed.", otel="hw.gpu.memory.limit"),
     gauge("gpu_memory_reserved_bytes", "By", "int64", "memory.reserved", "Memory that the driver keeps for itself and never gives to a job."),
@@ -104,7 +104,7 @@ METRICS: tuple[Metric, ...] = (
     gauge("gpu_power_limit_max_watts", "W", "float32", "power.max_limit", "Highest power limit that can be set."),
     gauge("gpu_temperature_celsius", "Cel", "float32", "temperature.gpu", "Core temperature.", otel="hw.temperature"),
     gauge("gpu_memory_temperature_celsius", "Cel", "float32", "temperature.memory", "Memory temperature."),
-    gauge("gpu_temperature_margin_celsius", "Cel", "float32", "temperature.gpu.tlimit", "Degrees left until heat slows the GPU down."),
+    gauge("gpu_temperature_margin_celsius", "Cel", "float32", "temperature.gpu.tlimit", "Possible rise in temperature before the GPU slows down."),
     gauge("gpu_sm_clock_hertz", "Hz", "float64", "clocks.current.sm", "Clock of the streaming multiprocessors."),
     gauge("gpu_graphics_clock_hertz", "Hz", "float64", "clocks.current.graphics", "Graphics clock."),
     gauge("gpu_memory_clock_hertz", "Hz", "float64", "clocks.current.memory", "Memory clock."),
@@ -115,17 +115,17 @@ METRICS: tuple[Metric, ...] = (
     gauge("gpu_performance_state", "", "int8", "pstate", "Performance state from 0 (P0, the fastest) to 15."),
     gauge("gpu_fan_ratio", "1", "float32", "fan.speed", "Requested fan speed as a share of the maximum, which it may exceed.", may_exceed_one=True),
     gauge("pcie_link_generation", "", "int8", "pcie.link.gen.gpucurrent", "PCIe generation in use, which falls when the GPU is idle."),
-    gauge("pcie_link_generation_max", "", "int8", "pcie.link.gen.max", "Highest PCIe generation that the card and slot allow."),
+    gauge("pcie_link_generation_max", "", "int8", "pcie.link.gen.max", "Highest PCIe generation that both card and slot support."),
     gauge("pcie_link_width", "", "int16", "pcie.link.width.current", "PCIe lanes in use."),
-    gauge("pcie_link_width_max", "", "int16", "pcie.link.width.max", "Number of PCIe lanes that the card and slot allow."),
+    gauge("pcie_link_width_max", "", "int16", "pcie.link.width.max", "Number of PCIe lanes that both card and slot support."),
     gauge("pcie_receive_bytes_per_second", "By/s", "float32", "dmon rxpci", "Data that the GPU received over PCIe; dmon reports whole MB per second, taken as 1,000,000 bytes.", covers=_SHORT),
     gauge("pcie_transmit_bytes_per_second", "By/s", "float32", "dmon txpci", "Data that the GPU sent over PCIe; dmon reports whole MB per second, taken as 1,000,000 bytes.", covers=_SHORT),
     gauge("gpu_power_violation_ratio", "1", "float32", "dmon pviol", "Share of time in which the power limit lowered the clock.", covers=_SINCE),
     state("gpu_thermal_violation", "", "bool", "dmon tviol", "Whether the temperature lowered the clock.", covers=_SINCE),
     gauge("gpu_bar1_used_bytes", "By", "int64", "dmon bar1", "Memory mapped for direct access over PCIe (BAR1)."),
     gauge("gpu_protected_memory_used_bytes", "By", "int64", "protected_memory.used", "Memory in use under confidential compute."),
-    gauge("gpu_processes", "", "int32", "pmon pid", "Number of GPU processes that a process list names."),
-    gauge("gpu_process_memory_bytes", "By", "int64", "pmon fb", "Total memory of the listed processes, which is less than the GPU uses."),
+    gauge("gpu_processes", "", "int32", "pmon pid", "Number of GPU processes in the process list."),
+    gauge("gpu_process_memory_bytes", "By", "int64", "pmon fb", "Total memory of the listed processes, which is less than all memory in use."),
     gauge("gpu_encoder_sessions", "", "int32", "encoder.stats.sessionCount", "Open encoder sessions."),
     gauge("gpu_encoder_frame_rate_hertz", "Hz", "float32", "encoder.stats.averageFps", "Frames encoded per second."),
     gauge("gpu_encoder_latency_seconds", "s", "float64", "encoder.stats.averageLatency", "Mean encode latency."),
@@ -141,7 +141,7 @@ METRICS: tuple[Metric, ...] = (
     state("gpu_remapped_rows_pending", "", "bool", "remapped_rows.pending", "Whether a row will be remapped at the next reset.", covers=_LIFE),
     state("gpu_remapped_rows_failure", "", "bool", "remapped_rows.failure", "Whether remapping a row ever failed.", covers=_LIFE),
     state("gpu_retired_pages_pending", "", "bool", "retired_pages.pending", "Whether a page will be retired at the next reboot.", covers=_LIFE),
-    gauge("gpu_graphics_engine_active_ratio", "1", "float32", "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "Share of time in which any part of the GPU computed or drew.", covers=_PROFILED),
+    gauge("gpu_graphics_engine_active_ratio", "1", "float32", "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "Share of time in which any part of the GPU computed or rendered.", covers=_PROFILED),
     gauge("gpu_sm_active_ratio", "1", "float32", "DCGM_FI_PROF_SM_ACTIVE", "Share of time in which a multiprocessor had work, averaged over all of them.", covers=_PROFILED),
     gauge("gpu_sm_occupancy_ratio", "1", "float32", "DCGM_FI_PROF_SM_OCCUPANCY", "Warps resident on the multiprocessors as a share of their capacity.", covers=_PROFILED),
     gauge("gpu_tensor_active_ratio", "1", "float32", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "Share of cycles in which the tensor cores were busy.", covers=_PROFILED),
@@ -155,8 +155,8 @@ METRICS: tuple[Metric, ...] = (
     state("clock_event_unknown_bits", "", "uint64", "clocks_event_reasons.active", "Bits in the clock event mask that have no name yet."),
     host("cpu_utilization_ratio", "1", "float32", "psutil.cpu_percent()", "Utilisation of all logical cores.", covers=_SINCE, otel="system.cpu.utilization"),
     host("cpu_busiest_core_ratio", "1", "float32", "max(psutil.cpu_percent(percpu=True))", "Utilisation of the busiest logical core.", covers=_SINCE),
-    host("cpu_logical_cores", "", "int32", "psutil.cpu_count()", "Logical cores of the machine that the recorder lists; a container may be allowed fewer.", covers=MOMENT, otel="system.cpu.logical.count"),
-    host("cpu_iowait_ratio", "1", "float32", "psutil.cpu_times_percent().iowait", "Share of all logical cores that waited for input or output.", covers=_SINCE),
+    host("cpu_logical_cores", "", "int32", "psutil.cpu_count()", "Logical cores of the machine, as listed by the recorder; a container may be allowed fewer.", covers=MOMENT, otel="system.cpu.logical.count"),
+    host("cpu_iowait_ratio", "1", "float32", "psutil.cpu_times_percent().iowait", "Share of the logical cores' time spent waiting for input or output.", covers=_SINCE),
     host("host_memory_used_bytes", "By", "int64", "psutil.virtual_memory()", "Host memory in use, excluding the page cache.", covers=MOMENT, otel="system.memory.usage"),
     host("host_memory_total_bytes", "By", "int64", "psutil.virtual_memory().total", "Host memory installed.", covers=MOMENT, otel="system.memory.limit"),
     host("host_memory_used_ratio", "1", "float32", "psutil.virtual_memory().percent", "Share of host memory in use, excluding the page cache.", covers=MOMENT, otel="system.memory.utilization"),

@@ -1,8 +1,8 @@
 """Recognises names that others chose: tags for a run's owner and place, and training metrics.
 
 Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
-Scripts may name metrics freely, but only names with a known word are recognised: `Loss`, `train/loss` and `val_loss`
-are losses, but `lossless` is not, since names are split at all characters other than letters and digits.
+Names of metrics are split at all characters other than letters and digits, and recognised only by known words: `Loss`,
+`train/loss` and `val_loss` are losses, but `lossless` is not.
 """
 
 import re
@@ -75,7 +75,7 @@ def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str],
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the params or tags of all parts of a run, merged by name; different values are all listed."""
+    """Return the params or tags of all parts of a run, merged by name; if values differ, all are listed."""
     values: dict[str, dict[str, None]] = {}
     for name, value in chain.from_iterable(stated):
         values.setdefault(name, {})[value] = None
@@ -141,7 +141,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work, such as samples for images or steps for iterations, if it has one."""
+    """Return the usual name of a unit of work, if any, such as samples for images or steps for iterations."""
     return _UNITS.get(unit.lower(), unit)
 
 
@@ -162,7 +162,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, or an empty text if that is not named; None for other metrics."""
+    """Return what a throughput counts, or an empty text if the name does not say; None for other metrics."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
@@ -177,7 +177,7 @@ def _rate_of(words: Sequence[str]) -> str | None:
 def recognise_evaluation(name: str) -> TrainingName | None:
     """Return a metric of quality on validation data, recognised by its name; None for other names.
 
-    Metrics of single batches (`val_loss_step`) are left out, because they scatter and their best value means little.
+    Metrics of single batches (`val_loss_step`) are left out, since they scatter and their best value means little.
     """
     metric = recognise_metric(name)
     known = metric is not None and metric.validation and metric.role in QUALITY_ROLES

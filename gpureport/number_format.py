@@ -21,11 +21,11 @@ THROUGHPUT: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£": "£", "¥": "¥"}
 """Symbols that precede an amount; the codes of other currencies follow the amount."""
 _FIGURES = 3
-_FINEST = 1e-9  # Size below which a number is a rounding error.
+_FINEST = 1e-9  # Magnitude below which a number is a rounding error.
 _MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # From two days on, days are easier to read than hours.
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
-"""Seconds below which a duration has a decimal place, and the range in which it is given in ms."""
-_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # per cent below which a share has a decimal place, or would round to 0.0%
+"""Limit in seconds below which a duration has a decimal place, and the range given in ms."""
+_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # limits in per cent: lower shares have a decimal place, or would round to 0.0%
 _MANY = 10_000
 _DIGIT = re.compile("[1-9]")
 

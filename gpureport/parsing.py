@@ -20,7 +20,7 @@ MOST_PIPE_BYTES = 2 * _GIB  # Bytes read from a pipe, which is copied to disk fi
 PIPE_PATIENCE = 10.0  # Seconds within which a named pipe must receive data.
 MOST_UNPACKED_RATIO = 2000
 """A log in gzip, zstd, bzip2 or xz may unpack to at most this many times its size, beyond `UNPACKED_FREELY` bytes.
-Recordings of GPUs that never work reach 150 times in gzip, 230 in zstd and bzip2, and 720 in xz (measured). Gzip cannot
+Recordings of idle GPUs reach ratios of 150 in gzip, 230 in zstd and bzip2, and 720 in xz (measured). Gzip cannot
 exceed 1,032."""
 UNPACKED_FREELY = 64 * _MIB  # Unpacked bytes up to which the ratio does not matter.
 LONGEST_LINE = _MIB  # Bytes in a line; longer lines are shortened and counted.
@@ -31,7 +31,7 @@ MOST_LABELS = 10_000  # Params, or tags, of a tracker's run.
 MOST_ANSWER_BYTES = 256 * _MIB  # Bytes in one response from a tracking server.
 MOST_PAGES = 10_000  # Pages of one list from a tracking server.
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Accepted times: from 1970 to before the year 9999, so that dates exist in every zone and at the end of samples."""
+"""Accepted times: from 1970 to before the year 9999, so that dates exist in every zone, even at the end of samples."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
@@ -72,7 +72,7 @@ _ESCAPES = re.compile(
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
-    """Return the quantity in a text, in a base unit; None if the text is no quantity of that dimension.
+    """Return the quantity in a text, in a base unit; None if the text is not one of that dimension.
 
     A unit in the text takes precedence over `unit`. Only temperatures may be negative, and no quantity may reach 2**62.
     """

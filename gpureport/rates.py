@@ -9,23 +9,23 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
-"""Number of consecutive distances, each long enough for a log gap, that make a slow rate (pragmatic: a collector that
-hung ten times would not write exactly one sample after each hang)."""
+"""Number of consecutive intervals, each long enough for a log gap, that indicate a slow rate: a collector
+that hung ten times would not write exactly one sample after each hang."""
 _CLOSE = 0.5
-"""Share of the mean distance below which a row closely follows another (pragmatic: a quarter of a cycle)."""
+"""Share of the mean interval below which a row closely follows another (a quarter of a cycle)."""
 _NOT_ALTERNATING = 0.1
-"""Share of distances that need not alternate, because a recorder may miss rows (pragmatic)."""
+"""Share of intervals that need not alternate, because a recorder may miss rows."""
 FEWEST_POINTS = 3
-"""Points needed for a rate (pragmatic), since the only distance between two points may be a pause."""
+"""Minimum number of points for a rate, since the only interval between two may be a pause."""
 _LONGEST = 1e10
-"""Maximum seconds that one point may cover; at a tiny rate, it would cover more than clocks can count."""
+"""Maximum seconds that one point may cover; at a tiny rate, they would exceed what clocks can count."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
-"""Ratios to the usual time between points and to the usual work per step that indicate a pause (pragmatic)."""
+"""Multiples of the usual time between points and of the usual work per step that indicate a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
-    """A period between two samples whose rate is so slow that every distance would otherwise be a gap."""
+    """A period with a sampling rate so low that every interval would otherwise count as a gap."""
 
     start: int
     end: int
@@ -34,9 +34,9 @@ class SlowStretch:
 
 @dataclass(frozen=True, slots=True)
 class SamplingRate:
-    """The sampling interval in seconds: the median distance of different time stamps in the part that covers most time.
+    """The median interval, in seconds, between distinct timestamps in the part of a log that spans the most time.
 
-    Slow stretches may be nested, outer ones first. If most of the time is slow, `denser` is the interval of the rest.
+    Slow stretches may be nested, outer ones first. If they span most of the time, `denser` is the interval of the rest.
     """
 
     interval: float
@@ -45,12 +45,12 @@ class SamplingRate:
 
 
 def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
-    """Return the sampling rate of time stamps that never decrease, or None without two different stamps."""
+    """Return the sampling rate of timestamps that never decrease, or None unless two are distinct."""
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
         return None
-    # the lower median, as in importers, since the mean of two values may not occur in the log
+    # the lower median, as in importers, since the mean of two values may never occur in the log
     interval = detect_paired_interval(moved) or _lower_median(moved) / 1e6
     slow = find_slow_stretches(times, interval)
     if slow:
@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the interval, in seconds, of two recorders that write alternate rows to one log, or None for one."""
+    """Return the interval, in seconds, of two recorders that write alternate rows to a log; None for just one."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -92,7 +92,7 @@ def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, 
 
 
 def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
-    """Return which long distances (pairs of samples) are part of a slow stretch and not gaps."""
+    """Return which long intervals (pairs of times) belong to a slow stretch and are not gaps."""
     found = np.zeros(len(far), dtype=np.bool_)
     if not len(far):
         return found
@@ -143,8 +143,8 @@ def count_by_rates(
     """Return the total work from logged rates; None for fewer than two points or an overflow.
 
     A rate applies to the time since the previous point. More than 1.5 times the usual work per step indicates a pause,
-    such as an evaluation, so only the usual work counts; without a step counter, at most five usual distances count.
-    The first rate applies to the counted steps, or to one usual distance, but not before the `earliest` time.
+    such as an evaluation, so only the usual work counts; without a step counter, at most five usual intervals count.
+    The first rate applies to the counted steps, or to one usual interval, but not before the `earliest` time.
     """
     if len(times) < 2:  # noqa: PLR2004 - a distance takes two
         return None
@@ -181,7 +181,7 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
     """Return the steps from each point to the next, and the usual number of steps.
 
-    If the counter falls, its new value is the steps since then, unless it exceeds the usual number (a resumed run).
+    If the counter falls, its new value counts the steps since, unless it exceeds the usual number (a resumed run).
     """
     gained = np.diff(steps)
     usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0
@@ -190,7 +190,7 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the steps shown by a counter, ignoring its falls; None for fewer than two points.
+    """Return the steps that a counter shows, ignoring decreases; None for fewer than two points.
 
     If the start of training is not known, work before the first point is left out.
     """

@@ -96,7 +96,7 @@ class Run:
     """One training run with its identity, time base, devices and labels.
 
     The id is derived from the bytes of the sources and from options that select or place rows. A run lasts from its
-    first sample to its last; `interval` is the median distance between samples in seconds. `params` are its
+    first sample to its last; `interval` is the median time between samples, in seconds. `params` are its
     configuration, and `tags` its labels.
     """
 
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def tracked(self) -> bool:
-        """Whether a tracker recorded the run, so that its account counts points."""
+        """Whether a tracker recorded the run, so that its account counts points, not lines."""
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
@@ -262,7 +262,7 @@ def empty_training() -> pa.Table:
 
 
 def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
-    """Return a recording's times (time stamps or microseconds) in its zone, or without a zone if none is known."""
+    """Return a recording's times (timestamps or microseconds) in its zone, or without a zone if none is known."""
     import pandas as pd
 
     stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
@@ -300,7 +300,7 @@ class Recording:
 
     @property
     def series(self) -> pa.Table:
-        """All rows in one table; long stored runs are read each time."""
+        """All rows in one table; a long stored run is read on each access."""
         return self.rows.table()
 
     def with_series(self, series: pa.Table) -> "Recording":

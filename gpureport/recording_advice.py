@@ -42,7 +42,7 @@ DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # Logs the machine, in local time like nvidia-smi.
 PROCESS_COMMAND = "pidstat -u -r -p PID 1 > process.txt"  # Logs one process.
 _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMMAND, "pidstat": PROCESS_COMMAND}
-"""The command for a host metric, by the first word of its `recorded_by`."""
+"""Commands for host metrics, keyed by the first word of `recorded_by`."""
 
 
 def find_raw_command(metric: Metric) -> str:
@@ -68,7 +68,7 @@ def choose_recording(metrics: Iterable[str]) -> str:
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that log the metrics without gpureport, at least one."""
+    """Return the commands that log the metrics without gpureport; there is at least one."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

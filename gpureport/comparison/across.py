@@ -1,4 +1,4 @@
-"""Estimates how work scales with the number of GPUs, which batch fits, and which GPUs have enough memory."""
+"""Estimates how work scales with the number of GPUs, how large a batch fits, and which GPUs have enough memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ HEADROOM = Threshold(
     value=0.05,
     unit="1",
     provenance=Provenance.PRAGMATIC,
-    source="free memory for a workspace, a longer sequence or a fragmented allocation at the peak",
+    source="a workspace, a longer sequence or fragmentation may need this much memory at the peak",
 )
 """Share of the usable memory that must stay free."""
 
@@ -43,21 +43,21 @@ class PeakDoubt(StrEnum):
 
 
 BATCH_DOUBTS = {
-    BatchDoubt.PREALLOCATED: "Memory was allocated in advance, so its peak does not show what the batch needs.",
+    BatchDoubt.PREALLOCATED: "Memory was allocated in advance, so peak memory does not show what the batch needs.",
     BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and therefore in the memory per sample.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-_NAMED = 3  # most GPU models to name, the smallest first
+_NAMED = 3  # maximum number of GPU models named, smallest first
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
-    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. If more are needed, find out "
-    "what slows them down: communication, too small a batch per GPU, or input that does not keep up."
+    "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. If more GPUs are needed, find "
+    "out what slows them down: communication, too small a batch per GPU, or input that does not keep up."
 )
 _BATCH = (
     "Raise the batch size gradually, scale the learning rate, and watch loss and work per GPU-hour; memory may "
     "not grow in proportion."
 )
-_KINDS = "Compare the cost per unit of work on one of them before moving, because memory does not show speed."
+_KINDS = "Compare the cost per unit of work on one of them before moving, because memory size does not indicate speed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """Whether a peak fits a model of the GPU table; `fits` is None if it does not fit but the job may need less."""
+    """Whether a job's peak memory fits a GPU model; `fits` is None if it does not but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -118,7 +118,7 @@ class AcrossFinding:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    # over a whole short trial, scaling would look bad, because start-up takes as long with more GPUs
+    # measured over a whole short trial, scaling would look poor, since start-up takes as long with more GPUs
     counted = [
         (count, step)
         for step in steps
@@ -142,7 +142,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
-    """Return the largest batch that fits; None unless params name two sizes for equal numbers of equal GPUs."""
+    """Return the largest batch that fits; None unless params name two sizes for equally many GPUs of one kind."""
     found: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):
@@ -155,7 +155,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
                 for gpu in analysis.run.gpus
             }
     (total,) = totals if len(totals) == 1 else (None,)
-    # a batch is divided among all GPUs, so with more GPUs each one takes less
+    # a batch is divided among all GPUs, so with more GPUs, each one processes less
     if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line needs two points
         return None
     sizes, peaks = zip(*sorted(found.items()), strict=True)
@@ -174,7 +174,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the exact least-squares slope and intercept, so that rounding does not decide which batch fits."""
+    """Return the exact least-squares slope and intercept, so that rounding cannot decide which batch fits."""
     exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
     rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
     slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())

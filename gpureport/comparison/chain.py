@@ -1,4 +1,4 @@
-"""Compares each step with the one before and with the first, and summarises each step."""
+"""Compares each step with the previous one and with the first, and summarises each step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -39,11 +39,11 @@ class Comparison:
 
     Attributes:
         steps: in order.
-        deltas: each step compared with the previous one, then steps from the third on with the first.
+        deltas: each step compared with the previous one, then each from the third on with the first.
         primary: the figure that decides the verdict on a step.
-        tested: number of comparisons of the primary figure for which verdicts are corrected.
-        training_tested: number of corrected comparisons of the training rate.
-        remaining: losses that remain in the last step.
+        tested: number of comparisons of the primary figure, for which verdicts are corrected.
+        training_tested: number of such comparisons of the training rate.
+        remaining: losses in the last step.
         goals: the user's goals for training metrics.
     """
 
@@ -89,7 +89,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
     tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
     families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
-    # apply Holm's correction, so that many comparisons do not make a false claim
+    # apply Holm's correction, so that multiple comparisons make no false claims
     levels = {
         id(found): (level, len(family))
         for family in families
@@ -114,7 +114,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """A step and the previous one; `quality_since_first` is empty if that is the first step."""
+    """A step and the previous one; `quality_since_first` is empty if the previous one is the first."""
 
     base: Step
     step: Step
@@ -233,7 +233,7 @@ def average(step: Step, metric: str) -> Mean | None:
         run = figures.count_runs(step.runs, metric, interval).counted[0]
         ends = run.estimate(metric, interval, figure.finest).interval(LEVEL)
         return replace(plain, interval=ends, basis=Basis.WITHIN_RUN)
-    # the interval of a run compared with itself is wider by the square root of 2
+    # the interval of a run compared with itself is wider by a factor of √2
     half = log1p(own.contrast.interval()[1] / own.before) / sqrt(2)
     ends = own.before * exp(-half), own.before * exp(min(half, 50.0))
     return replace(plain, interval=ends, basis=own.contrast.basis) if isfinite(half) else plain
@@ -280,13 +280,13 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 
 
 _DEGREES, _PART = 2.0, 0.5
-"""Degrees by which a machine must start warmer, and the share of a change that its clock must explain (pragmatic).
+"""Drift: minimum difference in start temperature, in degrees, and minimum share of a change that the clock explains.
 
-A limit of 5 degrees would pass half of the false changes on a machine that drifts by 0.4% and one degree per run."""
+A limit of 5 degrees would miss half of the false changes on a machine that drifts by 0.4% and one degree per run."""
 
 
 class Drift(NamedTuple):
-    """The state of a machine in two steps: degrees Celsius at the start, and clocks in hertz."""
+    """The state of a machine in two steps: start temperatures in degrees Celsius, clocks in hertz."""
 
     celsius: tuple[float, float]
     hertz: tuple[float, float]
@@ -298,11 +298,11 @@ class Drift(NamedTuple):
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
-    """Return how the machine drifted, if this alone can explain the change of a figure per unit of work.
+    """Return how the machine drifted, if drift alone can explain the change of a figure per unit of work.
 
-    In a drift, the later runs started warmer and ran at a lower clock, or the reverse;
-    the clock explains at least half of the change, and runs of the two steps did not
-    alternate. A locked clock or a power limit is not drift.
+    Drift means that the later runs started warmer and ran at a lower clock, or the reverse, that the clock
+    explains at least half of the change, and that runs of the two steps did not alternate. A locked clock or a power
+    limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
     runs = (*base.runs, *step.runs)
@@ -330,7 +330,7 @@ class OtherUse(NamedTuple):
 
 
 def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
-    """Return the run with the most other work on its GPUs; None if no run, or every run, shared its GPUs."""
+    """Return the run whose GPUs did the most work for other jobs; None if no run, or every run, shared its GPUs."""
     runs = [run for step in steps for run in step.runs]
     found = [
         OtherUse(run, finding.devices, evidence.observed)
@@ -344,8 +344,8 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Ratio of stated to logged work above which one must be wrong (pragmatic): a log may leave out the first batches or
-one of two processes, while another job's work differs by far more."""
+"""Ratio of stated to logged work above which one of them must be wrong: a log may omit the first batches or
+one of two processes, but the work of another job differs by far more."""
 
 
 class WorkContradiction(NamedTuple):
@@ -359,7 +359,7 @@ class WorkContradiction(NamedTuple):
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    # a log may cover only part of a run, but its rate limits what the whole run can have done
+    # a log may cover only part of a run, but its rate bounds the work that the whole run can have done
     info, speed = run.info, run.logged_work
     if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
         return None

@@ -32,7 +32,7 @@ _OF_ONE_RUN = {
     *("note", "description", "state", "status", "port", "master_port"),
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
-"""Last parts of the names of params and tags that describe one run rather than its set-up."""
+"""Final parts of the names of params and tags that describe a single run rather than its set-up."""
 _SEVERITIES = list(Severity)
 _Group = list[tuple[int, Finding]]  # findings, each with the index of its run
 
@@ -96,7 +96,7 @@ class FindingChange:
     before: StepFindings | None
     after: StepFindings | None
     unknown: UnknownCause | None  # Why the step without the finding could not show it.
-    judged: tuple[int, int] | None  # The numbers of judged runs and of all runs in that step.
+    judged: tuple[int, int] | None  # The numbers of assessed runs and of all runs in that step.
     root: str | None
     steps: tuple[AdvisedStep, ...]
 
@@ -115,7 +115,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes except those that describe single runs, and except the command if params changed."""
+    """Return the changes, leaving out those that describe single runs, and the command if params changed."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -130,7 +130,7 @@ def _compare_labels(base: Step, step: Step, kind: str) -> Iterator[SetupChange]:
     for key in sorted({key for side in sides for one in side for key in one}):
         counts = [Counter(one.get(key) for one in side) for side in sides]
         texts = [text for side in counts for text in side]
-        # two redacted values may be equal or may differ
+        # two redacted values may or may not be equal
         is_hidden = all(any(side) for side in counts) and any(HIDDEN in (text or "") for text in texts)
         shares = [{text: runs / side.total() for text, runs in side.items()} for side in counts]
         if shares[0] == shares[1] or is_hidden:
@@ -274,7 +274,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """The mean losses per run of a step in each class, the largest first; time without samples does not count."""
+    """The mean losses per run of a step, by class of GPU time, largest first; time without samples is not counted."""
 
     step: str
     runs: int

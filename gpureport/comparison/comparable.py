@@ -13,10 +13,10 @@ from gpureport.recording import HOST, Device, Run
 
 Value = str | float | None  # Text, a number in a base unit, or None if not recorded.
 COVERAGE = 0.9  # Share of the time that must be sampled for a meaningful total.
-SAME_MEMORY = 1.05  # Ratio up to which memory is equal, as totals computed from shares are inexact.
+SAME_MEMORY = 1.05  # Ratio up to which memory sizes count as equal; totals from shares are inexact.
 _SAMPLING = 1.25  # Ratio of intervals above which one log shows gaps that the other misses.
-_LENGTH = 2.0  # Ratio of lengths above which start-up and end weigh more in the shorter run.
-_WARMER, _WARM_SECONDS = 15.0, 600.0  # Difference in start temperature that matters, and length from which it does not.
+_LENGTH = 2.0  # Ratio of durations above which start-up and end weigh more in the shorter run.
+_WARMER, _WARM_SECONDS = 15.0, 600.0  # Critical difference in start temperature; duration from which it is ignored.
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
@@ -91,7 +91,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether both steps measured power in the same way; None if an unknown window leaves that open."""
+    """Return whether both steps measured power in the same way; None if unknown averaging windows leave that open."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -171,7 +171,7 @@ _CHECKS = (
         "s",
         _are_within(_LENGTH),
         _TOTALS,
-        # if work is counted, lengths may differ, because a faster run does the same work in less time
+        # if work is counted, durations may differ, since a faster run does the same work in less time
         excuses=lambda base, step: base.work_unit is not None and base.work_unit == step.work_unit,
     ),
     _Check("coverage", _of_numbers(lambda run: run.analysis.coverage_ratio, min), "1", _are_covered, (figures.ENERGY,)),
@@ -195,12 +195,12 @@ _CHECKS = (
         _of_runs(lambda run: run.id),
         agree_by_steps=lambda *sides: set.isdisjoint(*({run.info.id for run in side.runs} for side in sides)),
     ),
-    # any known zone is enough, as times are then in UTC
+    # any known zone is enough, since times are then in UTC
     _Check("timezone", _of_runs(lambda run: run.timezone), agree=lambda *zones: None if None in zones else True),
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
-"""Checks of GPU hardware; a difference is a change in set-up."""
+"""Checks of GPU hardware; a difference counts as a change in set-up."""
 
 
 def read_property(step: Step, check: str) -> Value:

@@ -18,8 +18,8 @@ from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-_MANY_GAPS = 20  # Number of gaps from which batches represent them well enough.
-# From twice this number of samples on, neighbours are averaged, because transforming all samples would be slow.
+_MANY_GAPS = 20  # Number of gaps from which batches represent gaps well enough.
+# From twice this number of samples, neighbours are averaged, since transforming all samples would be slow.
 _LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
@@ -41,7 +41,7 @@ class MeanEstimate:
     mean: float
     error: float
     degrees: int  # Zero if there are too few samples.
-    drop: float = 0.0  # The difference between the mean outside gaps and the mean within them.
+    drop: float = 0.0  # The mean outside gaps minus the mean within gaps.
     gaps: tuple[float, ...] = ()  # The lengths of gaps as shares of the time, if gaps are modelled separately.
     seen: int = 0  # The number of gaps, however they are modelled.
 
@@ -56,7 +56,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in time order, without NaN; `finest` is their rounding step."""
+    """Return the mean of samples in time order, none of them NaN; `finest` is their rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -68,7 +68,7 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
 
 
 def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> MeanEstimate:
-    # batches do not show how rare gaps are; these occur at random with random lengths, so the time lost to them is a
+    # batches do not show how rare gaps are; gaps occur at random and have random lengths, so the time lost to them is a
     # compound Poisson sum
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int8)))
     lengths = edges[1::2] - edges[::2]
@@ -101,7 +101,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summed up to the first lag five times as long (Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summed up to the first lag of five such times (Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -129,10 +129,10 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return the samples per batch: Politis and White's block length, or four correlation times if longer."""
+    """Return the batch length: Politis and White's block length or four correlation times, whichever is longer."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
-        # averages of neighbours keep long correlations; `mean` would take three times as long along short rows
+        # averaging neighbours preserves long correlations; along short rows, `mean` would take three times as long
         values = np.einsum("ij->i", values[: len(values) // every * every].reshape(-1, every)) / every
     covariance = find_autocovariance(values)
     return every * max(find_block_length(covariance), 4 * find_correlation_time(covariance))
@@ -140,9 +140,9 @@ def find_batch_length(values: FloatArray) -> float:
 
 def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
-    # MSER-5 also cuts a beginning that only varies more than the rest, and would keep just the quiet part of a slowly
-    # changing load. A cut is therefore made only if its mean differs from that of the rest by three standard errors.
-    # The values must not contain gaps, because MSER-5 would cut up to the last gap
+    # MSER-5 also cuts a beginning that is merely noisier than the rest, and would keep only the quiet part of a slowly
+    # changing load. A cut is therefore made only if the means of the two parts differ by three standard errors. The
+    # values must not contain gaps, as MSER-5 would cut up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut
         return 0
@@ -154,7 +154,7 @@ def count_unsettled(values: FloatArray) -> int:
     if cut == 0:
         return 0
     rest = batch_means(values[cut:])
-    # the beginning is as correlated as the rest, so its variance is inversely proportional to its length
+    # the beginning is as correlated as the rest, so its mean's variance is inversely proportional to its length
     limit = student(_SURE, rest.degrees) * rest.error * sqrt(1 + (len(values) - cut) / cut)
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
@@ -172,8 +172,8 @@ class DifferenceEstimate:
     basis: Basis
     ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # Least half-width, for changes too slow for short runs or an error that all runs share.
-    ratio_of: float | None = None  # The value before, if the scale is logarithmic.
+    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss, or an error common to all runs.
+    ratio_of: float | None = None  # The earlier value, if the scale is logarithmic.
 
     @property
     def difference(self) -> float:
@@ -195,7 +195,7 @@ class DifferenceEstimate:
 
     @property
     def least(self) -> float:
-        """The half-width that further runs cannot reduce."""
+        """The smallest half-width that further runs can reach."""
         return self._amount(self.floor)
 
     @property
@@ -218,7 +218,7 @@ def excludes_zero(ends: Ends) -> bool:
 def estimate_within_runs(
     before: MeanEstimate, after: MeanEstimate, floor: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return the difference between two runs, from the scatter in each (MOVER; Zou and Donner, 2008)."""
+    """Return the difference between two runs, based on the scatter within each (MOVER; Zou and Donner, 2008)."""
     change, degrees = after.mean - before.mean, min(before.degrees, after.degrees)
 
     def ends(level: float) -> Ends:
@@ -235,7 +235,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return a difference with an interval from Student's t; its half-width is at least `least`."""
+    """Return a difference and an interval, based on Student's t, whose half-width is at least `least`."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -253,11 +253,11 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference between the means of two groups of runs; None for one run on each side."""
-    # Welch's t is used from three runs per side on; with fewer, Student's t assumes equal scatter and pools both sides.
-    # The degrees of freedom are those of Welch (1947), at most the pooled ones. Satterthwaite's better-known formula
-    # gives too few degrees for three runs per side: a 95% interval covers 96.5%, and a tenth of differences is missed.
-    # Runs that agree to the last digit still scatter by `finest`, the rounding step of values
+    """Return the difference between the means of two groups of runs; None if both have one run."""
+    # Welch's t is used for three or more runs per side; for fewer, Student's t, which assumes equal scatter and pools
+    # both sides. The degrees of freedom are those of Welch (1947), but at most the pooled ones. Satterthwaite's
+    # better-known formula gives too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the
+    # differences is missed. Runs that agree to the last digit still scatter by `finest`, the rounding step of values
     counts = len(before), len(after)
     if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
         return None
@@ -285,7 +285,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level of each test, so that the chance of any false claim is 5% (Holm, 1979)."""
+    """Return the level of each test, so that the chance of any false claim is at most 5% (Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

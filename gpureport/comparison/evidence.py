@@ -1,4 +1,4 @@
-"""Evidence on one figure of two steps: its values, and the interval of their difference or why there is none."""
+"""Evidence on one figure of two steps: its values, and the interval of their difference or why it is missing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from gpureport.comparison.figures import LONG_SECONDS, Figure, FigureRole, Short
 from gpureport.comparison.run import SampledRun, coarsest_interval
 from gpureport.comparison.steps import Step, TrainingBasis, find_resolution
 
-_PER_SAMPLE = 5.0  # most seconds that one sample can represent, however sparse samples are
+_PER_SAMPLE = 5.0  # maximum seconds that one sample can represent, however sparse samples are
 _FEWEST_BINS = round(LONG_SECONDS / _PER_SAMPLE)
 
 
@@ -52,9 +52,9 @@ class Reason:
     kind: ReasonKind
     run: str = ""  # The run that is too short or unfinished.
     # The run's seconds or samples, the number of comparisons, the share by which the most work exceeds the least, or
-    # the degrees by which the later step started warmer.
+    # the rise in start temperature.
     amount: float = 0.0
-    least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clocks.
+    least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clock rates.
     check: str = ""  # The check that failed.
 
     @property
@@ -89,9 +89,9 @@ class Evidence:
     contrast: DifferenceEstimate | None = None  # None where `reason` rules it out
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    seconds: float | None = None  # Settled seconds of the shorter run, for one run on each side.
-    lone: bool = False  # Whether each side has one figure without scatter.
-    unseen: float | None = None  # Settled seconds of the shortest run that has no gap.
+    seconds: float | None = None  # Settled seconds of the shorter run, if each side has one run.
+    lone: bool = False  # Whether each side has one figure and unknown scatter.
+    unseen: float | None = None  # Settled seconds of the shortest run without gaps.
     left_out: tuple[ShortRun, ...] = ()
     brief: Reason | None = None  # why a single figure per run is unreliable
 
@@ -221,7 +221,7 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
 def compare_ratios(
     base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: figures.Resolution
 ) -> Evidence:
-    """Return a comparison of figures by their logarithms; the values are geometric means."""
+    """Return a comparison of the logarithms of figures; the values are geometric means."""
     logs = [[log(value) for value in side] for side in sides]
     before, after = (exp(fsum(side) / len(side)) for side in logs)
     contrast = estimate_between_runs(logs[0], logs[1], *resolution, ratio_of=before)
@@ -253,7 +253,7 @@ def _compare_logged_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     logged = [each for run in pair if (each := run.logged_work)]
     widths, held, logs = [each.width for each in logged], [each.seconds for each in logged], []
     for each in logged:
-        # a slow start counts for the rate, but not for its scatter
+        # a slow start is included in the rate, but not in its scatter
         speed, value = estimate.batch_means(each.rates[estimate.count_unsettled(each.rates) :]), each.work.rate
         error = speed.error / speed.mean if speed.mean > 0 else inf
         logs.append(MeanEstimate(mean=log(value) if value else -inf, error=error, degrees=speed.degrees))

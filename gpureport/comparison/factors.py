@@ -1,4 +1,4 @@
-"""Settings that group runs, the order of their values, and what else varied."""
+"""Settings by which runs are grouped, the order of their values, and what else varied."""
 
 import os
 import re
@@ -13,12 +13,12 @@ from gpureport.redaction import HIDDEN
 if TYPE_CHECKING:
     from gpureport.recording import Run
 
-CHAIN_KINDS = ("step", "folder")  # Kinds that make a chain of steps rather than groups.
-MOST_FACTORS = 2  # Most factors that may group runs, since a picture shows no more.
+CHAIN_KINDS = ("step", "folder")  # Kinds that form a chain of steps rather than groups.
+MOST_FACTORS = 2  # Maximum number of grouping factors, since a picture cannot show more.
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
-"""A comma between two factors; keys may contain commas too."""
+"""Matches a comma between two factors, but not one within a key."""
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
 """Names of params that distinguish repetitions."""
@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return runs' indices in order, and new labels (None if unchanged). Raises SettingsError if a value is missing."""
+    """Return run indices in order, and new labels (None if unchanged). Raises SettingsError if a value is missing."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -80,7 +80,7 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
             what = f"the log of run {run.name} is not in a separate folder"
-            raise SettingsError("--by", what, "name a folder that has one folder per step", code="no_step_folder")
+            raise SettingsError("--by", what, "name a folder that contains one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
     return folders, [(order.index(folder),) for folder in folders]
@@ -102,7 +102,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return the first folder in the path of each run's log that not all logs share; None if there is none."""
+    """Return, for each run's log, the first folder in its path that not all logs share; None if there is none."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -122,7 +122,7 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
     if len(set(numbers.values())) == len(different):
         return sorted(different, key=numbers.__getitem__), ""
     if not share_a_clock(runs):
-        return sorted(different), "the names of their folders, because not all starts are known"
+        return sorted(different), "the names of their folders, because not all start times are known"
     starts: dict[str, int] = {}
     for run, folder in zip(runs, folders, strict=True):
         starts[folder] = min(run.started, starts.get(folder, run.started))
@@ -130,12 +130,12 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether the times of runs are comparable: all have time stamps, and all or none have a zone."""
+    """Return whether the times of runs are comparable: all have timestamps, and all or none have a zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
-    """Return the indices of runs that lack a param or tag, keyed by the first one that each run lacks."""
+    """Return the indices of runs that lack a param or tag, keyed by the first factor that each run lacks."""
     ungrouped: dict[Factor, list[int]] = {}
     for place, run in enumerate(runs):
         lacked = next((factor for factor in factors if factor.value(run) is None), None)
@@ -145,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return the distinct values, by size if all are numbers with one unit or none, otherwise as given."""
+    """Return the distinct values, sorted if all are numbers with one unit or none, otherwise as given."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:
@@ -169,7 +169,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return the settings that differ between the runs of a study, those that form its groups first."""
+    """Return the settings that differ between the runs of a study, beginning with those that group them."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]
@@ -179,7 +179,7 @@ def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedPar
     is_repeated = len({tuple(each.value(run) for each in by) for run in runs}) < len(runs)
     for factor in others:
         values = [factor.value(run) for run in runs]
-        # a name differs in every run, and is not a number unless groups are repeated
+        # a name differs in every run; it may be a number only if groups are repeated
         is_name = len(set(values)) == len(runs) and (is_repeated or not all(map(_is_number, values)))
         kind = "repetitions" if _REPETITION.search(factor.key.lower()) else "names" if is_name else "factors"
         if len(set(values)) > 1:

@@ -15,7 +15,7 @@ from gpureport.comparison.estimate import Ends
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
 WORK_BATCH, HOUR = 1000, 3600.0  # Units of work to which figures refer, and seconds in an hour.
-# The speed of the whole job on all GPUs together, and the speed of training without start-up and tail.
+# The speed of the whole job on all GPUs together, and the speed of training without start-up and idle end.
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
@@ -23,30 +23,30 @@ GPU_SECONDS, ENERGY, MEMORY = "gpu_seconds", "energy_joules", "gpu_memory_used_b
 SECONDS_TO_TARGET = "seconds_to_target"
 TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # figures that depend on how long recordings last
 POINTS, SHARE = 0.02, 0.03
-"""Usual change between repeated runs: in points for a share, and relative for any other figure (pragmatic)."""
+"""Normal variation between repeated runs: in points for a share, relative for any other figure."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
-"""How far slow changes may separate two short recordings of one load, in points for a share or as a ratio.
+"""How much slow drift alone may separate two short recordings of one load, in points for a share or as a ratio.
 
 A recording that is shorter than the regimes of a load shows only one of them, even if its scatter is small. A
-difference therefore counts only if it exceeds a change of regime, from 90 to 50%, plus the usual difference of runs.
+difference therefore counts only if it exceeds a change of regime from 90 to 50% plus the normal variation between runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may show a single regime, and length from which its own scatter is enough.
+"""Length up to which a recording may show a single regime, and length from which its own scatter suffices.
 
 In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, at most 4, 0, 0, 7 and 6%
-of pairs exceed the allowance and their own scatter at 30, 60, 120, 300 and 450 s. Without the allowance, up to 64, 63,
-47, 30 and 32% exceed their own scatter and two points.
+of pairs differ by more than the allowance and scatter at 30, 60, 120, 300 and 450 s. Without the allowance,
+up to 64, 63, 47, 30 and 32% differ by more than scatter and two points.
 """
-# time below which shares of a run are meaningless, and single runs show only large changes
+# duration below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Time below which a run cannot be compared, because one second missed at each end is a tenth of it."""
-FINEST_RATIO = 0.003  # Finest step of figures per unit of work; work and time are read at single moments.
-# Samples below which a run under a minute never counts; trackers take about that many (pragmatic).
+"""Duration below which a run cannot be compared, since one second missed at each end is a tenth of it."""
+FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; work and time are read at single moments.
+# Minimum samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
-"""Share of a step's longest run from which a shorter run counts. In 100,000 simulated comparisons of three runs with
-three, counting the shorter run detects more differences from a third on."""
+"""Share of a step's longest run that a shorter run must reach to count. In 100,000 simulated comparisons of three runs
+with three, counting it detects more differences if it reaches a third."""
 
 
 class FigureRole(StrEnum):
@@ -59,7 +59,7 @@ class FigureRole(StrEnum):
 
 
 Read = Callable[[Sequence[SampledRun]], float | None]
-"""Returns a figure over whole recordings of runs, or None if it was not recorded."""
+"""Returns a figure for the whole recordings of runs, or None if it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class Figure:
     better: int  # 1 if more is better, -1 if less is, 0 if neither is
     read: Read = lambda _: None
     finest: float = 0.0  # The step to which logs round the figure.
-    usual_noise: float = SHARE  # The relative difference that is common between two runs of one job.
+    usual_noise: float = SHARE  # The usual relative difference between two runs of one job.
 
     def margin(self, before: float) -> float:
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
-        """Return how far slow changes may separate recordings this long, in points for a share or as a log ratio."""
+        """Return how much slow drift alone may separate recordings of this length, in points or as a log ratio."""
         most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
         return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
@@ -188,11 +188,11 @@ FIGURES = (
     Figure(GRAPHICS_CLOCK, "Hz", _MEAN, 0, _of_time(GRAPHICS_CLOCK), 1e6),
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
-"""Every figure, in the order shown. The training rate has no reader, because all steps must take it from one source."""
+"""Every figure, in the order shown. The training rate has no reader, since all steps must take it from one source."""
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
-"""Time to the quality target, if one was given; the seed alone commonly changes it by a fifth (pragmatic)."""
+"""Time to the quality target, if one was given; the seed alone commonly changes it by a fifth."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 
@@ -202,7 +202,7 @@ def read_run(run: SampledRun) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortRun:
-    """A run with too little settled time, or one that `stopped` early with a small part of the others' work."""
+    """A run with too little settled time, or one that `stopped` early, after a small part of the others' work."""
 
     run: str
     seconds: float
@@ -223,7 +223,7 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
-    # a run that stopped long before the others is left out, because start-up weighs more in it, unless it did all the
+    # a run that stopped long before the others is left out, since start-up weighs more in it, unless it did all the
     # work
     seconds = [observed_seconds([run.analysis]) for run in runs]
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
@@ -243,15 +243,15 @@ def _split(
 
 
 class Resolution(NamedTuple):
-    """The rounding step of values, and the half-width that further runs cannot reduce."""
+    """The rounding step of values, and the smallest half-width that further runs can reach."""
 
     finest: float = 0.0
     least: float = 0.0
 
 
 def find_sampling_step(runs: Sequence[SampledRun]) -> float:
-    # a job may begin half an interval before the first sample, and end as long after the last one; repetitions do not
-    # average this error out, because every recording begins with its job
+    # a job may begin half an interval before the first sample, and end half an interval after the last one; repetitions
+    # do not average this error out, since every recording begins with its job
     lengths = [(find_interval(run), observed_seconds([run.analysis])) for run in runs]
     return max((interval / seconds for interval, seconds in lengths if seconds > 0), default=0.0)
 

@@ -20,11 +20,11 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Seconds and samples of a GPU below which shares of its time are meaningless (pragmatic)."""
-NOTABLE_RATIO = 0.005  # Share of the GPU time from which a loss is worth naming (pragmatic).
-NEGLIGIBLE_RATIO = 0.0005  # Share of the GPU time that would print as less than 0.1%.
-UNSEEN_RATIO = 0.05  # Share of GPU time without utilisation from which a report mentions it (pragmatic).
-MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given (pragmatic).
+"""Minimum seconds and samples of a GPU for meaningful shares of its time."""
+NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be named.
+NEGLIGIBLE_RATIO = 0.0005  # Share of GPU time below which less than 0.1% would be printed.
+UNSEEN_RATIO = 0.05  # Minimum share of GPU time without utilisation that is reported.
+MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given.
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # Settings that every log contains.
 
 
@@ -39,12 +39,12 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
 def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
     """Return the kinds of findings that lost an unknown amount of GPU time, except findings with a root."""
     unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
-    # such kinds always lose GPU time, so a missing amount is unknown rather than zero
+    # these kinds always lose GPU time, so a missing amount is unknown rather than zero
     return sorted(unmeasured & {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time})
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    # pauses count as work, but if they take more time than good utilisation allows, all of it may be lost
+    # pauses count as work, but if they take more time than good utilisation allows, all that time may be lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
@@ -62,7 +62,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return the lost share of the jobs' GPU time; None if most of it was not observed, or more may be lost."""
+    """Return the lost share of the jobs' GPU time; None if most of it was not observed, or if more may be lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
@@ -89,7 +89,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """The most that a step could gain if unobserved time and short pauses are losses; None if a loss is unknown."""
+    """The maximum gain of a step, if unobserved time and short pauses are losses; None if a loss is unknown."""
 
     step: str
     lost_ratio: float | None
@@ -127,7 +127,7 @@ def _bound_speedup(share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedChange:
-    """A catalogue step that was taken after findings had advised it, most recently in the step `advised_in`."""
+    """A measure from the catalogue, taken after findings had advised it, most recently in step `advised_in`."""
 
     name: str
     setting: str
@@ -139,7 +139,7 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each advised catalogue step that was taken, as a changed setting shows."""
+    """Yield each advised measure that was taken, as a changed setting shows."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
@@ -162,7 +162,7 @@ def _list_advised(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    # a setting of a step is known if all runs agree, or if all state their settings and none includes it
+    # a setting of a step is known if all runs agree on it, or if all state their settings and none includes it
     values: set[tuple[float | None] | None] = set()
     for run in (analysis.run for analysis in step.analyses):
         if setting == "gpu_count":
@@ -239,7 +239,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
     ratios = {delta.metric: _express_as_ratio(delta) for delta in comparison.between(base.label, step.label)}
     gpu_time, whole_job = ratios.get(figures.PER_WORK), ratios.get(figures.WORK_RATE)
     if gpu_time and base.gpu_count is not None and base.gpu_count == step.gpu_count:
-        # with as many GPUs as before, both ratios are equal, but only this verdict is corrected for other steps
+        # with as many GPUs as before, both ratios are equal, but only the verdict on GPU time is corrected
         low, high = gpu_time.interval or (0.0, inf)
         interval = (1 / high, 1 / low) if low > 0 else None
         whole_job = replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

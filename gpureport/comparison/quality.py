@@ -1,4 +1,4 @@
-"""Compares how well two steps trained, by metric and at equal work, and when each first reached the target."""
+"""Compares training quality in two steps, by metric after equal work, and when each step first reached the target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ from gpureport.comparison.work import TrainingCurve
 from gpureport.findings import Interval
 from gpureport.names import QUALITY_ROLES, Role, is_batch_metric, recognise_metric
 
-_LEVEL = 0.99  # Stricter than for speed, because there are several metrics and the warning is prominent.
-# Plausible change of a share of 50% in a repeated run; it is smaller near 0 and 1 (pragmatic).
+_LEVEL = 0.99  # Stricter than for speed, since there are several metrics and the warning is prominent.
+# Plausible variation of a share of 50% between repeated runs; it is smaller near 0 and 1.
 _SHARE_NOISE = 0.04
-_RELATIVE_NOISE = 0.1  # Plausible relative change of any other metric (pragmatic).
-_ERRORS = 2.5  # Standard errors by which final values of single runs must also differ (pragmatic).
+_RELATIVE_NOISE = 0.1  # Plausible relative variation of any other metric.
+_ERRORS = 2.5  # Number of standard errors by which final values of single runs must also differ.
 _PERCENT = 100.0
 _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 """Ranks of metrics: those the user named, then validation, training and single-batch metrics."""
@@ -32,7 +32,7 @@ _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a run or a step: the mean of its last values, the best value, and its time."""
+    """One training metric of a run or a step: the mean of its last values, and its best value with the time."""
 
     final: float | None  # without runs that `diverged`, which end in a value that is not finite
     at_work: float | None = None
@@ -72,7 +72,7 @@ class QualityChange:
 
     @property
     def fell(self) -> bool:
-        """Whether quality fell, in repeated runs or by more than single runs plausibly differ."""
+        """Whether quality fell, in repeated runs or by more than single runs would plausibly differ."""
         if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
@@ -177,7 +177,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """Return the change that all counts of work agree on; if they disagree, there is no clear change."""
+    """Return the change on which all units of work agree; if they disagree, there is no clear change."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -185,7 +185,7 @@ def _agree(changes: Sequence[QualityChange]) -> QualityChange:
 
 
 def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
-    """Return a change with its verdict; the first `count` values at equal work belong to the earlier step."""
+    """Return a change with its verdict; the first `count` readings belong to the earlier step."""
     sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
     means, errors = (fmean(before), fmean(after)), [max(reading.error for reading in side) for side in sides]

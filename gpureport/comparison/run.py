@@ -32,16 +32,16 @@ from gpureport.recording import Recording, Run, Work
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
 _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # Averaged over GPUs, bin by bin.
-_TAIL_SECONDS = 60.0  # Length of an idle end after which the job has ended; a shorter one may be a pause.
+_TAIL_SECONDS = 60.0  # Minimum length of idle time that ends a job; a shorter one may be a pause.
 _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thinned to the coarser one.
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""The longest warm-up, in seconds or as a share of the job; a longer one is part of the run (pragmatic)."""
+"""Maximum length of a warm-up, in seconds or as a share of the job; a longer one is part of the run."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeries:
-    """A run in bins of `width` seconds, made from samples `interval` seconds apart."""
+    """A run in bins of `width` seconds, from samples `interval` seconds apart."""
 
     width: float
     interval: float
@@ -73,7 +73,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        # take one bin of each stretch, not its mean, because a coarse log samples moments, each idle or not
+        # take one bin of each stretch, not the mean, since a coarse log samples single moments, each idle or not
         times = round(width / self.width)
         if times <= 1:
             return self
@@ -120,7 +120,7 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
     if start <= analysis.run.started:
         # the window begins with the run even if the first sample shows no work
         start = min((found.start for one in cells if (found := find_activity(one))), default=start)
-    # edges lie half an interval outside the work, so jitter does not move them by a bin
+    # edges lie half an interval outside the work, so that jitter does not move them by a bin
     half = max(one.interval for one in cells) / 2 * 1e6
     edges = [start + grid.width * 1e6 - half, window.end + half, analysis.observed_job.ended or 0]
     first, stop, ended = grid.find_bins(np.array(edges, dtype=np.int64)).tolist()
@@ -134,9 +134,9 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 class SampledRun:
     """A run of a step; unknown values are None.
 
-    The series of a run is built once, on first use. `start_celsius` is the mean over the first samples of its GPUs.
-    Amounts and means named `steady` leave out start-up and warm-up, but those named `recorded` do not; a mean of no
-    values is NaN.
+    The series of a run is built once, on first use. `start_celsius` is the mean temperature in the first samples of its
+    GPUs. Amounts and means named `steady` leave out start-up and warm-up, but those named `recorded` do not; a mean of
+    no values is NaN.
     """
 
     analysis: Analysis
@@ -170,7 +170,7 @@ class SampledRun:
 
     @property
     def logged_work(self) -> Throughput | None:
-        """The logged speed, if training metrics count the run's unit of work."""
+        """The logged speed, if training metrics use the run's unit of work."""
         if self.throughput is None or self.work_unit is None:
             return None
         return self.throughput if normalise_work_unit(self.work_unit) == self.throughput.unit else None
@@ -258,7 +258,7 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
     """Return runs with work in one unit if possible; stated images, for example, count as samples."""
-    # if all runs count steps but their sizes differ, the unit is samples
+    # if all runs count steps but step sizes differ, the unit is samples
     sizes = [batch_size(run.info) for run in runs]
     if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):
         runs = [_count_in(run, SAMPLES, size) for run, size in zip(runs, sizes, strict=True)]

@@ -24,8 +24,8 @@ class TrainingSource:
 
 
 def training_rate(run: SampledRun, basis: TrainingBasis) -> float | None:
-    # a series gives all logged work, including the first batch, over the time it took; the steady phase gives the run's
-    # work over the time from the first to the last activity of a GPU
+    # a series gives all logged work, including the first batch, divided by the time it took; the steady phase gives the
+    # run's work divided by the time from the first to the last activity of a GPU
     if basis is TrainingBasis.SERIES:
         return run.logged_work.work.rate if run.logged_work else None
     work, seconds = run.info.work, _steady_seconds(run)
@@ -73,8 +73,8 @@ class Step:
 
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
-    # training rates are comparable only if they have one basis: the series, if it is known for at least as many steps
-    # as the steady phase
+    # training rates are comparable only if they share one basis: the logged series, if it is known for at least as many
+    # steps as the steady phase
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for place, run in enumerate(runs):
         groups.setdefault((run.info.step, -1 if run.info.step is not None else place), []).append(run)

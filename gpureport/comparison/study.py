@@ -1,4 +1,4 @@
-"""Groups runs by one or two settings, and finds the best group by cost and by speed, and each setting's effect.
+"""Groups runs by one or two settings, finds the best group by cost and by speed, and estimates each setting's effect.
 
 Effects come from a linear model that takes all other settings into account.
 """
@@ -25,13 +25,13 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # Most settings to leave out one by one to find those that changed together.
-Levels = tuple[tuple[int, ...], ...]  # The level of each observation for each factor, counted from 0.
+_MOST_TRIED = 12  # Most settings that are left out one by one to find those that changed together.
+Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' levels, counted from 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, compared with the next best; its verdict is the weakest against any group."""
+    """The group with the best figure, compared with the next best; its verdict is its weakest against other groups."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting compared with its first; `value` is None if the setting is absent."""
+    """One value of a setting compared with its first value; `value` is None if the setting is absent."""
 
     value: str | None
     runs: int
@@ -75,7 +75,7 @@ class SettingEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureEffects:
-    """The effect of each setting on one figure, from a linear model of its logarithm, or of the value for a share."""
+    """The effect of each setting on one figure, from a linear model of its logarithm, or of a share itself."""
 
     metric: str
     unit: str
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Other settings that varied, so that their effects are mixed with those of the groups."""
+        """Other settings that varied, whose effects are thus mixed with those of the groups."""
         return self.varied.factors[len(self.by) :]
 
 
@@ -215,7 +215,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     )
     shortest = min(recorded_seconds([run.analysis]) for run, _ in known)
     if relative and metric != TRAINING_RATE:
-        # a figure over the whole run covers either too little time or enough
+        # a figure for the whole run needs no allowance unless the run is too short
         shortest = 0.0 if shortest < figures.SHORTEST_SECONDS else inf
     return FigureEffects(
         metric=metric,
@@ -264,7 +264,7 @@ def _describe_settings(
 def _judge(
     effect: DifferenceEstimate, level: float, figure: figures.Figure, *, fewest: int, allowance: float
 ) -> Verdict:
-    # without scatter, slow changes of a load may explain a change up to the allowance
+    # if the scatter is unknown, slow changes of a load may explain a change up to the allowance
     is_sure = effect.degrees >= 1
     if not is_sure and abs(effect.change) <= allowance:
         return Verdict.NOT_ENOUGH_DATA
@@ -277,7 +277,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    # list settings without which the effect is estimable, or all if they are many, since each try needs a fit
+    # list the settings without which the effect is estimable, or all if there are many, since each try needs a fit
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:
@@ -289,7 +289,7 @@ def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel:
-    """A least-squares model: a constant, and an effect for each level of each factor except the first level."""
+    """A least-squares model: a constant, and an effect for each level of each factor except its first."""
 
     levels: Levels
     values: FloatArray
@@ -316,7 +316,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return an estimable effect of a level relative to the factor's first; `finest` sets the least error."""
+        """Return an estimable effect of a level relative to its factor's first; `finest` sets the minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

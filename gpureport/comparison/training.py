@@ -69,7 +69,7 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from texts. Raises ValueError if one is malformed, SettingsError if a direction is unknown."""
+    """Return goals from texts. Raises ValueError if a text is malformed, SettingsError if a direction is unknown."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
         msg = f"better for {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)

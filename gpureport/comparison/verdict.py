@@ -1,4 +1,4 @@
-"""Decides which verdict the evidence on a figure supports, and how much more data would help."""
+"""Decides which verdict the evidence on a figure supports, and how much more data is needed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # In one case in twenty, no random gap occurs for three times the mean distance.
-_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Most runs that are advised, and most that are tried (pragmatic).
+_UNSEEN = 3.0  # With probability 5%, no random gap occurs within three times the mean time between gaps.
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Maximum numbers of runs to advise and to try.
 
 
 class Verdict(StrEnum):
@@ -61,7 +61,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """A figure of a step and an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
+    """A figure of a step and of an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
 
     metric: str
     unit: str
@@ -163,7 +163,7 @@ def _estimate_needed_data(found: Evidence) -> Needed | None:
     if contrast is None or half_width == 0:
         return None
     if contrast.basis is Basis.WITHIN_RUN:
-        # scatter shrinks with the square root of the length
+        # scatter falls with the square root of the length
         seconds = found.seconds and found.seconds * (contrast.scatter / half_width) ** 2
         seconds = max(LONG_SECONDS, seconds) if seconds and found.reason else seconds
         return Needed(half_width=half_width, seconds=seconds, runs=None)
@@ -181,7 +181,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference, with the side that can get more runs first; its half-width is `least` or more."""
+    """The interval of a difference, with the side that can get more runs first; its half-width is at least `least`."""
 
     counts: tuple[int, int]
     half_width: float
@@ -195,7 +195,7 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or each side if `on_both`; None above `_MOST_RUNS`."""
+    """Return how many runs the first side needs, or each side if `on_both`; None if more than `_MOST_RUNS`."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts
@@ -205,7 +205,7 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width of the difference between several runs and one further run."""
+    """Return the half-width of the interval of the difference between several runs and one more."""
     found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
-"""Names of the series in which the step column counts work, and in which Megatron counts its samples."""
-# step times that are logged with a step number leave out pauses between lines
+"""The name for work counted by the step column, and the name of the series in which Megatron counts samples."""
+# step times that are logged with a step number exclude pauses between lines
 _BESIDE_A_COUNTER = {"iteration_time", "it/s"}
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
@@ -34,7 +34,7 @@ _SECONDS_EACH = (
     r"|(?:time|seconds|secs?|s)[ _.-]*(?:per|/)[ _.-]*(?:{0}))(?:$|[^a-z])"
 )
 _THROUGHPUT = r"(?:^|[^a-z])throughput(?:$|[^a-z])"
-_MOST_BINS = 1000  # most bins per point; if points lie years apart, bins become longer than the usual spacing
+_MOST_BINS = 1000  # maximum number of bins per point; if points lie years apart, bins are longer than usual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Throughput:
     unit: str
     width: float  # Bin width in seconds: the usual spacing of points, but at least 1 s.
     rates: FloatArray  # Means over the bins for which work is known.
-    work: CountedWork  # Work from one point to the next, and before the first.
+    work: CountedWork  # Work from one point to the next, and before the first point.
 
     @property
     def stated_unit(self) -> str:
@@ -178,7 +178,7 @@ _BATCH_SIZES = (
     r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$",
     r"(?:^|[^a-z])train_?batch_?size$",
     r"(?:^|[^a-z])(?:batch_?size|bs)$",
-    # without "size", only the whole name or its last part counts, because "log_every_batch" is no size
+    # without "size", only the whole name or its last part counts, since "log_every_batch" is not a size
     r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$",
 )
 _PER_DEVICE = r"per_(?:device|gpu)_(?:train_)?batch_size$"

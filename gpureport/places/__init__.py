@@ -1,7 +1,7 @@
 """Reads and writes runs, reports and logs in a path on this machine, or in an object or folder in a bucket.
 
 Buckets are accessed through pyarrow, with the part of pathlib's interface that is used here. Credentials, region and
-endpoint are read from where each cloud's own clients look for them. `written_paths` checks which paths a command may
+endpoint are found where each cloud's own clients look. `written_paths` checks which paths a command may
 write.
 """
 
@@ -49,8 +49,8 @@ _CASES = (
     ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
-"""A code, words in the clients' messages, what is wrong, and what to do (if empty, log in)."""
-_LONGEST = 160  # the most characters to show of an unknown error
+"""Each error's code, a pattern in the clients' messages, what is wrong, and what to do (if empty, log in)."""
+_LONGEST = 160  # most characters shown of an unknown error
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -197,7 +197,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
             connect_timeout=_CONNECT_SECONDS,
             request_timeout=_SILENT_SECONDS,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # a small object needs one request instead of three; for a large object, this may write only its beginning
+            # a small object needs one request instead of three; for a large object, this might write only the beginning
             allow_delayed_open=not large,  # type: ignore[call-arg]  # the stubs lack it
         )
     if scheme == "gs":
@@ -275,14 +275,14 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     if changed:
         what = "it changed while it was fetched"
-        hint = "try again when nothing writes to it"
+        hint = "try again when nothing is being written to it"
         raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
     return target
 
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Yield a folder for the files of a place; on success, upload files for a bucket, `last` at the end."""
+    """Yield a folder for the files of a place; on success, files for a bucket are uploaded, `last` at the end."""
     if isinstance(place, Path):
         yield place
         return

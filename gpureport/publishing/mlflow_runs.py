@@ -237,7 +237,7 @@ def _write_to_folder(
             # a killed writer may have left half a line
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
-            # temporary files are in the run's own folder, because MLflow reads all files in its subfolders
+            # temporary files are in the run's own folder, since MLflow reads all files in its subfolders
             atomic_writes.replace_file(file, content, home)
         for key in outdated:
             find("tags", key).unlink(missing_ok=True)

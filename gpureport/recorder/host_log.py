@@ -16,7 +16,7 @@ _MIB = 2**20
 _VIRTUAL = ("loop", "ram", "zram")
 """Prefixes of block devices that are not disks."""
 _NOT_COUNTED = (OSError, RuntimeError, NotImplementedError, AttributeError)
-"""Errors that psutil raises if the system counts nothing; without any interface, it returns None."""
+"""Errors that psutil raises if the system has no counters; without interfaces, psutil returns None."""
 _STAT_BYTES = 4096
 """More bytes than /proc/PID/stat can contain."""
 _SEARCH_SHARE = 0.003
@@ -144,7 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A job's load since the last snapshot: cores of all processes and of the busiest, and bytes of the largest."""
+    """A job's load since the last snapshot: cores of all processes and of the busiest one, and bytes of the largest."""
 
     cores: float | None
     busiest: float | None
@@ -199,8 +199,8 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
     """Return the load of a job between two snapshots.
 
     The time of an ended process is added to the process that waited for it. The part already counted is subtracted; if
-    nothing waited for it, its last moments are lost. `searched` is the time of the last search for processes before
-    this snapshot: if it is not older than `last`, a process found now is new and counts in full.
+    no process waited for the ended one, its last moments are lost. `searched` is the time of the last search for
+    processes before this snapshot: if it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:

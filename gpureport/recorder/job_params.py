@@ -56,7 +56,7 @@ _FLAG = re.compile(r"--?([A-Za-z][\w.\-]+)")
 _ASSIGNED = re.compile(r"(?:--?|\+{0,2})([A-Za-z][\w.\-/]*)=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _LONGEST = 200
-"""The most characters of a value that a table can show."""
+"""Maximum length of a value in a table, in characters."""
 _PATIENCE = 10
 """Seconds that a program may take to respond."""
 _GIB = 2**30

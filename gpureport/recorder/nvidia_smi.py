@@ -21,7 +21,7 @@ from gpureport.regular_files import code_system_error
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
-"""Seconds after which nvidia-smi is considered hung (pragmatic); loading the driver may take several."""
+"""Seconds after which nvidia-smi is considered hung; loading the driver may take several seconds."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 """Names of fields in drivers before R530."""
 _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
@@ -30,7 +30,7 @@ _GPM = ("--gpm-metrics", "2,3,5,10")
 """Activity and occupancy of multiprocessors, and activity of tensor cores and memory."""
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-"""Seconds before an ended program is started again; the first pause is doubled each time up to the longest."""
+"""First and longest pause, in seconds, before an ended program is started again; each is twice the last."""
 _PATIENCE = 2.0
 """Seconds that a program may take to end when asked to."""
 _WINDOW = 1000, 1000
@@ -87,7 +87,7 @@ def _run(words: Sequence[str]) -> str:
 class LineFile:
     """A log that is written line by line, so that a killed program leaves no partial line.
 
-    It counts `lines`; `failure` is why writing ended early, such as a full disk, or is empty.
+    It counts `lines`; `failure` says why writing ended early, such as a full disk, or is empty.
     """
 
     def __init__(self, path: Path) -> None:

@@ -27,9 +27,9 @@ _SIGNAL_BASE = 128
 """Shells add this to the number of the signal that ended a program."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
-"""The most seconds to wait for the first row of the log before starting the job."""
+"""Maximum seconds to wait for the first row of the log before starting the job."""
 _AFTERWARDS = 1.2
-"""Seconds, or intervals if longer, that are recorded after the job, so that logs show its end."""
+"""Seconds, or intervals if longer, to record after the job, so that logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
 """The suffix of the run file while it is being written."""
@@ -219,7 +219,7 @@ def _name_local_zone() -> str:
 def _make_folder(folder: Path) -> None:
     """Make a recording's folder. Raises SettingsError if it contains a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
-    # a dangling link counts as an existing file, because writing would follow the link
+    # a dangling link counts as an existing file, since writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
         what = f"it holds a recording already ({taken})"

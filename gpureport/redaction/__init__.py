@@ -38,7 +38,7 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words that mark a secret before `key`, unlike `missing`, and words that show a count of tokens before `token`."""
+"""Words that mark a secret if `key` follows, and words that mark a count of tokens if `token` follows."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
@@ -62,8 +62,8 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After names such as `token:`, a value of at least `_SHORTEST` characters with a digit is not a word, but one of up to
-`_LONGEST_WORD` without a digit is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
+"""After names like `token:`, a value with a digit and `_SHORTEST` or more characters is not a word, but one without a
+digit and up to `_LONGEST_WORD` long is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
 """A value that is treated as secret after any name that may precede a secret."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
@@ -72,9 +72,9 @@ _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""The most characters of foreign text in an error, and how many more are examined to find a user and password."""
+"""The most characters of foreign text in an error, and how many more are searched for a user and password."""
 _LONGEST_KEPT = 1000
-"""The longest text that is cached, since most texts recur; a log line may have a million characters."""
+"""The longest text that is cached; most texts recur, but a log line may have a million characters."""
 EXTRA = "extra_"
 """The prefix of columns that contain a log's other fields as text."""
 
@@ -120,7 +120,7 @@ def redact_value(name: str, value: str) -> str:
 def _hide_after(
     label: re.Pattern[str], text: str, judge: Callable[[str, str], bool], values: re.Pattern[str] = _VALUE
 ) -> str:
-    """Hide secrets after labels in a text; after a label with a harmless value, continue at that value.
+    """Hide secrets after labels in a text; if a label's value is harmless, continue at that value.
 
     A value is examined only after a name that may precede a secret, so the time is linear in the length of the text.
     """
@@ -147,9 +147,9 @@ def _is_credential(_: str, word: str) -> bool:
 def _is_headed_secret(name: str, value: str) -> bool:
     """Return whether the value after `name:` is a secret.
 
-    Sentences contain `token: word` and `per token: 0.01`, so a value after an ambiguous name is a secret only if it has
-    a digit and is not a count. The word before `key` must name the kind of key, as in `API key`, or the value must look
-    generated.
+    Sentences may contain `token: word` or `per token: 0.01`, so a value after an ambiguous name is a secret only if it
+    has a digit and is not a count. The word before `key` must name the kind of key, as in `API key`, or the value must
+    look generated.
     """
     last = re.split(r"[ \t/]", name)[-1]
     before = name.removesuffix(last)

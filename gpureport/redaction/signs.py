@@ -14,8 +14,8 @@ ANYWHERE = "passw passphrase secret credential apikey accesskey privatekey autho
 ENDINGS = "token key pwd auth"
 OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
 WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
-"""Signs in a name: letters anywhere in it, ignoring separators; endings of its parts, as in `apiToken`; ordinary words
-with these endings; and whole parts."""
+"""Signs of a secret in a name: letters anywhere, ignoring separators; endings of its parts, as in `apiToken`; ordinary
+words with these endings; and whole parts."""
 MODEL_WORDS = (
     "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
@@ -34,7 +34,7 @@ PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST = 200
-"""The number of characters at the end of a name to examine."""
+"""The number of characters examined at the end of a name."""
 _SEPARATORS = str.maketrans("-. :/", "_____")
 _LETTER = r"[^\s\"'<>,;&()|]"
 """The characters that `*` in a pattern matches."""
@@ -100,7 +100,7 @@ def read_name(name: str) -> tuple[int, bool, bool]:
 
 @lru_cache(maxsize=8192)
 def _read_name(name: str, _version: int) -> tuple[int, bool, bool]:
-    # the user's names match a whole name or its last part; `-` equals `_`
+    # the user's names match a whole name or its last part; `-` and `_` are equivalent
     bare = name.strip("-+~").lower()
     forms = {part.translate(_SEPARATORS) for part in (bare, re.split(r"[./:]", bare)[-1])} if _in_use.names else ()
     is_own = any(fnmatchcase(form, own.lower().translate(_SEPARATORS)) for own in _in_use.names for form in forms)
@@ -146,7 +146,7 @@ _HOST = re.compile(r"(?!sha\d+:)(?:\d*[\-_]?[A-Za-z\[]|\d+\.\d+\.)")
 _LISTED = re.compile(rf"(?<![^\s\"'/=])[A-Za-z_][\w.\-]*+:[^\s\"'/@:]++(?<!\*\*\*)@(?={_HOST.pattern})")
 """Match the beginning of a host (not in `recall:mean@10` or `image:tag@sha256:…`), and users as in `root:p,ss@db`."""
 SHORTEST_RANDOM = 32
-"""The shortest hexadecimal number, or mix of letters and digits, that looks generated."""
+"""Minimum length of a hexadecimal number, or mix of letters and digits, that looks generated."""
 _RANDOM = re.compile(
     rf"(?<![\w/.+\-])(?:([0-9a-fA-F]{{{SHORTEST_RANDOM},}})|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
 )

@@ -1,6 +1,6 @@
 """Reads `gpureport.toml`. Rules, policies and price lists validate their own sections; `[secrets]` is read here.
 
-Add new sections to `SECTIONS`. `toml_files` reads all TOML files that people write.
+Add new sections to `SECTIONS`. `toml_files` reads all hand-written TOML files.
 """
 
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from gpureport.settings.toml_files import read_toml
 
 FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
-"""Known sections. Other sections are refused, since a mistyped `[[polcy]]` would silently check nothing."""
+"""Known sections. Other sections are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
-"""The fewest characters other than `*`, so that no pattern hides every word."""
+"""Minimum number of characters other than `*`, so that no pattern hides every word."""
 _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
 """Characters that end a word in a text, or that only regular expressions contain."""
 

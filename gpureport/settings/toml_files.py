@@ -14,9 +14,9 @@ _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=
 """The content of pipes, which are empty when read again, or None if nothing is kept."""
 
 _DEEPEST = 50
-"""The most levels of nested tables and lists, since Python prints and compares values recursively."""
+"""Maximum depth of nested tables and lists, since Python prints and compares values recursively."""
 _MOST_KEY_WORK = 20_000_000
-"""A limit on the time to read dotted keys: the sum of each line's squared number of dots outside strings."""
+"""A limit on the time to read dotted keys: the sum of the squared numbers of dots per line, outside strings."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
 """Larger whole numbers are not valid TOML."""
@@ -41,7 +41,7 @@ def read_toml(path: Path, hint: str) -> TomlText:
         hint: what to do if the file is not TOML.
 
     Raises:
-        SettingsError: if the file is unreadable, is not TOML, or contains too large a number or too deep a nesting.
+        SettingsError: if the file is unreadable, is not TOML, or contains too large a number or is nested too deeply.
     """
     kept = _piped.get()
     if kept and path in kept:

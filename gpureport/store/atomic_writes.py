@@ -48,7 +48,7 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
     """Yield a folder to write to; on success, it is moved to `runs / name()`; on failure, it is removed.
 
-    For a bucket, the folder is then uploaded, ending with `last`, without which readers see no folder.
+    For a bucket, the folder is then uploaded; readers see it only once `last`, the final file, is there.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
@@ -137,7 +137,7 @@ def remove_folder(folder: Place, last: str) -> None:
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left at least a day ago; none are left in buckets.
 
-    With `targets`, for folders with other writers, remove only parts of files whose whole names match, and no folders.
+    With `targets`, a pattern for shared folders, remove only parts of files whose whole names match, and no folders.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):

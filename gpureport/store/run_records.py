@@ -1,7 +1,7 @@
 """Writes and reads `run.json`, which contains a run and its quality, and lists the runs in a store.
 
 Since a flipped bit often results in another valid number, the file contains the SHA-256 of its content. The hash is
-computed from values rather than bytes, since different white space is not damage.
+computed from values rather than bytes, since a change in white space is not damage.
 """
 
 import json
@@ -51,7 +51,7 @@ def dump_run(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     if run["work"] is not None and not run["work"]["is_common"]:
-        # the run was written before runs could have common work
+        # the run was written before work could be shared by runs
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
     hashes = {"series_sha256": stored.series_sha256, "training_sha256": stored.training_sha256}

@@ -1,6 +1,6 @@
 """Selects stored runs by name, by id, or by conditions such as `gpus>=8`, all of which must be met.
 
-Dates are compared up to the precision given, in each run's zone, or in UTC with a final `Z`. A run that lacks the
+Dates are compared to the given precision, in each run's zone or, with a final `Z`, in UTC. A run that lacks the
 compared value never matches. One of a run's models, hosts or sources must match; with `!=`, none may be equal. Commands
 that need no series import this module without Arrow.
 """
@@ -83,7 +83,7 @@ class RunLookup:
 
     def find(self, name: str) -> "Entry":
         """Return the run with this name, id, or beginning of an id. Raises StoreError unless one run matches."""
-        # a complete id is the name of a folder, which can be read without other runs
+        # a complete id is the name of a folder, which is read without reading other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
         runs = [stored.run for stored in self._index.runs]

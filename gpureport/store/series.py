@@ -37,9 +37,9 @@ from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608
 _SHARED_ROWS = 65_536
-"""The rows in a row group that devices with few rows share; groups of 720 rows would need 11.6 bytes per row."""
+"""Rows in a row group shared by devices with few rows; groups of 720 rows would need 11.6 bytes per row."""
 _MOST_ROWS_HELD = 950_272
-"""The most rows in memory, about 65 MB for ten columns; the device with the most rows is written first."""
+"""Maximum number of rows in memory, about 65 MB for ten columns; the device with the most rows is written first."""
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
@@ -47,8 +47,8 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 class SeriesWriter:
     """Writes batches of one device each, and keeps at most about a million rows in memory.
 
-    Arrow needs a file's columns before its first row. A late column starts another file; all files are merged at the
-    end.
+    Arrow needs a file's columns before its first row. A new column starts another file; all files are
+    merged at the end.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
@@ -169,7 +169,7 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
         "compression_level": 5,
         "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
         "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
-        # readers select row groups by these columns; bounds of other columns would take a tenth longer to write
+        # readers select row groups by these columns; with bounds of other columns, writing would take a tenth longer
         "write_statistics": ["run_id", "device", "timestamp"],
         "write_page_checksum": True,
         # row groups are read as a whole, so one page per column saves 5% of the bytes and a tenth of the writing time

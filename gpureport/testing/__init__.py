@@ -1,7 +1,7 @@
 """Helpers that tests may use besides the public API: synthetic recordings, the types of results, one call per stage.
 
-A test of gpureport, or of an addition to it, imports this package, `gpureport`, `gpureport.cli.main` and
-`gpureport.errors`, and nothing else from gpureport.
+Tests of gpureport, or of an addition to it, import only this package, `gpureport`, `gpureport.cli.main` and
+`gpureport.errors` from it.
 """
 
 import json
@@ -138,7 +138,7 @@ def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[str, Floats]]]) -> "pa.Table":
-    """Return the series of devices; each block holds a device's seconds and its values by metric."""
+    """Return the series of devices; each block has a device's times in seconds and its values by metric."""
     codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     table: dict[str, Any] = {
