@@ -105,7 +105,7 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from a Parquet file's bytes. Raises ValueError if it is not a record or is too new."""
+    """Return a record from a Parquet file's bytes. Raises ValueError for another kind of file, or a newer version."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))

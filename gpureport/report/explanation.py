@@ -30,7 +30,7 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # Maximum number of suggested names.
-_SLIP = 0.85  # Minimum similarity of a suggested figure; users mean other names more often.
+_SLIP = 0.85  # Minimum similarity of a suggested figure; other names are meant more often.
 _SHORTEST = 3  # Minimum length of a word to search for within names.
 _FIRST = 3  # Steps per cause in the short form.
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
