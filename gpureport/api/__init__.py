@@ -140,8 +140,8 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         recording: the run, as `read` returns it.
         select: kinds of findings to look for, such as `"idle_gap"`; all if empty.
         ignore: kinds to leave out.
-        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
-            2.49, "currency": "EUR", "date": "2026-11-01"}}`. If None, the defaults apply and no file in the working
+        settings: a `gpureport.toml`, or its content as a dict (`{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
+            2.49, "currency": "EUR", "date": "2026-11-01"}}`). If None, the defaults apply and no file in the working
             directory is read. Secrets in `settings` are hidden from then on. A removed setting causes a `UserWarning`.
 
     Raises SettingsError if a kind or a setting is unknown.
@@ -152,7 +152,7 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         stated = Settings() if settings is None else read_settings(Path(settings))
     if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
-        # secrets are removed from rows in a file whenever these are read
+        # secrets are removed from rows in a file whenever the rows are read
         held = recording.rows
         rows = hold_rows(redact_extra_columns(held.table())) if held.in_memory else held
         recording = Recording(run=replace(recording.run), rows=rows, training=recording.training)

@@ -40,7 +40,7 @@ _SHOWN = 8  # maximum number of findings in a notebook; the rest are counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
 _GAP = 5.0  # Gap between samples, in sampling intervals, above which a line is interrupted.
-_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # Size in inches of a single figure, and of one of several.
+_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # Width and height of a figure in inches, and height of a panel.
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 Figure = Literal["changes", "gpu_time", "overlay"]
 
@@ -54,7 +54,7 @@ class Analysis(results.Analysis):
     kinds: frozenset[str]
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row per finding, the gravest first; `start` and `end` are empty if it concerns the whole run."""
+        """Return one row per finding, the gravest first; findings on the whole run have no `start` and `end`."""
         spans = (each.intervals for each in self.findings)
         ends = ({"start": own[0].start, "end": own[-1].end} if own else {} for own in spans)
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
@@ -149,7 +149,7 @@ class Comparison(chain.Comparison):
         return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row per training metric of two steps: the values at equal work, and the verdict."""
+        """Return one row per training metric of two steps: its values after equal work, and the verdict."""
         rows = []
         for change in (change for pair in chain.pair_steps(self) for change in pair.quality):
             before, after = change.values

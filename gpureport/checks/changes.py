@@ -42,7 +42,7 @@ from gpureport.report.wording.reasons import (
 _NEAR = 0.1
 """A change is close to its limit within this share of the limit and of the interval."""
 _ROOM = 0.9
-"""Safety factor for the wanted half-width, because a few runs only roughly show the scatter."""
+"""Safety factor for the wanted half-width, because the scatter of a few runs is only a rough estimate."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline from three runs: gpureport baseline set NAME A B C"
@@ -88,7 +88,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     low, high = delta.interval or (difference, difference)
     if delta.interval is None or delta.basis is not Basis.REPLICATES:
-        # with one run per side, cover at least the normal variation
+        # with one run per side, the interval covers at least the normal variation
         figure, margin = BY_METRIC[delta.metric], BY_METRIC[delta.metric].margin(delta.before or 0.0)
         low, high = figure.clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
@@ -176,8 +176,8 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
     """Return why the size of a change is not known precisely enough, and how to measure it better.
 
     The interval must shrink until it excludes the limit or, if the change keeps the limit, until it is smaller than the
-    limit's size: to the share `aim` of its half-width, if possible through more baseline runs. If a change breaks the
-    limit by very little, the advice is to state another size.
+    limit's size. Its half-width must fall to the share `aim`, if possible through more baseline runs. If a change
+    breaks the limit by very little, the advice is to state another size.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)

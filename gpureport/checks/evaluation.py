@@ -47,7 +47,8 @@ _LISTED = 6
 class CheckInput:
     """The runs to check, with their training metrics, and other inputs of the checks.
 
-    `comparisons` has the comparison of each `step_name` with the baseline. `today` decides which acknowledgements hold.
+    `comparisons` maps each `step_name` to its comparison with the baseline. `today` decides which acknowledgements are
+    valid.
     """
 
     runs: tuple[SampledRun, ...]
@@ -59,7 +60,6 @@ class CheckInput:
 
 
 def step_name(analysis: Analysis) -> str:
-    """Return the key of a run's comparison with the baseline: its step label or, without one, its id."""
     return analysis.run.step or analysis.run.id
 
 
@@ -275,7 +275,7 @@ def _name_kinds(found: Sequence[Finding]) -> str:
 
 
 def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return the number of findings, or their loss; that of a root includes its consequences."""
+    """Return the number of findings, or their loss; the loss of a root includes that of its consequences."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
     named = f": {_name_kinds(found)}" if found else ""
     if unit == FINDINGS:

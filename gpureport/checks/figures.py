@@ -105,7 +105,7 @@ def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRun:
-    """A run to check against limits, and which of its findings count.
+    """A run to check against limits, and the criteria for the findings that count.
 
     A finding counts if it has at least this `confidence`, is not acknowledged and, if `only` is given, has one of these
     fingerprints. Kinds outside `selected_kinds` cannot be judged.

@@ -46,7 +46,7 @@ WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
 """The rule that always applies: every source must provide a run that can be assessed."""
 _LONGEST = 264
-"""Maximum length of a line for a chat, in characters, without the command before it."""
+"""Maximum length of a line for a chat, in characters, excluding the command before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

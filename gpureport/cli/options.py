@@ -239,7 +239,6 @@ class Options:
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}
 READ = (Path, read.fetched)
 WRITTEN = (parse_place, read.export, read.local_folder)
-"""Readers of options that name inputs, and of options that name outputs; `--store` names both."""
 
 
 class Option(click.Option):

@@ -50,7 +50,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     """Return the named runs; a run that is named both directly and by its folder is read once.
 
     `tolerant` skips an unreadable log if another log in its folder is readable. `steps` treats each folder as a step;
-    `every` lists all sources of the command if `named` are those of one `step`.
+    `every` lists all sources of the command if `named` lists only those of one `step`.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from gpureport.fleet.summarise import Row
 
 Facts: TypeAlias = dict[str, Any]
-"""A part of the fleet report in the shape of its JSON; None means not known."""
+"""A part of the fleet report, structured like its JSON; None means unknown."""
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # most overlaps listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5

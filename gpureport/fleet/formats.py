@@ -172,7 +172,7 @@ def _round(value: Any) -> Any:
 
 
 def anonymise_fleet_report(report: Facts) -> Facts:
-    """Return the report with numbers or short hashes instead of names; times, amounts and models stay.
+    """Return the report with numbers or short hashes instead of names; times, amounts and models are kept.
 
     Names inside a text cannot be found, so a text that may contain one is replaced as a whole.
     """

@@ -1,4 +1,4 @@
-"""The fleet page as text ready to print: headline, key figures, bars by class, what would save most, and parts."""
+"""The fleet page as text ready to print: headline, key figures, bars by class, best savings, and further parts."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _OPEN = 3
 _UNKNOWN = 0.05
 """Minimum share of GPU time without data for the lost share to be a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""The headline counts the runs with half the loss if they are at most this share of at least this many runs."""
+"""For the headline to count the runs with half the loss: their maximum share, and the minimum number of all runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
 """Maximum share of an invisible segment, and minimum share of a loss that is flagged."""
 _TITLE = 80

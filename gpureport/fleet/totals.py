@@ -46,7 +46,7 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on runs in the shape of its JSON; docs/reference/fleet-json.md describes each field."""
+    """Return the report on runs, structured like its JSON, which docs/reference/fleet-json.md describes."""
     rows = _price_rows(summaries, prices)
     members = _group(rows, (row["run_id"] for row in rows))
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}

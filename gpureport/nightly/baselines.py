@@ -87,7 +87,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
     if not entries and not runs.is_dir():
-        hint = "if git ignored it, run where it was set: git add --force .gpureport/baselines"
+        hint = "if git ignored the baseline, run this where it was set: git add --force .gpureport/baselines"
         raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
         hint = f"restore it, or run gpureport baseline set {name} SOURCE"

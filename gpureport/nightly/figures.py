@@ -1,4 +1,4 @@
-"""The figures of a night: their names, which direction is better, and which changes matter; also in OpenMetrics."""
+"""The figures of a night, with the direction that is better and the changes that matter; also as OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -123,7 +123,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
 
 
 _SHORTEST_STEADY_SECONDS = 60.0
-"""Minimum steady time in seconds for the means of a run to cover only this time."""
+"""Minimum steady time, in seconds, for a run's means to cover only steady time."""
 
 
 def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) -> str:
@@ -151,7 +151,6 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
 
 
 def _measure_run(run: "SampledRun") -> dict[figures.Figure, float]:
-    """Return the figures of a run; means cover the steady time if it is long enough, otherwise the whole run."""
     plain = figures.read_run(run)
     interval = run.series.interval if run.series else 0.0
     values = {}

@@ -127,7 +127,7 @@ class NightlyRecord:
         # in earlier versions, the digest called runs "parts"
         content["parts"] = content.pop("runs")
         if not self.checks:
-            # records from versions without limits keep their id
+            # records from versions that had no limits keep their id
             del content["checks"]
         for check in content.get("checks", ()):
             # earlier versions had no reason codes

@@ -129,8 +129,8 @@ def _robust_deviation(differences: "FloatArray") -> float:
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     """Return where each level begins in the fit that minimises the sum of absolute distances and penalties for steps.
 
-    The fit is optimal for levels of at least SHORTEST values that equal a value of the series, or a quantile if it is
-    long. Values must not be NaN.
+    The fit is optimal for levels of at least SHORTEST values that equal a value, or a quantile of a long series. Values
+    must not be NaN.
     """
     count = len(values)
     if count < 2 * SHORTEST:
@@ -161,7 +161,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """A change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
+    """A change of level: the index of the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float

@@ -126,7 +126,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
 
 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
-    """Yield changes with intervals at least as wide as the sampling error of a job's length in the nights around them.
+    """Widen the intervals of changes to at least the sampling error of a job's length in the nights around them.
 
     Every job has the same error, because recordings begin with the job, so more nights do not average it out. Nights
     without a recorded sampling interval are treated like those around them.
@@ -143,7 +143,7 @@ def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> It
 def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *, is_new: bool) -> FigureChange:
     after, before = known[step.place], known[step.place - 1]
     verdict = "better" if (step.difference > 0) == (kind.better == "higher") else "worse"
-    # different values of several runs are joined
+    # join the different values of several runs
     old, new = _collect_params(before.runs), _collect_params(after.runs)
     params = [ParamChange(key, old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys())]
     return FigureChange(

@@ -105,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total if all bars share it and none has a change, otherwise an empty string."""
+    """Return the total if all bars have the same one and none has a change, otherwise an empty string."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
