@@ -206,7 +206,6 @@ class Gpu:
     memory_reserved_bytes: Cell | None = None
     sm_clock_max_hertz: Cell | None = None
     temperature_max_operating_celsius: Cell | None = None
-    pcie_generation: Cell | None = None
     utilisation_window_seconds: Cell | None = None
     power_idle_watts: Cell | None = None
     memory_bandwidth_bytes_per_second: Cell | None = None

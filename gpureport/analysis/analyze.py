@@ -1,4 +1,4 @@
-"""Turns a recording into an analysis: runs every rule once, in order, and then divides the GPU time."""
+"""Turns a recording into an analysis: runs each rule once and then divides the GPU time into classes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.analysis.rulebook import Context, Rule
 from gpureport.analysis.rules import RULES
 from gpureport.analysis.series.clock_and_power import list_clock_events
-from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoize_latest, pick, series_by_device
 from gpureport.analysis.series.intervals import NO_SPANS, Spans, to_intervals, union
 from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import FloatArray
@@ -41,7 +41,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     known = choose.gather_facts(run, statistics, findings, {entry.kind for entry in missing})
     linked = answers.link_findings(sorted(findings, key=_sort_key), context.whole, [gpu.id for gpu in run.gpus])
     judged = replace(context, earlier_findings=tuple(findings))
-    known_caveats = list(answers.list_caveats(context, findings))
+    known_caveats = list(answers.list_caveats(context))
     kinds = {kind for rule in rules for kind in rule.kinds}
     analysis = Analysis(
         run=run,
@@ -83,13 +83,13 @@ def build_context(recording: Recording) -> Context:
         window=jobs.find_work_window(whole, active.values()),
         all_series=all_cells,
         jobs=own_jobs,
-        observed_job=jobs.find_observed_job(jobs.pick(all_cells, Scope.HOST).values()),
+        observed_job=jobs.find_observed_job(pick(all_cells, Scope.HOST).values()),
         time_without_job={**no_job, **_find_turns(all_cells, whole, no_job)},
     )
 
 
 def _find_turns(series: Mapping[str, DeviceSeries], whole: Interval, no_job: Mapping[str, Spans]) -> dict[str, Spans]:
-    gpus = [one for one in jobs.pick(series, Scope.GPU).values() if len(one) >= doubts.SURE_READINGS]
+    gpus = [one for one in pick(series, Scope.GPU).values() if len(one) >= doubts.SURE_READINGS]
     gpus.sort(key=lambda one: (one.start[0], one.end[-1]))
     if len(gpus) < 2 or any(one.end[-1] > after.start[0] for one, after in pairwise(gpus)):  # noqa: PLR2004 - two take turns
         return {}
@@ -121,7 +121,7 @@ def trace_gpu_time(
 def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
     findings, not_judged, left = list[Finding](), list[NotJudged](), list(rules)
     while left:
-        # a rule runs after those whose findings it needs
+        # a rule runs after the rules whose findings it needs
         made_later = {kind for rule in left for kind in rule.kinds}
         rule = next(rule for rule in left if made_later.isdisjoint(set(rule.after) - set(rule.kinds)))
         left.remove(rule)
@@ -130,7 +130,8 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
             not_judged += (doubts.not_recorded(name, None, *absent) for name in rule.kinds)
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        for result in rule.find(replace(context.whole_log if rule.whole_log else context, earlier_findings=found)):
+        own = replace(context.whole_log if rule.whole_log else context, earlier_findings=found)
+        for result in rule.judge(own, rule.limits):
             if isinstance(result, Finding):
                 findings.append(result)
             else:

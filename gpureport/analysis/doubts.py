@@ -1,4 +1,4 @@
-"""Confidence of findings; and entries for kinds that could not be judged, with what to record instead."""
+"""Rates the confidence of findings, and explains which kinds could not be judged and what to record instead."""
 
 import math
 import re
@@ -47,7 +47,7 @@ def unjudged(
     case: str = "",
     **words: str,
 ) -> NotJudged:
-    """Return why a kind could not be judged, as `doubts.toml` words the code for the kind or case."""
+    """Return why a kind could not be judged, in the words of `doubts.toml`."""
     said = _SAID[code]
     reason, recording, *named = said if isinstance(said, list) else said.get(case or kind) or said[""]
     wanted, reason = tuple(metrics or named), _NAME.sub(lambda name: words[name[1]], reason)

@@ -60,7 +60,7 @@ def count_of(count: int, what: str) -> str:
 def fill_template(
     text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
 ) -> str:
-    """Return the filled template; with `in_full` an empty text if a name is unknown.
+    """Return the filled template; with `in_full`, return an empty string if a name is unknown.
 
     `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun, `{flag:?}`
     prints nothing but must be known.

@@ -32,7 +32,7 @@ class Job:
 class MetricSummary:
     """One metric of one device: its time-weighted mean and quantiles over `seconds`, without log gaps.
 
-    `below` has pairs of a limit and the share of time below it; only utilisation has limits. `changes`,
+    `below` contains pairs of a limit and the share of time below it; only utilisation has limits. `changes`,
     `repeated_ratio` and `refresh_seconds` are always None.
     """
 
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """The rise of a driver's counter, its part `in_gaps` of the log, and the resets and impossible rises."""
+    """The rise of a driver's counter, the part of it in log gaps, and the numbers of resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -68,7 +68,7 @@ class CounterReading:
 class DeviceStatistics:
     """Statistics of one device over the time in which jobs held it.
 
-    `idle_seconds` is the time at 5% utilisation and less, `observed_seconds` the time that samples cover.
+    `idle_seconds` is the time at 5% utilisation or less, `observed_seconds` the time that samples cover.
     `energy_joules` is the integral of power over `energy_seconds`, of which `energy_bridged_seconds` are interpolated.
     It is None if there is a `power_doubt`.
     """
@@ -97,7 +97,7 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. Throttled is the cost of lowered clocks: a fifth of the time at 80% of the reference clock."""
+"""Classes of GPU time. `throttled` is the cost of lowered clocks: a fifth of the time at 80% of the reference clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """The time of one GPU from first to last sample, by class; `parts` has known causes."""
+    """The time of one GPU from first to last sample, by class; `parts` divides it by known causes."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -159,7 +159,7 @@ class GpuPrice:
 class Cost:
     """The cost of a run in money and carbon, from stated prices; `idle` is the cost of idle and unused time.
 
-    Energy is the sum over all GPUs; `counted` says that the driver counted all of it. Carbon is CO2 equivalent.
+    Energy is the sum over all GPUs; `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
     """
 
     currency: str
@@ -194,7 +194,7 @@ class Effect(StrEnum):
 class ClockEventTotal:
     """How one clock event reason (NVML's name, or its bit) affected one GPU while it was busy.
 
-    The reference is the clock of other busy samples, otherwise the highest clock. `lost_ratio` is an estimate.
+    The reference is the clock of other busy samples, or otherwise the highest clock. `lost_ratio` is an estimate.
     """
 
     device: str
@@ -231,7 +231,7 @@ class Analysis:
 
     `limits` are sentences about what this sampling cannot show, with their `limit_codes`. `answers` has one entry per
     kind and group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs.
-    `in_turn` says that several GPUs were recorded one after the other.
+    `in_turn` is true if several GPUs were recorded one after another.
 
     Attributes:
         run: the run.
@@ -240,7 +240,7 @@ class Analysis:
         statistics: one entry for each device; for GPUs over the time of the jobs.
         gpu_time: one entry for each GPU.
         cost: the cost of the run; None if neither prices nor carbon are known.
-        jobs: the jobs in the log, in the order of time; empty if no GPU worked.
+        jobs: the jobs in the log, in order of time; empty if no GPU worked.
         phases: start-up, steady and tail, in order.
         stages: one entry for each stage, in the order in which they began.
     """

@@ -12,23 +12,23 @@ from typing import Any
 
 from gpureport.analysis import phrases
 from gpureport.analysis.results import Job, ObservedJob
-from gpureport.analysis.series.device_series import DeviceSeries, Memo
+from gpureport.analysis.series.device_series import DeviceSeries, Memo, pick
 from gpureport.analysis.series.intervals import Spans, to_intervals, to_spans
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Provenance, Severity, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 Words = Mapping[str, Any]
-"""The fields of a sentence: texts, figures in base units, and flags; "@units" has the format of each figure."""
+"""The fields of a sentence: texts, figures in base units, and flags; "@units" lists the format of each figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
     """A kind that explains findings of another kind.
 
-    `when` says when the other must occur: `during` the root, `since` its beginning, or at any time (`ever`). `causes`
-    limits the causes of the root, `explains` those of the other. With `needs_place` the root must name devices
-    and times.
+    `when` is the time at which the other must occur: `during` the root, `since` its start, or at any time (`ever`).
+    `causes` limits the causes of the root, and `explains` those of the other. With `needs_place`, the root must
+    name devices and times.
     """
 
     kind: str
@@ -43,10 +43,10 @@ class RootCause:
 class KindDescription:
     """One kind of finding, by its name in JSON and on the command line.
 
-    `says` has sentences and `steps` has advice, both by cause or case. `follows` lists
+    `says` contains sentences and `steps` contains advice, both by cause or case. `follows` lists
     possible roots. Both lists begin with the best. `gpu_time_part` is its name within its
-    class of GPU time, `stretch` a noun for one of its intervals. `report` is what reports
-    say; the head of `kinds.toml` explains its keys.
+    class of GPU time, `stretch` a noun for one of its intervals. `report` has the texts
+    of reports; the head of `kinds.toml` explains its keys.
     """
 
     name: str
@@ -66,7 +66,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, words: Words) -> str:
-        """Return the sentence of a case; an empty text, a false flag and an unknown figure count as unknown."""
+        """Return the sentence of a case; empty texts, false flags and NaN are treated as unknown."""
         own, said = self.says.get(case or ""), self.says.get("", "")
         if own is not None and "{why}" in said:
             words, own = {**words, "why": _fill(own, words)}, said
@@ -127,7 +127,7 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Memo):
-    """What a rule may read. The keys of mappings are ids of devices.
+    """What a rule may read. Mappings have device ids as keys.
 
     `series` has the samples within jobs, `all_series` all samples; `time_without_job` is the difference. `active` is
     the time from first to last sustained activity of each GPU, `window` that of all GPUs together.
@@ -144,12 +144,6 @@ class Context(Memo):
     time_without_job: Mapping[str, Spans]
     earlier_findings: tuple[Finding, ...] = ()
     made: dict[Hashable, Any] = field(default_factory=dict)
-    _by_scope: dict[Scope, dict[str, DeviceSeries]] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        for name, one in self.series.items():
-            if len(one):
-                self._by_scope.setdefault(one.device.scope, {})[name] = one
 
     @property
     def whole(self) -> Interval:
@@ -168,10 +162,10 @@ class Context(Memo):
         return replace(self, series=self.all_series)
 
     def gpus(self) -> dict[str, DeviceSeries]:
-        return self._by_scope.get(Scope.GPU, {})
+        return pick(self.series, Scope.GPU)
 
     def hosts(self) -> dict[str, DeviceSeries]:
-        return self._by_scope.get(Scope.HOST, {})
+        return pick(self.series, Scope.HOST)
 
     def working(self) -> dict[str, DeviceSeries]:
         return {name: one for name, one in self.gpus().items() if name in self.active}
@@ -264,7 +258,7 @@ Judge = Callable[[Context, Limits], Found]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A function that finds one kind, or several by one computation, with its section of `rules.toml`.
+    """A function that finds one kind or several related kinds, with its section of `rules.toml`.
 
     `conditions` summarise when each kind is found, and `more` adds details. `recording` says what to record besides
     metrics. With `whole_log`, the function also reads samples outside jobs.
@@ -286,9 +280,6 @@ class Rule:
     @property
     def kinds(self) -> tuple[str, ...]:
         return tuple(kind.name for kind in self.descriptions)
-
-    def find(self, context: Context) -> Found:
-        return self.judge(context, self.limits)
 
 
 def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:

@@ -309,9 +309,6 @@ def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
     return [("", replace(tables[0], columns=columns, rows=rows, notes=notes))]
 
 
-# --- runs and GPUs
-
-
 def _gpu_time(report: Report) -> Iterator[Block]:
     part, title = report.comparison, "Every run" if report.several else "GPU time in figures"
     if part:

@@ -1,10 +1,8 @@
-"""Tables of recordings by name, and what is found in each: held in `expected/`, or stated beside the recording."""
+"""Tables of recordings by name, and what is found in each, as `expected/` holds it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
-
-import pytest
 
 from gpureport.testing import (
     START,
@@ -24,9 +22,7 @@ Hold = Callable[[str, Table], None]
 """Holds what is said of subjects, which are kinds or of `_SUBJECTS`, in each recording or analysis of a table."""
 
 
-def rec(**series: Any) -> Recording:
-    """Return a recording made by hand, as `gpureport.testing.recording` does."""
-    return recording(**series)
+rec: Callable[..., Recording] = recording
 
 
 def describe(subjects: str, run: Recording | Analysis) -> Iterator[str]:
@@ -68,7 +64,8 @@ def _describe_step(step: AdvisedStep) -> str:
 
 def _describe_missing(entry: NotJudged) -> str:
     asked = ", ".join(entry.metrics) if entry.recording else "nothing to record"
-    return f"not assessed{(entry.device and f' {entry.device}') or ''}: {entry.code}; {asked}".removesuffix("; ")
+    code = entry.code if entry.reason else "no reason"
+    return f"not assessed{(entry.device and f' {entry.device}') or ''}: {code}; {asked}".removesuffix("; ")
 
 
 def _devices(devices: Sequence[str]) -> str:
@@ -146,7 +143,7 @@ _SUBJECTS: dict[str, Callable[[Analysis], Iterable[str]]] = {
     ),
     "caveats": lambda analysis: sorted(analysis.limit_codes),
     "checklist": lambda analysis: (
-        f"{each.item}: {each.state}, {each.reason_code}{', to record' * bool(each.recording)}"
+        f"{each.item}: {each.state}, {each.reason and each.reason_code}{', to record' * bool(each.recording)}"
         for each in analysis.checklist
     ),
     "GPU time": _describe_time,
@@ -159,46 +156,3 @@ _SUBJECTS: dict[str, Callable[[Analysis], Iterable[str]]] = {
     "kinds": lambda analysis: (f"{one.kind} of {_devices(one.devices)}" for one in analysis.findings),
     "summaries": lambda analysis: (one.summary for one in analysis.findings),
 }
-
-
-class Want(dict[str, Any]):
-    """What a finding must be, in a recording where it is the only one of its kind."""
-
-    run: Recording
-
-
-def want(run: Recording, /, **facts: Any) -> Want:
-    """Return what a finding must be: `gpus` ("0,1", "" for the job), `spans` (to a second), or any field of it."""
-    made = Want(facts)
-    made.run = run
-    return made
-
-
-def _read(one: Finding, name: str) -> Any:
-    if name == "gpus":
-        return ",".join(device.removeprefix("gpu:") for device in one.devices)
-    if name == "spans":
-        edges = [((part.start - START) / 1e6, (part.end - START) / 1e6) for part in one.intervals]
-        return [pytest.approx(pair, abs=1.0) for pair in edges]
-    return getattr(one, name)
-
-
-def check(kind: str, table: Table) -> None:
-    """Check what is found of a kind in each recording.
-
-    A row is a recording in which nothing is found, a `want` of one, or a recording and a code why it is not assessed.
-    """
-    wrong: list[str] = []
-    for name, row in table.items():
-        run, code = row if isinstance(row, tuple) else (row, None)
-        analysis = analyze(run.run if isinstance(run, Want) else run)
-        findings = [one for one in analysis.findings if one.kind == kind]
-        if len(findings) != isinstance(run, Want):
-            wrong.append(f"{name}: {len(findings)} findings")
-        elif isinstance(run, Want):
-            got = {fact: _read(findings[0], fact) for fact in run}
-            wrong += [f"{name}: {fact} is {got[fact]}, not {run[fact]}" for fact in run if got[fact] != run[fact]]
-        codes = [each.code for each in analysis.not_judged if each.kind == kind]
-        if code is not None and codes != [code]:
-            wrong.append(f"{name}: not assessed for {codes}, not {code}")
-    assert not wrong, "\n".join(wrong)

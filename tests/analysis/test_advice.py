@@ -2,21 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpureport.testing import (
-    Floats,
-    Recording,
-    Source,
-    analyze,
-    steps,
-    with_host,
-    with_params,
-    with_training,
-)
+from gpureport.testing import Floats, Recording, Source, analyze, steps, with_host, with_params, with_training
 from tests.analysis.tables import Hold, rec
+from tests.support.tables import read_table
 
 SECONDS = 960
 
@@ -80,58 +73,27 @@ def known(run: Recording, texts: Iterable[str]) -> dict[str, Recording]:
     return {text: with_params(run, **pairs(text)) for text in texts}
 
 
-TAKEN = {
-    "cpu_bound": ("num_workers=16 cpu_count=16",),
-    "io_bound": (
-        *("num_workers=8 cpus_per_task=8", "dataloader_prefetch_factor=8", "prefetch=tf.data.AUTOTUNE"),
-        "prefetch_factor=1",
-    ),
-    "host_memory_pressure": ("num_workers=1",),
-    "idle_gap epoch": ("persistent_workers=True num_workers=4",),
-    "idle_gap unknown": ("persistent_workers=False num_workers=4",),
-    "idle_gap data": ("prefetch_factor=8", "prefetch=AUTOTUNE"),
-    "idle_gap checkpoint": ("async_save=True", "async_save=on"),
-    "periodic_stall": ("async_save=False",),
-    "transfer_bound": (
-        *("pin_memory=True", "non_blocking=1", "dataloader_pin_memory=True", "pin=True", "pin_memory=False"),
-        "non_blocking=False pin_memory=True",
-    ),
-    "hollow_util": (
-        *("torch_compile=true", "compile_mode=reduce-overhead", "model.compile=inductor", "use_cuda_graphs=yes"),
-        *("compile=False", "use_cuda_graphs=0"),
-    ),
-    "full_precision": ("cudnn_benchmark=True",),
-    "no_progress": ("pretrained=imagenet/resnet50.pth",),
-    "mem_pressure": (
-        *("gradient_accumulation_steps=4", "accumulate_grad_batches=8", "precision=bf16", "precision=32"),
-    ),
-    "underutilised": ("num_workers=2 cpu_count=16", "per_device_train_batch_size=1"),
-    "cpu_bound_single": ("workers=2 cores=16",),
-    "low_util_cause_unknown": ("num_workers=0",),
-}
-"""Params that say whether a step is taken already, in several spellings, by the run."""
-
-
-def test_steps_that_fit_come_first_and_those_taken_are_left_out(hold: Hold) -> None:
+def test_steps_that_fit_come_first(hold: Hold) -> None:
     for name, run in RUNS.items():
         hold(name.partition(" ")[0], {name: run})
         for one in analyze(run).findings:
             asked = [bool(step.unknown) for step in one.steps]
             assert one.steps or one.cause == "no job", (name, one.kind)
             assert asked == sorted(asked), (name, one.kind)
-    for name, texts in TAKEN.items():
-        hold(name.partition(" ")[0], known(RUNS[name], texts))
 
 
-def test_spellings_of_params(hold: Hold) -> None:
-    said = "num_workers=4 dataloader_num_workers=4 data.num_workers=4 config/data/num-workers=4 cfg.loader.numWorkers=4"
-    unsaid = (
-        *("val.num_workers=4", "eval_dataloader/num_workers=4", "scaling_config/num_workers=4", "num_workers=many"),
-        *("num_workers=-3", "workers_per_node=4", "train.num_workers=4 num_workers=8"),
-        *("num_workers=4 args.num_workers=4", "--workers=4.0"),
-    )
-    hold("underutilised", known(RUNS["underutilised"], (f"{text} cpu_count=64" for text in (*said.split(), *unsaid))))
-    hold("hollow_util", known(RUNS["hollow_util"], ("compile=None", "compile=0.5", "lr=1")))
+def low(gpus: int = 1, job_cores: float | None = None) -> Recording:
+    run = rec(util=[np.full(SECONDS, 47.0)] * gpus)
+    used = {} if job_cores is None else {"job_cpu_cores": job_cores}
+    return with_host(run, np.arange(float(SECONDS)), cpu_utilization_ratio=0.15, cpu_iowait_ratio=0.0, **used)
+
+
+def test_what_params_say(hold: Hold) -> None:
+    more = {f"underutilised at 47%, {gpus} GPUs": low(gpus) for gpus in (2, 3, 4)}
+    more |= {"underutilised at 47%": low(), "underutilised at 47%, idle cores": low(job_cores=0.01)}
+    more |= {"full_precision by params": rec(util=BUSY[:300])}
+    for name, text in read_table(Path(__file__).with_name("params.tsv")):
+        hold(name.partition(" ")[0], known((RUNS | more)[name], [text]))
 
 
 def test_what_the_run_shows_decides(hold: Hold) -> None:
@@ -166,50 +128,11 @@ def test_what_the_gpu_and_its_limits_ask_for(hold: Hold) -> None:
     hold("thermal_throttle", {"hot": rec(util=np.full(300, 97.0), **hot)})
 
 
-def test_only_the_input_pipeline_of_the_framework(hold: Hold) -> None:
-    texts = (
-        *("framework=pytorch", "torch_version=2.11.0", "torch_dtype=bfloat16", "mlflow.autologging=tensorflow"),
-        *("framework=TF_2.16", "KERAS_BACKEND=jax", "flax/version=0.10", "lr=0.1", "allow_tf32=True", "tf_ratio=0.5"),
-        *("source_code/integrations/neptune-pytorch-lightning=1.1.0", "torch_compile=False", "dist_backend=nccl"),
-        *("framework=own", "note=ported_from_torch", "torch_version=2.11 jax_version=0.7"),
-    )
-    hold("cpu_bound", known(RUNS["cpu_bound"], texts))
-    for kind in ("cpu_bound_single", "io_bound"):
-        hold(kind, known(RUNS[kind], ("framework=jax",)))
-
-
 def test_workers_that_match_the_cores_leave_no_room(hold: Hold) -> None:
     four = rec(util=[LOW] * 4, cpu=phase(20, 80, 20), host={"host_memory": np.full(SECONDS, 30.0)})
     one = known(RUNS["cpu_bound"], ("lr=1", "num_workers=16 cpu_count=16", "num_workers=2 cpu_count=2"))
     hold("workers_headroom, cpu_bound", one)
     hold("workers_headroom, cpu_bound", known(four, ("num_workers=4 cpu_count=16",)))
-
-
-def low(level: float, gpus: int = 1, job_cores: float | None = None) -> Recording:
-    run = rec(util=[np.full(SECONDS, level)] * gpus)
-    used = {} if job_cores is None else {"job_cpu_cores": job_cores}
-    return with_host(run, np.arange(float(SECONDS)), cpu_utilization_ratio=0.15, cpu_iowait_ratio=0.0, **used)
-
-
-def test_how_many_loader_workers_are_suggested(hold: Hold) -> None:
-    texts = (
-        *("num_workers=2 cpu_count=16", "num_workers=5 cpu_count=8", "num_workers=0 cpu_count=16", "num_workers=2"),
-        # the machine may have 16 cores
-        *("num_workers=0", "num_workers=14", "cpu_count=16", "cpus_per_task=6", "lr=1"),
-    )
-    hold("underutilised", known(low(47.0), texts))
-    shared = {2: ("cpu_count=16",), 4: ("num_workers=2", "num_workers=4", "num_workers=8"), 3: ("num_workers=5",)}
-    for gpus, workers in shared.items():
-        several = known(low(47.0, gpus), (f"{text} cpu_count=16" for text in workers))
-        hold("underutilised", {f"{gpus} GPUs, {text}": run for text, run in several.items()})
-    idle = ("num_workers=1 cpu_count=2", "num_workers=16 cpu_count=16", "num_workers=2", "cpu_count=16")
-    hold("underutilised", known(low(47.0, job_cores=0.01), idle))
-
-
-def test_steps_that_ask(hold: Hold) -> None:
-    hold("full_precision", known(RUNS["full_precision"], ("lr=1", "compile=False", "compile=True")))
-    hold("no_progress", known(RUNS["no_progress"], ("lr=1", "pretrained=False")))
-    hold("low_util_cause_unknown", known(RUNS["low_util_cause_unknown"], ("num_workers=2 cpu_count=16",)))
 
 
 def test_what_the_run_excludes_is_not_advised(hold: Hold) -> None:

@@ -8,17 +8,7 @@ import pyarrow.compute as pc
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpureport.testing import (
-    GPU_TIME_CLASSES,
-    Analysis,
-    Floats,
-    Recording,
-    Source,
-    Stage,
-    analyze,
-    at,
-    steps,
-)
+from gpureport.testing import GPU_TIME_CLASSES, Analysis, Floats, Recording, Source, Stage, analyze, at, steps
 from tests.analysis.tables import Hold, rec
 
 WORK, LOAD, EMPTY = (97, 20.0), (0, 8.0), (0, 0.01)

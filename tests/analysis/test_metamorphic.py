@@ -244,7 +244,7 @@ def test_what_holds_of_a_sample_log(folder: str, tmp_path: Path) -> None:
         no_more_idle(run, start, start + 0.2)
 
 
-def noise(count: int, seed: int) -> testing.Floats:
+def noise(count: int, seed: int) -> Floats:
     return np.random.default_rng(seed).integers(90, 99, count).astype(np.float64)
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import chdir
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,7 @@ import pytest
 
 import gpureport
 from gpureport.errors import GpureportError, InternalError, RenderError, SettingsError, SourceError
-from gpureport.testing import Quality, Rejected, Verdict, recording
+from gpureport.testing import Quality, Rejected, Verdict, Work, recording
 from tests.support.logs import SAMPLE, SAMPLES
 from tests.support.logs import log as written_log
 
@@ -32,14 +33,17 @@ def chain() -> gpureport.Comparison:
     return gpureport.compare(gpureport.read(SAMPLES / "input_starved", labels={"work": "1000:steps"}))
 
 
+def printed(code: str, **environment: str) -> list[str]:
+    """Return the words that a program prints."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment or None)
+    return done.stdout.split()
+
+
 def test_names_of_the_package() -> None:
     code = "import gpureport.report.formats.html; import gpureport; print(gpureport.report.__name__)"
-    code += "; print(type(gpureport.report).__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["report", "function"]
-    code = "import sys, gpureport; dir(gpureport); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (HEAVY | {"click"}) & {*done.stdout.split()} == set()
+    assert printed(f"{code}; print(type(gpureport.report).__name__)") == ["report", "function"]
+    assert (HEAVY | {"click"}) & {*printed("import sys, gpureport; dir(gpureport); print(*sys.modules)")} == set()
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
         _ = gpureport.analyse
 
@@ -49,8 +53,7 @@ def test_columns_are_text_or_a_list(columns: str | tuple[str, ...], tmp_path: Pa
     log = tmp_path / "gpu.csv"
     log.write_text("0, 97 %\n1, 95 %\n" * 20)
     (recording,) = gpureport.read(log, columns=columns, interval=1)
-    assert len(recording.run.gpus) == 2
-    assert len(recording.series) == 40
+    assert (len(recording.run.gpus), len(recording.series)) == (2, 40)
 
 
 def test_options_and_labels_are_plain_values() -> None:
@@ -58,15 +61,13 @@ def test_options_and_labels_are_plain_values() -> None:
     (recording,) = gpureport.read(SAMPLES / "healthy", labels=labels)
     run = recording.run
     assert (run.name, run.step, run.params, run.tags) == ("a", "b", (("batch_size", "32"),), (("node", "x"),))
-    assert run.work is not None
-    assert (run.work.amount, run.work.unit) == (12000, "steps")
+    assert run.work == Work(amount=12000, unit="steps")
     log, host = SAMPLES / "healthy" / "nvidia-smi.csv", SAMPLES / "healthy" / "host.csv"
     (recording,) = gpureport.read(log, host=host, gpus=0, tz="Europe/Berlin")
     assert [device.id for device in recording.run.devices] == ["gpu:0", "host"]
     assert recording.run.timezone == "Europe/Berlin"
-    with pytest.raises(
-        TypeError, match="labels has no key 'nmae'; its keys are gpu_model, name, params, step, table, tags, work"
-    ):
+    keys = "gpu_model, name, params, step, table, tags, work"
+    with pytest.raises(TypeError, match=f"labels has no key 'nmae'; its keys are {keys}"):
         gpureport.read(SAMPLES / "healthy", labels={"nmae": "a"})
     with pytest.raises(TypeError, match="tracker has no key 'run'; its keys are children, "):
         gpureport.read(SAMPLES / "healthy", tracker={"run": "a"})
@@ -107,8 +108,7 @@ def test_settings_are_a_dict_or_a_file(hot: gpureport.Analysis, tmp_path: Path) 
 
 def test_recordings_and_findings_are_frames(hot: gpureport.Analysis) -> None:
     frame = hot.recording.to_pandas()
-    assert len(frame) == 1000
-    assert frame["timestamp"].dt.tz is None
+    assert (len(frame), frame["timestamp"].dt.tz) == (1000, None)
     assert frame["gpu_utilization_ratio"].between(0, 1).all()
     frame = hot.findings_frame()
     assert list(frame["kind"]) == [finding.kind for finding in hot.findings]
@@ -132,11 +132,8 @@ def test_one_step_cannot_be_compared(hot: gpureport.Analysis) -> None:
 
 def test_a_comparison_has_a_frame_of_gains(chain: gpureport.Comparison, hot: gpureport.Analysis) -> None:
     gains = chain.gains_frame()
-    assert set(zip(gains["base"], gains["step"], strict=True)) == {
-        ("1-baseline", "2-more-workers"),
-        ("2-more-workers", "3-mixed-precision"),
-        ("1-baseline", "3-mixed-precision"),
-    }
+    first, second, third = (step.label for step in chain.steps)
+    assert {*zip(gains["base"], gains["step"], strict=True)} == {(first, second), (second, third), (first, third)}
     inverse = gains[gains["step"] == "2-more-workers"].set_index("figure")["ratio"]
     assert inverse["whole_job"] == pytest.approx(1 / inverse["gpu_time"])
     assert (gains["interval_low"].dropna() < gains["ratio"][gains["interval_low"].notna()]).all()
@@ -250,17 +247,13 @@ def test_an_error_is_a_line_and_not_a_book() -> None:
 
 
 PRICE = '[prices]\ncurrency = "EUR"\ndate = "2026-03-14"\ngpu_hour = 2.0\n'
-LOG = "timestamp, index, utilization.gpu [%]\n" + "".join(f"2026/03/14 09:00:{s:02}.000, 0, 97 %\n" for s in range(60))
 
 
 def make(path: Path, what: str) -> None:
     if what == "socket":
         # the path of a socket holds 107 bytes at most
-        here = Path.cwd()
-        os.chdir(path.parent)
-        with socket.socket(socket.AF_UNIX) as made:
+        with chdir(path.parent), socket.socket(socket.AF_UNIX) as made:
             made.bind(path.name)
-        os.chdir(here)
     elif what == "device":
         path.symlink_to("/dev/zero")
     elif what == "large":
@@ -292,7 +285,7 @@ def test_settings_and_folders_that_are_none(tmp_path: Path) -> None:
         make(tmp_path / what, what)
         with pytest.raises(SettingsError):
             gpureport.analyze(run, settings=tmp_path / what)
-    (tmp_path / "gpu.csv").write_text(LOG)
+    (tmp_path / "gpu.csv").write_text(written_log(60))
     for text in ("", "{", "[]", "{}", '{"schema": "gpureport.record/1"}', '{"schema": "other"}'):
         (tmp_path / "run.json").write_text(text)
         (run,) = gpureport.read(tmp_path)
@@ -305,8 +298,7 @@ def test_rows_are_found_by_device_and_the_account_adds_up() -> None:
     assert (len(run.rows_of("gpu:1")), len(run.rows_of("host"))) == (3, 0)
     assert run.with_series(run.series.slice(0, 0)).by_device() == {}
     rejected = (Rejected(reason="x", rows=2, first_line=3),)
-    counts = {10: True, 11: False}
-    for lines, accounted in counts.items():
+    for lines, accounted in ((10, True), (11, False)):
         account = Quality(lines=lines, rows_kept=5, rejected=rejected, headers=1, noise=1, events=1)
         assert account.accounted is accounted, lines
 
@@ -360,6 +352,4 @@ def test_libraries_are_told_what_suits_small_work(name: str, ours: str, given: s
     code = "import os, sys; sys.argv = ['gpureport', '--version']\nfrom gpureport.cli import main\ntry: main()\n"
     code += f"finally: print(os.environ[{name!r}])"
     environment = {other: value for other, value in os.environ.items() if other != name}
-    environment |= {name: given} if given else {}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == (given or ours)
+    assert printed(code, **environment | ({name: given} if given else {}))[-1] == (given or ours)

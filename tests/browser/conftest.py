@@ -12,6 +12,7 @@ import pytest
 import gpureport
 from gpureport.cli.main import main
 from gpureport.testing import finding
+from tests.fleet.fleet_logs import generate_fleet
 from tests.support import runs
 from tests.support.hostile import steps_with
 
@@ -21,13 +22,8 @@ if TYPE_CHECKING:
     Open = Callable[..., AbstractContextManager[Page]]
 
 _FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
 )
 UNFOLD = "for (const folded of document.querySelectorAll('details')) folded.open = true"
 
@@ -51,12 +47,7 @@ def open_page(browser: "Browser") -> "Open":
 
     @contextmanager
     def opened(
-        file: Path,
-        width: int = 1280,
-        *,
-        unfolded: bool = False,
-        anchor: str = "",
-        **options: Any,
+        file: Path, width: int = 1280, *, unfolded: bool = False, anchor: str = "", **options: Any
     ) -> Iterator["Page"]:
         page = browser.new_page(viewport={"width": width, "height": 900}, **options)
         requests: list[str] = []
@@ -77,58 +68,42 @@ def open_page(browser: "Browser") -> "Open":
     return opened
 
 
-@pytest.fixture(scope="session")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a page of two runs of ten minutes with findings, a gap in the log and a name that is long."""
+def written(name: str, make: Callable[[], Any]) -> Any:
+    """Return a fixture: the file of the page of what is made."""
+
+    @pytest.fixture(scope="session", name=f"{name}_file")
+    def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        path = tmp_path_factory.mktemp(name) / f"{name}.html"
+        gpureport.report(make(), path)
+        return path
+
+    return file
+
+
+def make_two() -> list[gpureport.Analysis]:
+    """Return two runs of ten minutes with findings, a gap in the log and a name that is long."""
     long = "a_run_with_a_name_that_is_much_longer_than_any_column_of_a_telephone_can_hold"
-    made = []
-    for name in (long, "<b>second</b>"):
-        analysis = gpureport.analyze(runs.run(name, util=90.0))
-        gaps = [
-            finding("idle_gap", *((at, at + 20) for at in (100, 200, 300)), devices=(f"gpu:{gpu}",), lost=60.0)
-            for gpu in (0, 1)
-        ]
-        heat = finding("thermal_throttle", (400, 500), devices=("gpu:1",), lost=20.0)
-        made.append(replace(analysis, findings=(*gaps, heat)))
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    gpureport.report(made, path)
-    return path
+    starts = (100, 200, 300)
+    gaps = [
+        finding("idle_gap", *((at, at + 20) for at in starts), devices=(f"gpu:{gpu}",), lost=60.0) for gpu in (0, 1)
+    ]
+    found = (*gaps, finding("thermal_throttle", (400, 500), devices=("gpu:1",), lost=20.0))
+    names = (long, "<b>second</b>")
+    return [replace(gpureport.analyze(runs.run(name, util=90.0)), findings=found) for name in names]
 
 
-@pytest.fixture(scope="session")
-def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("steps") / "steps.html"
-    gpureport.report(runs.recorded_steps(), path)
-    return path
-
-
-@pytest.fixture(scope="session")
-def heat_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the page of a run whose bars have a label in a short segment."""
-    path = tmp_path_factory.mktemp("heat") / "heat.html"
-    gpureport.report(runs.sample("thermal_throttle"), path)
-    return path
-
-
-@pytest.fixture(scope="session")
-def gpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("gpus") / "gpus.html"
-    gpureport.report([runs.run(name, gpus=8, seconds=120) for name in "abcdef"], path)
-    return path
-
-
-@pytest.fixture(scope="session")
-def hostile_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("hostile") / "hostile.html"
-    gpureport.report(steps_with("</script></title><script>alert(1)</script><img src=x onerror=alert(1)>"), path)
-    return path
+HOSTILE = "</script></title><script>alert(1)</script><img src=x onerror=alert(1)>"
+page_file = written("page", make_two)
+steps_file = written("steps", runs.recorded_steps)
+# its bars have a label in a short segment
+heat_file = written("heat", lambda: runs.sample("thermal_throttle"))
+gpus_file = written("gpus", lambda: [runs.run(name, gpus=8, seconds=120) for name in "abcdef"])
+hostile_file = written("hostile", lambda: steps_with(HOSTILE))
 
 
 @pytest.fixture(scope="session")
 def fleet_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the page on a hundred jobs of many users, two sick GPUs among theirs."""
-    from tests.fleet.fleet_logs import generate_fleet
-
     folder = tmp_path_factory.mktemp("fleet")
     generate_fleet(folder / "jobs", 100)
     written = ("-o", str(folder / "fleet.html"), "--gpu-hour-price", "2 USD")
@@ -149,17 +124,9 @@ def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         log = folder / f"{night}.csv"
         if night != 3:
             log.write_text("\n".join(["timestamp, index, utilization.gpu [%], memory.used [MiB]", *rows]))
+        places = ("--site", str(folder / "site"), "--store", str(folder / "store"))
         named = ("--step", "bert", "--date", f"2026-03-{night + 1:02d}", "--fail-on", "gpu_utilization_ratio >= 80%")
-        call(
-            "nightly",
-            str(log),
-            "--site",
-            str(folder / "site"),
-            "--store",
-            str(folder / "store"),
-            *named,
-            codes=(0, 1, 4),
-        )
+        call("nightly", str(log), *places, *named, codes=(0, 1, 4))
     return folder / "site"
 
 

@@ -87,8 +87,7 @@ def test_drag_zooms_all_charts_and_double_click_shows_all(page: "Page") -> None:
 def test_hover_tells_values_and_crosses_every_chart(page: "Page") -> None:
     page.mouse.move(*over(page, "#chart0 canvas", 110 / 600, 20))
     text = page.locator("#tip").inner_text()
-    for words in ("GPU 0 at 0:01:50", "GPU utilisation: 90%", "Findings: F"):
-        assert words in text
+    assert [words in text for words in ("GPU 0 at 0:01:50", "GPU utilisation: 90%", "Findings: F")] == [True] * 3
     assert page.locator(".cross:not(.area):visible").count() == 3
     page.mouse.move(5, 5)
     assert not page.locator("#tip").is_visible()

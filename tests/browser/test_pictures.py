@@ -34,6 +34,5 @@ def test_pages_show_pictures_in_the_colours_of_the_reader(page: str) -> None:
 
 
 def test_pictures_are_small() -> None:
-    """Each picture of the script is there, below 150 kB."""
     assert [each.file.name for each in PICTURES if not 10_000 < each.file.stat().st_size < 150_000] == []
     assert sum(file.stat().st_size for file in IMAGES.iterdir()) < 1_500_000

@@ -13,8 +13,7 @@ from tests.support.logs import gapped, log, row, table
 from tests.support.program import Program
 from tests.support.tables import read_table, words_of
 
-KEPT, BROKEN = ("--fail-on", "idle_ratio <= 50%"), ("--fail-on", "idle_ratio <= 0.1%")
-SITE = ("--site", "site", "--date", "2026-03-14")
+KEPT, BROKEN = "--fail-on 'idle_ratio <= 50%'", "--fail-on 'idle_ratio <= 0.1%'"
 
 
 def lay_out(folder: Path) -> None:
@@ -34,14 +33,8 @@ def test_each_command_ends_with_its_code(gpureport: Program, tmp_path: Path) -> 
 
 
 FAILING = (
-    ("analyze",),
-    ("analyze", "--format", "json"),
-    ("report", "-o", "report.md"),
-    ("compare", "logs/a.csv"),
-    ("check", *KEPT),
-    ("check", *BROKEN),
-    ("nightly", "--site", "site"),
-    ("nightly", "--site", "site", *BROKEN),
+    *("analyze", "analyze --format json", "report -o report.md", "compare logs/a.csv", f"check {KEPT}"),
+    *(f"check {BROKEN}", "nightly --site site", f"nightly --site site {BROKEN}"),
 )
 ERROR = ValueError("the truth\nof an array")
 
@@ -57,7 +50,8 @@ def logs(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("logs")
 def test_a_fault_of_gpureport_is_five_and_one_line(gpureport: Program) -> None:
     with fault("analysis", ERROR, "b"):
-        for words in FAILING:
+        for command in FAILING:
+            words = words_of(command)
             done = gpureport(*words, "logs/b.csv")
             assert (done.code, "Traceback" in done.err) == (5, False), words
             (line,) = [each for each in done.err.splitlines() if "internal error" in each]
@@ -70,22 +64,22 @@ def test_the_other_runs_are_served(gpureport: Program, logs: Path) -> None:
     with fault("analysis", ERROR, "b"):
         analysed = gpureport("analyze", "logs", "--format", "json")
         assert [run["run"]["name"] for run in json.loads(analysed.out)["runs"]] == ["a", "c"]
-        for words in (("report", "-o", "report.md"), ("compare",), ("check", *KEPT), ("analyze",)):
-            done = gpureport(*words, "logs")
-            assert (done.code, done.err.count("left out: logs/b.csv: ")) == (5, 1), words
+        for command in ("report -o report.md", "compare", f"check {KEPT}", "analyze"):
+            done = gpureport(*words_of(command), "logs")
+            assert (done.code, done.err.count("left out: logs/b.csv: ")) == (5, 1), command
         assert "b.csv" not in (logs / "report.md").read_text()
-        checked = gpureport("check", "logs", *KEPT, "--format", "json", "--junit", "junit.xml")
+        checked = gpureport(*words_of(f"check logs {KEPT} --format json --junit junit.xml"))
         outcomes = {each["run"]: each["outcome"] for each in json.loads(checked.out)["checks"]}
         assert outcomes == {"logs/b.csv": "cannot judge", "a": "passed", "c": "passed"}
         assert "<error" in (logs / "junit.xml").read_text()
-        night = gpureport("nightly", "logs", *SITE)
+        night = gpureport("nightly", "logs", "--site", "site", "--date", "2026-03-14")
         assert (night.code, "logs/b.csv" in night.err, (logs / "site" / "index.html").is_file()) == (5, True, True)
     with fault("reading", ZeroDivisionError(), "a.csv"):
         assert gpureport("report", "logs/a.csv", "logs/c.csv", "-o", "report.md").code == 5
         done = gpureport("report", "logs", "-o", "report.md")
         assert (done.code, done.err.count("left out: logs/")) == (5, 1)
         # where a limit was asked for, all or none are served
-        strict = gpureport("analyze", "logs", *KEPT)
+        strict = gpureport(*words_of(f"analyze logs {KEPT}"))
         assert (strict.code, strict.out, strict.err.count("\n")) == (5, "", 1)
     with fault("storing", IndexError(3), "c.csv"):
         for store, storing in (("one", ("ingest",)), ("two", ("nightly", "--site", "site"))):
@@ -108,37 +102,19 @@ def test_too_little_memory_is_no_fault(gpureport: Program) -> None:
             assert (done.code, "code: too_little_memory" in done.err) == (3, True), (error, stage, done.err)
 
 
-def run(folder: Path, command: str) -> tuple[int, str]:
-    program = f"{sys.executable} -m gpureport"
-    done = subprocess.run(
-        ["/bin/bash", "-c", command.format(program)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return done.returncode, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "code", "where"),
-    [
-        ("{} analyze a.csv >&-", 3, "standard output: "),
-        ("{} analyze a.csv 2>&- >/dev/null", 0, ""),
-        ("{} analyze - <&-", 3, "-: "),
-        ("{} analyze a.csv >/dev/full", 3, "standard output: "),
-        ("{} analyze a.csv --format json >/dev/full", 3, "standard output: "),
-    ],
-)
-def test_a_closed_or_full_stream(tmp_path: Path, command: str, code: int, where: str) -> None:
+def test_a_closed_or_full_stream(tmp_path: Path) -> None:
     lay_out(tmp_path)
-    ended, said = run(tmp_path, command)
-    assert (ended, said.startswith(f"gpureport: {where}" if where else ""), said.count("\n")) == (
-        code,
-        True,
-        int(code > 0),
-    )
+    for command, code, where in (
+        ("{} analyze a.csv >&-", 3, "gpureport: standard output: "),
+        ("{} analyze a.csv 2>&- >/dev/null", 0, ""),
+        ("{} analyze - <&-", 3, "gpureport: -: "),
+        ("{} analyze a.csv >/dev/full", 3, "gpureport: standard output: "),
+        ("{} analyze a.csv --format json >/dev/full", 3, "gpureport: standard output: "),
+    ):
+        words = ["/bin/bash", "-c", command.format(f"{sys.executable} -m gpureport")]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr.count("\n")) == (code, int(code > 0)), command
+        assert done.stderr.startswith(where), command
 
 
 def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:

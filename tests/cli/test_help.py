@@ -13,11 +13,9 @@ import pytest
 
 from gpureport.cli.main import COMMANDS
 from gpureport.cli.main import gpureport as program_group
-from tests.support.logs import SAMPLE
+from tests.docs.page_runner import install_programs
+from tests.support.logs import SAMPLE, SAMPLES
 from tests.support.program import Program
-
-WIDTH, USUAL = 80, 10
-ASKED = ("--help", "--help-all")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -26,20 +24,22 @@ def test_help_gives_an_example_and_fits_a_terminal(gpureport: Program, name: str
     begin = " ".join(line.strip() for line in lines[: lines.index("Options:")])
     assert f"Example: gpureport {name}" in begin or name == "completion"
     assert "Example: " in begin
-    assert [line for line in lines if len(line) > WIDTH] == []
+    assert [line for line in lines if len(line) > 80] == []
 
 
 @pytest.mark.parametrize(("name", "count"), [("report", 48), ("analyze", 45), ("check", 46), ("runs", 1)])
 def test_help_lists_the_usual_options_and_help_all_the_rest(gpureport: Program, name: str, count: int) -> None:
-    shown = (gpureport(name, asked).out.partition("Options:\n")[2] for asked in ASKED)
-    usual, every = (re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE) for text in shown)
-    own = {"--help", "--help-all"}
-    assert len(set(usual) - own) <= USUAL
-    assert set(usual) <= set(every)
-    assert len(set(every) - own) >= count
+    own = ("--help", "--help-all")
+    shown = (gpureport(name, asked).out.partition("Options:\n")[2] for asked in own)
+    usual, every = ({*re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)} - {*own} for text in shown)
+    assert (usual <= every, len(usual) <= 10, len(every) >= count) == (True, True, True)
 
 
-TRACKERS = ("mlflow.db", "mlruns", ".neptune")
+@pytest.fixture
+def long_log(tmp_path: Path) -> Path:
+    """Return the folder of the test, which holds a log."""
+    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
+    return tmp_path
 
 
 def test_help_has_the_order_of_use_and_ways_to_something(gpureport: Program) -> None:
@@ -52,39 +52,22 @@ def test_help_has_the_order_of_use_and_ways_to_something(gpureport: Program) -> 
     assert [way for way in ways if way not in done.out] == []
 
 
-def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, tmp_path: Path) -> None:
+def test_it_names_what_the_folder_holds_in_ten_lines(gpureport: Program, long_log: Path) -> None:
     for folder in ("runs/base", "mlruns", ".neptune", ".gpureport"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "runs/base/run.json").write_text("{}", encoding="utf-8")
-    (tmp_path / "mlflow.db").touch()
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
-    own = ("--fail-on", "problem", "--junit", "tests.xml", "--export", "openmetrics=metrics.txt")
-    assert gpureport("check", "gpu.csv.gz", *own).code == 0
+        (long_log / folder).mkdir(parents=True)
+    (long_log / "runs/base/run.json").write_text("{}", encoding="utf-8")
+    (long_log / "mlflow.db").touch()
+    own = "check gpu.csv.gz --fail-on problem --junit tests.xml --export openmetrics=metrics.txt"
+    assert gpureport(*own.split()).code == 0
     lines = gpureport().out.splitlines()
-    ways = ("analyze runs/base", "analyze gpu.csv.gz", *(f"ingest {name} --list" for name in TRACKERS), "runs", "demo")
+    trackers = (f"ingest {name} --list" for name in ("mlflow.db", "mlruns", ".neptune"))
+    ways = ("analyze runs/base", "analyze gpu.csv.gz", *trackers, "runs", "demo")
     assert [way for way in ways if not any(line.endswith(f" gpureport {way}") for line in lines)] == []
     assert len(lines) <= 10
     assert lines[1].startswith("1 log (gpu.csv.gz): ")
 
 
-def test_a_price_without_a_currency_is_said(gpureport: Program, tmp_path: Path) -> None:
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
-    notes = {price: gpureport("analyze", "gpu.csv.gz", "--gpu-hour-price", price).err for price in ("2.49", "2.49 EUR")}
-    assert {price: "has no currency" in text for price, text in notes.items()} == {"2.49": True, "2.49 EUR": False}
-
-
 BASH = shutil.which("bash")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    script = programs / "gpureport"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpureport "$@"\n', encoding="utf-8")
-    script.chmod(0o755)
-    return tmp_path
 
 
 def press_tab(folder: Path, *words: str) -> list[str]:
@@ -97,22 +80,15 @@ COMP_WORDS=(gpureport "$@"); COMP_CWORD=$#
 _gpureport_completion gpureport
 printf '%s\\n' "${COMPREPLY[@]}"
 """
-    environment = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [BASH or "bash", "--norc", "-c", code, "bash", *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=folder,
-        env=environment,
-    )
+    environment = install_programs(folder) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [BASH or "bash", "--norc", "-c", code, "bash", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, env=environment)
     assert done.stderr == ""
     return done.stdout.split()
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-def test_bash_offers_what_fits(folder: Path) -> None:
+def test_bash_offers_what_fits(long_log: Path) -> None:
     offered = {
         ("rep",): ["report"],
         ("compare", "--sel"): ["--select"],
@@ -120,15 +96,15 @@ def test_bash_offers_what_fits(folder: Path) -> None:
         # files are offered by bash itself
         ("analyze", "g"): ["default"],
     }
-    assert {words: press_tab(folder, *words) for words in offered} == offered
+    assert {words: press_tab(long_log, *words) for words in offered} == offered
 
 
-def test_completion_has_scripts_and_a_path_is_proposed(gpureport: Program, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("long_log")
+def test_completion_has_scripts_and_a_path_is_proposed(gpureport: Program) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert f"{shell}_complete" in gpureport("completion", shell).out
     lines = gpureport("completion").out
     assert (len(lines.splitlines()), lines.count(">> ~/.")) == (4, 2)
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
     done = gpureport("gpu.csv.gz", "--tz", "UTC")
     assert (done.code, "did you mean gpureport analyze gpu.csv.gz --tz UTC?" in done.err) == (2, True)
 
@@ -142,7 +118,7 @@ def test_a_new_shell_without_gpureport_on_its_path_stays_quiet(gpureport: Progra
     assert (done.stdout, done.stderr) == ("ready\n", "")
 
 
-LOG = str(Path(__file__).parents[2] / "sample_logs" / "healthy")
+LOG = str(SAMPLES / "healthy")
 
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
@@ -186,15 +162,9 @@ main()
 def watch(long_log: Path, *arguments: str, patience: float = 1e-6) -> tuple[str, str]:
     """Return what a command writes to the terminal on its standard error, and to a pipe on its standard output."""
     ours, theirs = pty.openpty()
-    code = _RUN.format(patience=patience, arguments=list(arguments))
-    path = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        cwd=long_log,
-        env=os.environ | {"PYTHONPATH": path},
-    )
+    command = [sys.executable, "-c", _RUN.format(patience=patience, arguments=list(arguments))]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, cwd=long_log, env=environment)
     os.close(theirs)
     seen = b""
     while select.select([ours], [], [], 60)[0]:
@@ -212,20 +182,12 @@ def watch(long_log: Path, *arguments: str, patience: float = 1e-6) -> tuple[str,
     return seen.decode(), out.decode()
 
 
-@pytest.fixture
-def long_log(tmp_path: Path) -> Path:
-    shutil.copy(SAMPLE, tmp_path / "gpu.csv.gz")
-    return tmp_path
-
-
 def test_long_stages_are_named_and_short_work_shows_nothing(long_log: Path) -> None:
     seen, out = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html")
-    for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html"):
-        assert stage in seen
+    assert [stage in seen for stage in ("Reading gpu.csv.gz", "Analysing", "Writing a.html")] == [True] * 3
     assert out == ""
     seen, _ = watch(long_log, "report", "gpu.csv.gz", "-o", "a.html", patience=3600.0)
-    assert "Reading" not in seen
-    assert "Analysing" not in seen
+    assert [stage in seen for stage in ("Reading", "Analysing")] == [False] * 2
 
 
 @pytest.mark.slow

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-import gpureport
 import gpureport as api
 from gpureport.errors import SettingsError
 from gpureport.testing import Work
 from tests.support import logs
 from tests.support.logs import log, stamp
-from tests.support.program import Program
+from tests.support.program import Program, analysed
 
+INPUTS = Path(__file__).with_name("inputs")
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
 
 
@@ -52,6 +52,7 @@ def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program,
     assert steps(gpureport, "runs/base", "other/base", "--anonymise") == {"step_1": 3, "step_2": 2}
     folders = ("runs/base", "runs/8-workers", "--by", "folder", "--anonymise")
     assert steps(gpureport, *folders) == {"step_1": 3, "step_2": 3}
+    assert gpureport("compare", "runs", "--by", "folder").err.endswith(": base, 8-workers, pinned\n")
     assert steps(gpureport, *folders, "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
     (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
@@ -70,8 +71,7 @@ def test_a_run_below_a_folder_that_is_named_too_counts_once(gpureport: Program) 
     done = gpureport("compare", "runs", "runs/base/2", "--by", "folder")
     assert "2 steps \N{MULTIPLICATION SIGN} 3 runs" in done.out
     assert done.err.splitlines()[0] == "gpureport: runs: runs named twice are counted once: runs/base/2"
-    listed = json.loads(gpureport("analyze", "runs/base", "runs/base/2/gpu.csv", "--format", "json").out)["runs"]
-    assert len(listed) == PLACES.index("8-workers")
+    assert len(analysed(gpureport, "runs/base", "runs/base/2/gpu.csv")) == PLACES.index("8-workers")
     refused = gpureport("report", "runs/base/2", "runs/base/2/gpu.csv", "-o", "out.json")
     assert (refused.code, refused.err.count("\n")) == (3, 1)
 
@@ -90,12 +90,9 @@ def test_a_folder_that_is_named_twice_counts_once(gpureport: Program, runs: Path
 
 
 def test_runs_named_twice_count_once_or_are_compared(gpureport: Program, runs: Path) -> None:
-    (runs / "steps.toml").write_text(
-        '[[step]]\nlabel = "base"\nruns = ["runs/base", "runs/base/2", "runs/base/2"]\n'
-        '[[step]]\nlabel = "third"\nruns = ["runs/base/3"]\n'
-    )
-    assert steps(gpureport, "--steps", "steps.toml") == {"base": 2, "third": 1}
-    notes = gpureport("compare", "--steps", "steps.toml").err.splitlines()
+    shutil.copy(INPUTS / "nested.toml", runs)
+    assert steps(gpureport, "--steps", "nested.toml") == {"base": 2, "third": 1}
+    notes = gpureport("compare", "--steps", "nested.toml").err.splitlines()
     assert [note.split(": ")[1] for note in notes] == ["runs/base", "runs/base/2/gpu.csv"]
     record(runs / "runs" / "pinned", 400)
     assert len(json.loads(gpureport("compare", "runs/pinned", "runs/pinned/", "--format", "json").out)["steps"]) == 2
@@ -106,16 +103,12 @@ def test_copies_of_a_log_are_runs_of_their_own(gpureport: Program, runs: Path) -
     shutil.copytree(runs / "runs" / "base" / "2", runs / "runs" / "base" / "copy")
     for options in ([], ["--anonymise"]):
         assert list(steps(gpureport, "runs/base", "runs/8-workers", *options).values()) == [4, 3]
-    (runs / "steps.toml").write_text(
-        '[[step]]\nlabel = "a"\nruns = ["runs/base/2", "runs/base/copy", "runs/base/2/"]\n'
-        '[[step]]\nlabel = "b"\nruns = ["runs/8-workers"]\n'
-    )
+    shutil.copy(INPUTS / "copied.toml", runs)
     for options in ([], ["--anonymise"]):
-        assert steps(gpureport, "--steps", "steps.toml", *options) == {"a": 2, "b": 3}
+        assert steps(gpureport, "--steps", "copied.toml", *options) == {"a": 2, "b": 3}
 
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")
-FILES = tuple(f"{name}.csv" for name in NAMES)
 
 
 @pytest.fixture
@@ -125,22 +118,17 @@ def four(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def labels(folder: Path) -> list[tuple[str, str]]:
-    """Return the steps of the report written, each with how many runs it has."""
-    document: Any = json.loads((folder / "report.json").read_text())
-    return [(row["head"]["text"], row["head"]["small"]) for row in document["steps"]["rows"]]
-
-
 def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
     steps = [word for step in ("old", "old", "new", "new") for word in ("--step", step)]
-    assert gpureport("report", *FILES, *steps, "-o", "report.json").code == 0
-    assert labels(four) == [("old", ""), ("new", "")]
-    gpureport("report", *FILES, "--step", "same", "-o", "report.json")
+    files = [f"{name}.csv" for name in NAMES]
+    assert gpureport("report", *files, *steps, "-o", "report.json").code == 0
+    heads = [row["head"] for row in json.loads((four / "report.json").read_text())["steps"]["rows"]]
+    assert [(head["text"], head["small"]) for head in heads] == [("old", ""), ("new", "")]
+    gpureport("report", *files, "--step", "same", "-o", "report.json")
     assert json.loads((four / "report.json").read_text())["steps"] is None
-    document = json.loads(gpureport("compare", *FILES, *steps, "--format", "json").out)
+    document = json.loads(gpureport("compare", *files, *steps, "--format", "json").out)
     assert [len(step["runs"]) for step in document["steps"]] == [2, 2]
-    assert document["remaining"]["step"] == "new"
-    assert document["remaining"]["runs"] == 2
+    assert (document["remaining"]["step"], document["remaining"]["runs"]) == ("new", 2)
     assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
     shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
     assert shown == ["old", "new"]
@@ -153,14 +141,11 @@ def test_groups_by_kind_of_gpu_and_param(gpureport: Program, four: Path) -> None
         (four / f"{name}-gpu.csv").write_text(re.sub(r"NVIDIA [^,]*", model, content))
         given = ("--name", name, "--param", f"precision={('fp32', 'bf16')[place % 2]}", "--work", "1000:steps")
         gpureport("ingest", f"{name}-gpu.csv", *given)
-    outcome = gpureport("report", *NAMES, "--by", "gpu,param:precision", "-o", "report.json")
-    assert outcome.code == 0
+    assert gpureport("report", *NAMES, "--by", "gpu,param:precision", "-o", "report.json").code == 0
     part: Any = json.loads((four / "report.json").read_text())["comparison"]
     assert part["grouped"] == "gpu and precision"
-    assert [chart["title"].partition(": ")[2] for chart in part["charts"]] == [
-        "gpu=NVIDIA H100 80GB HBM3",
-        "gpu=NVIDIA A10",
-    ]
+    titles = [chart["title"].partition(": ")[2] for chart in part["charts"]]
+    assert titles == ["gpu=NVIDIA H100 80GB HBM3", "gpu=NVIDIA A10"]
     rows = [[row["label"] for row in chart["rows"]] for chart in part["charts"]]
     assert rows == [["precision=fp32", "precision=bf16"]] * 2
     tables = [section["table"] for section in part["study"] if "table" in section]
@@ -191,8 +176,7 @@ def test_training_logs_that_are_named_go_to_their_sources(gpureport: Program, tw
     done = gpureport(*sources, "--training", "before.csv", "--training", "after.csv", "--format", "json")
     (found,) = json.loads(done.out)["quality"]
     assert [found[side]["final"] for side in ENDS] == [pytest.approx(end) for end in ENDS.values()]
-    refused = gpureport(*sources, "--training", "before.csv")
-    assert refused.code == 2
+    assert gpureport(*sources, "--training", "before.csv").code == 2
 
 
 @pytest.mark.usefixtures("two_steps")
@@ -233,15 +217,15 @@ def test_limits_on_rates_count_the_work_that_was_logged(gpureport: Program) -> N
 
 
 def test_the_python_api_takes_the_same(two_steps: Path) -> None:
-    runs = [*gpureport.read(two_steps / "before"), *gpureport.read(two_steps / "after")]
-    found = gpureport.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
+    runs = [*api.read(two_steps / "before"), *api.read(two_steps / "after")]
+    found = api.compare(runs, better={"regret": "lower"}, target="val_accuracy=0.75")
     assert "seconds_to_target" in found.deltas_frame()["metric"].tolist()
     (quality,) = found.quality_frame().query("metric == 'val_accuracy'").to_dict("records")
     assert (quality["after"], quality["verdict"]) == (pytest.approx(0.61), "unconfirmed (one run each)")
-    page = gpureport.report(found, format="md").replace("\\", "")
+    page = api.report(found, format="md").replace("\\", "")
     assert "regret from 0.21 to 0.39 and val_accuracy from 0.79 to 0.61" in page
     with pytest.raises(SettingsError):
-        gpureport.compare(runs, target="regret=1")
+        api.compare(runs, target="regret=1")
 
 
 @pytest.mark.parametrize(
@@ -267,18 +251,13 @@ def unfinished_runs(tmp_path: Path) -> Path:
     """Lay out a recording and one whose recorder was killed after two thirds of it."""
     logs.write_recording(tmp_path / "runs" / "base", log(300), ended=300_000_000)
     logs.write_recording(tmp_path / "runs" / "cut", log(200), ended=None)
-    (tmp_path / "steps.toml").write_text(
-        '[[step]]\nlabel = "base"\nruns = ["runs/base"]\n[[step]]\nlabel = "cut"\nruns = ["runs/cut"]\n'
-    )
-    (tmp_path / "repeated.toml").write_text(
-        '[[step]]\nlabel = "one"\nruns = ["runs/base"]\nwork = "9:images"\n'
-        '[[step]]\nlabel = "two"\nruns = ["runs/base", "runs/cut"]\nwork = "9:images"\n'
-    )
+    for name in ("cut.toml", "repeated.toml"):
+        shutil.copy(INPUTS / name, tmp_path)
     return tmp_path
 
 
 def work_of(gpureport: Program, *words: str) -> list[object]:
-    return [each["run"]["work"] for each in json.loads(gpureport(*words, "--format", "json").out)["runs"]]
+    return [each["run"]["work"] for each in analysed(gpureport, *words)]
 
 
 @pytest.mark.usefixtures("unfinished_runs")
@@ -290,15 +269,15 @@ def test_a_run_that_was_cut_did_what_is_said_of_it_alone(gpureport: Program) -> 
         ((*both, *STATED, "--work", "6000:images"), [ALL, own]),
         (("runs/cut", *STATED), [ALL]),
     ):
-        assert work_of(gpureport, "analyze", *words) == works, words
+        assert work_of(gpureport, *words) == works, words
     assert gpureport("ingest", "runs", *STATED).code == 0
-    assert work_of(gpureport, "analyze", "base", "cut") == [ALL, None]
-    assert work_of(gpureport, "analyze", "base", "cut", "--work", "7:images")[1] is None
+    assert work_of(gpureport, "base", "cut") == [ALL, None]
+    assert work_of(gpureport, "base", "cut", "--work", "7:images")[1] is None
 
 
 @pytest.mark.usefixtures("unfinished_runs")
 def test_a_comparison_has_no_figure_per_work_of_a_run_that_was_cut(gpureport: Program) -> None:
-    for words in (("--steps", "steps.toml", *STATED), ("--steps", "repeated.toml"), ("runs/base", "runs/cut", *STATED)):
+    for words in (("--steps", "cut.toml", *STATED), ("--steps", "repeated.toml"), ("runs/base", "runs/cut", *STATED)):
         document = json.loads(gpureport("compare", *words, "--format", "json").out)
         rates = {run["name"]: run["measures"]["work_rate_hertz"] for step in document["steps"] for run in step["runs"]}
         assert [rates[name] is None for name in sorted(rates)] == [False, True], words
@@ -313,5 +292,4 @@ def test_unfinished_work_in_the_api_and_of_one_epoch(gpureport: Program, tmp_pat
     assert " 1 epoch " in " ".join(gpureport("analyze", "gpu.csv", "--work", "1:epochs").out.split())
     found = api.read(unfinished_runs / "runs", labels={"work": "10000:images"})
     works = {one.run.name.rpartition("/")[2]: one.run.work for one in found}
-    assert works["cut"] is None
-    assert works["base"] == Work(amount=10_000, unit="images")
+    assert works == {"cut": None, "base": Work(amount=10_000, unit="images")}

@@ -12,39 +12,31 @@ from tests.support.logs import log
 from tests.support.program import Program
 from tests.support.tables import read_table, words_of
 
-RULE = ("--fail-on", "problem")
-
-
-def lay_out(folder: Path) -> Path:
-    """Fill a folder with everything a command may read, and links to it."""
-    for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(log(90))
-    (folder / "cpu.txt").write_text("timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n")
-    (folder / "jobs.txt").write_text("JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n")
-    (folder / "gpureport.toml").write_text("[prices]\n")
-    (folder / "policy.xml").write_text("[[policy]]\nlimit = 'problem'\n")
-    (folder / "look.toml").write_text('[report]\nlogo = "logo.svg"\n')
-    (folder / "logo.svg").write_text("<svg/>")
-    (folder / ".gpureport/runs").mkdir(parents=True)
-    (folder / ".gpureport/store.json").write_text('{"format": 1}\n')
-    (folder / "kept/runs").mkdir(parents=True)
-    (folder / "kept/store.json").write_text('{"format": 1}\n')
-    (folder / "mlruns/0/run").mkdir(parents=True)
-    (folder / "mlruns/0/meta.yaml").write_text("artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n")
-    (folder / "link.html").symlink_to("gpu.csv")
-    (folder / "again.html").symlink_to("up/logs/../link.html")
-    (folder / "up").symlink_to(".")
-    (folder / "old.md").symlink_to("foreign.html")
-    os.link(folder / "gpu.csv", folder / "hard.html")
-    (folder / "folder.html").mkdir()
-    os.mkfifo(folder / "pipe.html")
-    return folder
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    return lay_out(tmp_path)
+    """Fill a folder with everything a command may read, and links to it."""
+    folder = tmp_path
+    for name in ("gpu.csv", "gpu.txt", "logs/gpu.csv", "logs/odd.dat", "other.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(log(90))
+    for name in (".gpureport/runs", "kept/runs", "mlruns/0/run", "folder.html"):
+        (folder / name).mkdir(parents=True)
+    for name, text in {
+        "cpu.txt": "timestamp,cpu_percent\n2026-03-14 09:00:00,50\n2026-03-14 09:00:30,50\n",
+        "jobs.txt": "JobID|User|Start|End\n1|ann|2026-03-14T09:00:00|2026-03-14T09:01:00\n",
+        **{"gpureport.toml": "[prices]\n", "policy.xml": "[[policy]]\nlimit = 'problem'\n", "logo.svg": "<svg/>"},
+        **{"look.toml": '[report]\nlogo = "logo.svg"\n', ".gpureport/store.json": '{"format": 1}\n'},
+        "kept/store.json": '{"format": 1}\n',
+        "mlruns/0/meta.yaml": "artifact_location: x\nexperiment_id: '0'\nlifecycle_stage: active\n",
+    }.items():
+        (folder / name).write_text(text)
+    links = {"link.html": "gpu.csv", "again.html": "up/logs/../link.html", "up": ".", "old.md": "foreign.html"}
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    os.link(folder / "gpu.csv", folder / "hard.html")
+    os.mkfifo(folder / "pipe.html")
+    return folder
 
 
 def state(folder: Path) -> dict[str, bytes | str]:
@@ -55,7 +47,6 @@ def state(folder: Path) -> dict[str, bytes | str]:
     }
 
 
-REPORT, CHECK, NIGHTLY = ("report", "gpu.csv"), ("check", "gpu.csv", *RULE), ("nightly", "gpu.csv", "--site", "site")
 REFUSED = read_table(Path(__file__).with_name("refused.tsv"))
 
 
@@ -70,21 +61,13 @@ def test_what_is_not_ours_is_refused_before_any_work(gpureport: Program, home: P
 
 def test_what_is_ours_is_written_again(gpureport: Program, home: Path) -> None:
     (home / "pipe.html").unlink()
-    names = ("r.json", "r.txt")
-    report = ("report", "logs", "--detail", "full", *(word for name in names for word in ("-o", f"logs/{name}")))
-    exports = ("--export", "openmetrics=logs/m.prom")
-    check = (
-        "check",
-        "logs/gpu.csv",
-        "--fail-on",
-        "idle_ratio <= 99%",
-        "--junit",
-        "logs/j.xml",
-        "--summary",
-        "logs/s.md",
-    )
+    files = "--junit logs/j.xml --summary logs/s.md --export openmetrics=logs/m.prom"
     for _ in range(2):
-        assert [gpureport(*report).code, gpureport(*check, *exports).code] == [0, 0]
+        for command in (
+            "report logs --detail full -o logs/r.json -o logs/r.txt",
+            f"check logs/gpu.csv --fail-on 'idle_ratio <= 99%' {files}",
+        ):
+            assert gpureport(*words_of(command)).code == 0
     assert (home / "logs/gpu.csv").read_text() == log(90)
     assert json.loads((home / "logs/r.json").read_text())["verdict"]
 
@@ -98,8 +81,11 @@ def test_links_and_folders_that_may_not_be_written(
     assert "# " in (home / "old.md").read_text()
     before = state(home)
     monkeypatch.setattr("os.access", lambda *_: False)
-    for words in ((*CHECK, "--junit", "new/j.xml"), NIGHTLY, (*REPORT, "-o", "r.html"), ("demo", "-o", "d.html")):
-        done = gpureport(*words)
+    for command in (
+        *("check gpu.csv --fail-on problem --junit new/j.xml", "nightly gpu.csv --site site"),
+        *("report gpu.csv -o r.html", "demo -o d.html"),
+    ):
+        done = gpureport(*words_of(command))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert "no permission to write there" in done.err
     assert state(home) == before

@@ -15,34 +15,14 @@ import gpureport
 from gpureport.errors import SourceError
 from gpureport.testing import Floats, Recording, Verdict
 from tests.genuine import CORPUS, needs_corpus
+from tests.support.tables import read_table
 
 pytestmark = [pytest.mark.corpus, needs_corpus]
-UTILISATION, POWER, CELSIUS = "gpu_utilization_ratio", "gpu_power_watts", "gpu_temperature_celsius"
-USED, TOTAL, GRAPHICS = "gpu_memory_used_bytes", "gpu_memory_total_bytes", "gpu_graphics_clock_hertz"
-CONTROLLER, MEMORY_CELSIUS = "gpu_memory_controller_ratio", "gpu_memory_temperature_celsius"
-SM_CLOCK, MEMORY_CLOCK = "gpu_sm_clock_hertz", "gpu_memory_clock_hertz"
-REFUSED = {
-    *("DEEPGadget-GPU_CPU_temp_logger__temperature_log.txt", "Unshapendwarf-SlowFast__mvit32_base.out"),
-    *("grantwilkins-energy-inference__timechart.csv", "harp-lab-MNMGDatalog__power_log.csv"),
-    "michalaarne-create-FULL-BOT-new__nvidia_dmon.log",
-    *("seongjunpark17-GPU-power-log__power_log.csv", "sklinderton-vit-real-vs-fake-faces__vit_train_599696.log"),
-}
-"""Without a time, of the host alone, or in columns of nobody's tool; each of the others must be read."""
-QUERIED = {
-    "utilization.gpu": (UTILISATION, 0.01),
-    "utilization.memory": (CONTROLLER, 0.01),
-    "memory.used": (USED, 2.0**20),
-    "memory.total": (TOTAL, 2.0**20),
-    "memory.free": ("gpu_memory_free_bytes", 2.0**20),
-    "power.draw": (POWER, 1.0),
-    "power.draw.instant": ("gpu_power_instant_watts", 1.0),
-    "temperature.gpu": (CELSIUS, 1.0),
-    "temperature.memory": (MEMORY_CELSIUS, 1.0),
-    "clocks.current.sm": (SM_CLOCK, 1e6),
-    "clocks.current.memory": (MEMORY_CLOCK, 1e6),
-    "clocks.current.graphics": (GRAPHICS, 1e6),
-    "pcie.link.width.current": ("pcie_link_width", 1.0),
-}
+UTILISATION, POWER = "gpu_utilization_ratio", "gpu_power_watts"
+CELSIUS, GRAPHICS = "gpu_temperature_celsius", "gpu_graphics_clock_hertz"
+REFUSED = {name for (name,) in read_table(Path(__file__).with_name("refused.tsv"))}
+"""Each of the others must be read."""
+QUERIED = {field: (metric, float(unit)) for field, metric, unit in read_table(Path(__file__).with_name("queried.tsv"))}
 """Column of the series, and its unit, of the fields that most logs asked for."""
 CLOCKS = ("525", "1065", "1545", "2025", "3105")
 LABELS = {"avg_power_w": (POWER, 1.0), "avg_gpu_util_pct": (UTILISATION, 0.01), "avg_temp_c": (CELSIUS, 1.0)}

@@ -21,7 +21,7 @@ HOT = ROOT / "sample_logs" / "thermal_throttle" / "nvidia-smi.csv.gz"
 _DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Night:
     """What a machine does in one night: the log its driver plays (None: it has no driver), and its job's exit code."""
 
@@ -33,15 +33,7 @@ class Night:
 PERSON = {f"GIT_{role}_{what}": "a@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 """Who commits, to git."""
 
-NIGHTS = (
-    Night(number=0),
-    Night(number=1),
-    Night(number=2, played=None),
-    Night(number=3, played=HOT),
-    Night(number=4, trained=9),
-)
-
-
+NIGHTS = (*map(Night, range(2)), Night(2, played=None), Night(3, played=HOT), Night(4, trained=9))
 WHEEL = f"gpureport-{__version__}-py3-none-any.whl"
 """The file that a recipe installs."""
 

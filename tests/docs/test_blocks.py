@@ -36,52 +36,38 @@ def _expect_failure(block: Block) -> Block:
     return block._replace(text=f"{{ {block.text}}} || test $? = 1\n") if fails else block
 
 
-def check_page(page: Path, folder: Path) -> None:
-    """Run the blocks of a page in order; each must succeed and print what the page shows."""
-    (folder / "sample_logs").symlink_to(ROOT / "sample_logs")
+def _mark_slow(page: Path) -> "pytest.ParameterSet":
+    name = page.relative_to(ROOT).as_posix()
+    return pytest.param(page, id=name, marks=(pytest.mark.slow, *[pytest.mark.smoke] * (name == "README.md")))
+
+
+@pytest.mark.parametrize("page", [_mark_slow(page) for page in PAGES if list_blocks(page)])
+def test_blocks_run(page: Path, tmp_path: Path) -> None:
+    """Each block, run in order, must succeed and print what the page shows."""
+    (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
     blocks = list_blocks(page)
     name = page.relative_to(ROOT).as_posix()
     for start, file in SHOWN.get(name, {}).items():
         (text,) = (block.text for block in blocks if block.text.startswith(start))
-        (folder / file).parent.mkdir(exist_ok=True)
-        (folder / file).write_text(text, encoding="utf-8")
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
     commands = [_expect_failure(block) for block in blocks if block.language in _RUN]
     before = Block(page=name, language="sh", text=SET_UP.get(name, ":").replace("@pair\n", SET_UP["pair"]) + "\n")
-    _, *others = run_blocks([before, *commands], folder)
+    _, *others = run_blocks([before, *commands], tmp_path)
     printed = iter(others)
     last = ""
     for block in blocks:
         if block.language in _RUN:
             last = next(printed)
         elif block.language == "text":
-            assert find_missing_line(block.text, last) is None, (
-                f"{block.text}\nis shown, where this is printed:\n{last}"
-            )
-
-
-def _mark_slow(page: Path) -> "pytest.ParameterSet":
-    name = page.relative_to(ROOT).as_posix()
-    return pytest.param(
-        page, id=name, marks=(pytest.mark.slow, pytest.mark.smoke) if name == "README.md" else pytest.mark.slow
-    )
-
-
-@pytest.mark.parametrize("page", [_mark_slow(page) for page in PAGES if list_blocks(page)])
-def test_blocks_run(page: Path, tmp_path: Path) -> None:
-    check_page(page, tmp_path)
+            assert find_missing_line(block.text, last) is None, f"{block.text}\nis shown, this is printed:\n{last}"
 
 
 def test_every_block_is_looked_after() -> None:
     blocks = [block for page in PAGES for block in read_blocks(page)]
     known = [start for starts in SHOWN.values() for start in starts]
-    stray = [
-        block
-        for block in blocks
-        if not is_elsewhere(block)
-        and block.language not in (*_RUN, "text")
-        and not block.text.startswith((*known, *NOT_RUN))
-    ]
-    assert stray == []
+    others = [block for block in blocks if not is_elsewhere(block) and block.language not in (*_RUN, "text")]
+    assert [block for block in others if not block.text.startswith((*known, *NOT_RUN))] == []
     assert [start for start in NOT_RUN if not any(block.text.startswith(start) for block in blocks)] == []
     named = {path for reason in (*ELSEWHERE.values(), *NOT_RUN.values()) for path in _PATH.findall(reason)}
     assert [path for path in named if not (ROOT / path).exists()] == []

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +24,6 @@ from tests.docs.page_runner import install, install_programs
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
 from tests.places.s3_server import s3_server
 from tests.support.logs import log
-
-if TYPE_CHECKING:
-    pass
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
@@ -120,8 +117,7 @@ def test_readme_settings_and_citation_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "part",
-    ["--check", pytest.param("--pictures", marks=pytest.mark.slow), pytest.param("--notebook", marks=pytest.mark.slow)],
+    "part", ["--check", *(pytest.param(part, marks=pytest.mark.slow) for part in ("--pictures", "--notebook"))]
 )
 def test_made_pages_are_up_to_date(part: str) -> None:
     words = [sys.executable, "docs/site/make_pages.py", "--check", part]
@@ -132,10 +128,11 @@ def test_made_pages_are_up_to_date(part: str) -> None:
 RECORD = ROOT / "docs" / "how-to" / "record.md"
 
 
-def run(words: Sequence[str], folder: Path) -> None:
-    environment = install_programs(folder)
-    install("docker", folder / "bin" / "docker")
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+def run(words: Sequence[str], machine: Path, folder: Path | None = None, **variables: str) -> None:
+    """Run a command in a folder, with the programs of a machine."""
+    environment = install_programs(machine) | variables
+    install("docker", machine / "bin" / "docker")
+    done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -148,8 +145,7 @@ def test_first_commands_record_and_report(tmp_path: Path) -> None:
     (change,) = blocks(RECORD, "bash")
     for command in (blocks(RECORD, "sh")[0], change):
         run(["sh", "-e", "-c", command], tmp_path)
-    assert is_complete(tmp_path / "runs" / "base")
-    assert is_complete(tmp_path / "runs" / "more-workers")
+    assert [is_complete(tmp_path / "runs" / name) for name in ("base", "more-workers")] == [True] * 2
     assert (tmp_path / "report.html").is_file()
 
 
@@ -189,14 +185,9 @@ def test_pages_print_one_command() -> None:
 
 PUBLISH = ROOT / "docs" / "how-to" / "publish.md"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(range(0, 100_000, 10_000)))
-STEPS = [
-    Made(
-        id=run_id(number),
-        name=f"step {number}",
-        series=monitored(range(0, 1_200_000, 10_000), HARDWARE | {"gpu_0_utilization_percentage": 30.0 * number}),
-    )
-    for number in (2, 3)
-]
+USES = {number: HARDWARE | {"gpu_0_utilization_percentage": 30.0 * number} for number in (2, 3)}
+TICKS = range(0, 1_200_000, 10_000)
+STEPS = [Made(id=run_id(each), name=f"step {each}", series=monitored(TICKS, USES[each])) for each in USES]
 
 
 @pytest.fixture
@@ -208,12 +199,10 @@ def machine(tmp_path: Path) -> Path:
 
 
 def run_lines(machine: Path, command: str, folder: Path | None = None) -> None:
-    environment = install_programs(machine) | {"CLOUD": str(machine / "cloud"), "BUCKET": "nightly"}
+    install_programs(machine)
     for name in ("aws", "gcloud", "az", "rclone"):
         install("cloud", machine / "bin" / name)
-    words = ["bash", "-e", "-c", command]
-    done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run(["bash", "-e", "-c", command], machine, folder, CLOUD=str(machine / "cloud"), BUCKET="nightly")
 
 
 @pytest.mark.slow
@@ -239,14 +228,11 @@ def test_bucket_of_a_real_client(tmp_path: Path) -> None:
     command = blocks(PUBLISH, "bash")[0].splitlines()[0]
     assert command.startswith("aws s3 cp ")
     put, got = command, 'aws s3 cp "s3://$BUCKET/gpu/report.html" back.html'
-    names = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_DEFAULT_REGION": "us-east-1"}
+    there = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing", "AWS_DEFAULT_REGION": "us-east-1"}
+    there |= {"BUCKET": "nightly", "PATH": os.environ["PATH"]}
     words = ["bash", "-e", "-c", f'aws s3 mb "s3://$BUCKET"\n{put}\n{got}']
     with s3_server() as port:
-        there = names | {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-            "BUCKET": "nightly",
-            "PATH": os.environ["PATH"],
-        }
+        there["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{port}"
         done = subprocess.run(words, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "back.html").read_bytes() == (tmp_path / "report.html").read_bytes()

@@ -88,14 +88,9 @@ def run(commands: str, checkout: Path) -> str:
         f'{name}() {{ "{sys.executable}" {module} "$@"; }}\n'
         for name, module in (("python", ""), ("gpureport", "-m gpureport"))
     )
-    done = subprocess.run(
-        ["bash", "-c", script + commands],  # noqa: S607 - the shell of the machine
-        cwd=checkout,
-        env={**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["bash", "-c", script + commands]
+    given = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
+    done = subprocess.run(words, cwd=checkout, env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -111,7 +106,6 @@ def change(file: Path, difference: str) -> None:
 
 
 _WHOLE = slice(None)
-
 NIGHTLY, PULL_REQUEST = blocks(RECIPES / "github-actions.md", "yaml")
 """The workflows for GitHub."""
 SET_NIGHTLY, SET_PULL_REQUEST = blocks(RECIPES / "github-actions.md", "bash")
@@ -179,10 +173,8 @@ def run_steps(bench: Bench, night: Night, steps: Sequence[dict[str, Any]], event
 def begin_history(bench: Bench) -> Path:
     """Make the branch of the history as the page says, and return a clone of the repository."""
     clone = bench.folder / "clone"
-    bench.run_all(
-        [["git", "init", "-q", "--bare", "-b", "main", "remote.git"], ["git", "clone", "-q", "remote.git", "clone"]],
-        bench.folder,
-    )
+    commands = ("git init -q --bare -b main remote.git", "git clone -q remote.git clone")
+    bench.run_all([command.split() for command in commands], bench.folder)
     commit = ["git", "commit", "-q", "--allow-empty", "-m", "Begin"]
     bench.run_all([commit, ["git", "push", "-q", "origin", "HEAD"]], clone, **PERSON)
     begin = only_block("github-actions", "sh")

@@ -134,9 +134,6 @@ class State:
     units: dict[str, Unit]  # hash of every file, by its name, for each run, baseline or file that stands alone
     leftovers: tuple[str, ...]  # names of files that are half done, without what chance adds to them
 
-    def key(self) -> tuple[object, ...]:
-        return tuple(sorted(self.units.items())), self.leftovers
-
 
 def read_state(folder: Path) -> State:
     units: dict[str, list[tuple[str, str]]] = {}

@@ -57,6 +57,16 @@ def test_faults_of_every_command_that_writes(warm: Forks, place: Path, scenario:
     assert not any(kind == "not met" for _, kind in tried)
 
 
+@pytest.mark.stress
+@_EACH("name", ["new store", "another run", "replaced run"])
+def test_an_ingest_killed_or_without_room_at_every_call(warm: Forks, place: Path, name: str) -> None:
+    stage = Stage(find(f"ingest, {name}"), warm, place)
+    for kinds, least in (({"kill", "kill in half a write"}, 30), ({"ENOSPC", "ENOSPC from then on"}, 30)):
+        faults = [fault for _, fault in stage.faults() if fault.kind in kinds]
+        assert len(faults) >= least
+        assert all(stage.try_fault(fault) for fault in faults)
+
+
 @pytest.mark.slow
 @_EACH("scenario", READERS, ids=lambda scenario: scenario.name)
 def test_faults_of_every_command_that_reads(warm: Forks, place: Path, scenario: Scenario) -> None:

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import gcd
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from tests.faults.fault import CHANGES, Call, Fault, State, age_leftovers, list_faults, read_log, read_state
-from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
-from tests.store.forking import Ended, Forks, Order
+from tests.importers.trackers.mlflow.stores import database, folder, run_id
+from tests.publishing.conftest import RUNS
+from tests.store.forking import Forks, Order
 from tests.store.runs import noisy
 from tests.support.logs import stamp
-
-_NIGHT = ("--site", "site", "--junit", "junit.xml", "--summary", "summary.md", "--fail-on", "idle_ratio <= 99%")
-_TEXT_FORMATS = ("html", "json", "md", "txt", "svg")
+from tests.support.program import Outcome
+from tests.support.tables import read_table, words_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,9 @@ class Scenario:
 
     name: str
     arguments: Sequence[str]
-    prepare: Sequence[Sequence[str]] = ()  # commands that make what it begins with
-    clears: Sequence[str] | None = None  # what clears away what was left half done; None where its next run does
-    points: int = 24  # how many faults are tried, fewer where the command takes long or makes few calls
+    prepare: Sequence[Sequence[str]]  # commands that make what it begins with
+    clears: Sequence[str] | None  # what clears away what was left half done; None where its next run does
+    points: int  # how many faults are tried
 
 
 def write_logs(place: Path) -> None:
@@ -38,25 +39,8 @@ def write_logs(place: Path) -> None:
     (place / "tmp").mkdir(parents=True)
     for seed, name in enumerate(("old", "new", "third")):
         (place / f"{name}.csv").write_text(noisy(seed, rows=200).replace("2026/03/14", f"2026/03/{14 + seed}"))
-    ticks = [10_000 * tick for tick in range(1, 31)]
-    runs = []
-    for number in range(2):
-        shift = 400_000 * number
-        hardware = monitored(
-            [shift + tick for tick in ticks], HARDWARE | {"gpu_0_utilization_percentage": 30.0 + 40 * number}
-        )
-        speed = {"samples_per_second": [(START + shift + tick, 100.0 * (number + 1), tick) for tick in ticks]}
-        runs.append(
-            Made(
-                id=run_id(number + 1),
-                name=("base", "faster")[number],
-                series=hardware | speed,
-                start=START + shift,
-                end=START + shift + 310_000,
-            )
-        )
-    folder(place / "mlruns", runs)
-    database(place / "mlflow.db", runs)
+    folder(place / "mlruns", RUNS[:2])
+    database(place / "mlflow.db", RUNS[:2])
     text = noisy(3, rows=2000).encode()
     (place / "packed.csv.gz").write_bytes(gzip.compress(text, mtime=0))
     (place / "packed.csv.zst").write_bytes(pa.compress(text, "zstd", asbytes=True))
@@ -66,75 +50,26 @@ def write_logs(place: Path) -> None:
     (place / "recorded" / "host.csv").write_text("\n".join(["timestamp,cpu_percent,cpu_count", *host, ""]))
 
 
-OLD = ("ingest", "old.csv", "--name", "old", "--step", "a", "--tag", "by=hand")
-_NIGHT_1 = ("nightly", "old.csv", *_NIGHT, "--date", "2026-03-14")
-_NIGHT_2 = ("nightly", "new.csv", *_NIGHT, "--date", "2026-03-15", "--baseline", "main")
-_NIGHT_3 = ("nightly", "third.csv", *_NIGHT, "--date", "2026-03-16")
-_REPORT = ("report", "old.csv", *(word for each in _TEXT_FORMATS for word in ("-o", f"out/r.{each}")))
-_COMPARED = f"mlflow:mlruns#{run_id(1)}", f"mlflow:mlruns#{run_id(2)}"
-_STORE = ("ingest", "third.csv")
-_SET = ("baseline", "set", "main", "old")
-_CLEAN = ("ingest", "third.csv", "--force")
-SCENARIOS = (
-    Scenario(name="ingest, new store", arguments=("ingest", "new.csv"), clears=_CLEAN),
-    Scenario(name="ingest, another run", arguments=("ingest", "new.csv"), prepare=(OLD,), clears=_CLEAN),
-    Scenario(
-        name="ingest, replaced run",
-        arguments=("ingest", "old.csv", "--force", "--step", "b"),
-        prepare=(OLD,),
-        clears=_CLEAN,
-    ),
-    Scenario(
-        name="ingest, two logs", arguments=("ingest", "new.csv", "third.csv"), prepare=(OLD,), clears=_CLEAN, points=16
-    ),
-    Scenario(name="label", arguments=("runs", "step", "old", "b"), prepare=(OLD,), clears=_CLEAN),
-    Scenario(name="runs rm", arguments=("runs", "rm", "old"), prepare=(OLD, _STORE), clears=_CLEAN),
-    Scenario(name="runs export", arguments=("runs", "export", "old", "-o", "out.parquet"), prepare=(OLD,)),
-    Scenario(name="baseline set", arguments=_SET, prepare=(OLD,), clears=_SET),
-    Scenario(
-        name="baseline set, replaced",
-        arguments=("baseline", "set", "main", "third", "old"),
-        prepare=(OLD, _STORE, _SET),
-        clears=_SET,
-    ),
-    Scenario(name="baseline rm", arguments=("baseline", "rm", "main"), prepare=(OLD, _SET), clears=_SET),
-    Scenario(name="nightly, first", arguments=_NIGHT_1, clears=_NIGHT_3, points=3),
-    Scenario(name="nightly, second", arguments=_NIGHT_2, prepare=(_NIGHT_1, _SET), clears=_NIGHT_3, points=3),
-    Scenario(name="report, five formats", arguments=_REPORT, points=4),
-    Scenario(name="report, replaced", arguments=("report", "new.csv", *_REPORT[2:]), prepare=(_REPORT,), points=3),
-    Scenario(name="report, PDF and PNG", arguments=("report", "old.csv", "-o", "r.pdf", "-o", "r.png"), points=3),
-    Scenario(name="check", arguments=("check", "old.csv", *_NIGHT[2:]), points=12),
-    Scenario(name="publish, folder", arguments=("publish", "new.csv", "old.csv", "--to", "public"), prepare=(OLD,)),
-    Scenario(name="publish, artifact", arguments=("publish", "old.csv", "--to", _COMPARED[0])),
-    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns"), points=10),
-)
-READERS = (
-    Scenario(name="ingest, log", arguments=("ingest", "new.csv"), prepare=(OLD,)),
-    Scenario(name="ingest, gzip", arguments=("ingest", "packed.csv.gz"), prepare=(OLD,)),
-    Scenario(name="ingest, zstd", arguments=("ingest", "packed.csv.zst"), prepare=(OLD,)),
-    Scenario(name="ingest, recording", arguments=("ingest", "recorded"), prepare=(OLD,), points=12),
-    Scenario(name="ingest, MLflow folder", arguments=("ingest", _COMPARED[0]), prepare=(OLD,)),
-    Scenario(name="ingest, MLflow database", arguments=("ingest", f"mlflow:mlflow.db#{run_id(1)}"), prepare=(OLD,)),
-    Scenario(name="ingest, known run", arguments=("ingest", "old.csv", "--tag", "seen=yes"), prepare=(OLD,)),
-    Scenario(name="ingest, replaced run", arguments=("ingest", "old.csv", "--force", "--step", "b"), prepare=(OLD,)),
-    Scenario(name="label", arguments=("runs", "step", "old", "b"), prepare=(OLD,)),
-    Scenario(name="runs list", arguments=("runs", "list"), prepare=(OLD, _STORE)),
-    Scenario(name="analyze, stored run", arguments=("analyze", "old", "--format", "json"), prepare=(OLD,), points=10),
-    Scenario(name="compare, stored runs", arguments=("compare", "old", "third"), prepare=(OLD, _STORE), points=6),
-    Scenario(name="baseline set", arguments=_SET, prepare=(OLD,)),
-    Scenario(
-        name="check, baseline",
-        arguments=("check", "third.csv", "--baseline", "main", "--fail-on", "no new problem"),
-        prepare=(OLD, _SET),
-        points=6,
-    ),
-    Scenario(name="fleet", arguments=("fleet",), prepare=(OLD, _STORE, ("fleet",), ("ingest", "new.csv")), points=3),
-    Scenario(name="publish, figures", arguments=("publish", "comparison.json", "--to", "mlflow:mlruns"), points=10),
-    Scenario(name="nightly, second", arguments=_NIGHT_2, prepare=(_NIGHT_1, _SET), points=4),
-)
-"""Commands that read what may not be read whole."""
-COMPARE = ("compare", *_COMPARED, "--format", "json")
+COMPARE = ("compare", f"mlflow:mlruns#{run_id(1)}", f"mlflow:mlruns#{run_id(2)}", "--format", "json")
 """Its output is `comparison.json`."""
+
+
+def _read_scenarios(kind: str) -> list[Scenario]:
+    scenarios, known = [], dict[str, Sequence[str]]()
+    for what, name, command, *more in read_table(Path(__file__).with_name("scenarios.tsv")):
+        words = words_of(command, first=run_id(1))
+        if what == "command":
+            known[name] = words
+        if what == kind:
+            points, before, after = more
+            prepare = [known[each] for each in before.split(", ") if each != "-"]
+            clears = None if after == "-" else known[after]
+            scenarios.append(Scenario(name=name, arguments=words, points=int(points), prepare=prepare, clears=clears))
+    return scenarios
+
+
+SCENARIOS, READERS = _read_scenarios("writes"), _read_scenarios("reads")
+"""Commands that write, and commands that read what may not be read whole."""
 
 
 def reset(place: Path, template: Path) -> None:
@@ -160,7 +95,7 @@ class Stage:
     calls: list[Call] = field(init=False)
     old: State = field(init=False)
     new: State = field(init=False)
-    done: Ended = field(init=False)
+    done: Outcome = field(init=False)
     _seen: set[object] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -186,9 +121,9 @@ class Stage:
     def _log(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}-calls")
 
-    def run(self, arguments: Sequence[str], fault: Fault | None = None) -> Ended:
-        order = Order(arguments=arguments, folder=str(self.folder), fault=fault, log=str(self._log), clock=_CLOCK)
-        return self.forks.run(order)
+    def run(self, arguments: Sequence[str], fault: Fault | None = None, **more: Any) -> Outcome:
+        folder, log = str(self.folder), str(self._log)
+        return self.forks.run(Order(arguments=arguments, folder=folder, fault=fault, log=log, clock=_CLOCK, **more))
 
     def faults(self) -> Iterator[tuple[Call, Fault]]:
         for at, call in enumerate(self.calls):
@@ -209,22 +144,18 @@ class Stage:
             assert ended.code == _KILLED, ended
         else:
             self._check_ending(ended, state, met=met)
-        if state.key() not in self._seen:
-            self._seen.add(state.key())
+        if fault.error == "ENOSPC":
+            assert state.leftovers == (), "a full disk keeps what was half written"
+        key = (tuple(sorted(state.units.items())), state.leftovers)
+        if key not in self._seen:
+            self._seen.add(key)
             self._check_later_commands(keeps_temporary=fault.lasts or fault.action.startswith("kill"))
         return met
 
-    def try_clock(self, after: int, back: float = 3600.0) -> int:
+    def try_clock(self, after: int) -> int:
         """Run the command with a clock that is set back after a number of readings; return how many there were."""
         reset(self.folder, self._template)
-        order = Order(
-            arguments=self.scenario.arguments,
-            folder=str(self.folder),
-            clock=_CLOCK,
-            clock_back=(back, after),
-            readings=str(self._log),
-        )
-        ended = self.forks.run(order)
+        ended = self.run(self.scenario.arguments, clock_back=(3600.0, after), readings=str(self._log))
         readings = int(self._log.read_text())
         assert (ended.code, ended.out, ended.err) == (self.done.code, self.done.out, self.done.err), ended
         state = read_state(self.folder)
@@ -236,7 +167,7 @@ class Stage:
         assert (again.code, "gpureport: " in again.err) == (self.done.code, False), again
         return readings
 
-    def _records_gap(self, ended: Ended) -> bool:
+    def _records_gap(self, ended: Outcome) -> bool:
         """Return whether a night was recorded as one without data, since its log cannot be read."""
         words = self.scenario.arguments
         return (words[0], ended.code) == ("nightly", _NOT_ASSESSED) and f"gpureport: {words[1]}: " in ended.err
@@ -259,7 +190,7 @@ class Stage:
             for target in _REFERENCE.findall(page.read_text()):
                 assert (page.parent / target).exists(), f"{page.name} leads to {target}, which is not there"
 
-    def _check_ending(self, ended: Ended, state: State, *, met: bool) -> None:
+    def _check_ending(self, ended: Outcome, state: State, *, met: bool) -> None:
         """Check the last words of a command that was not killed: done, or one line that says what went wrong."""
         if ended.code == self.done.code and "gpureport: " not in ended.err:
             assert state.units == self.new.units, ("it says that all is done", ended)
@@ -289,7 +220,7 @@ class Stage:
         state = read_state(self.folder)
         self._check_again(again, state, keeps_temporary=keeps_temporary)
 
-    def _check_again(self, again: Ended, state: State, *, keeps_temporary: bool) -> None:
+    def _check_again(self, again: Outcome, state: State, *, keeps_temporary: bool) -> None:
         removes = "rm" in self.scenario.arguments
         if removes and again.code != self.done.code:
             assert again.code in {2, 3}, again

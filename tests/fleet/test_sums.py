@@ -34,13 +34,8 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
     write_job(jobs, "b", Card(spans=IDLE), owner="bob", node="n2", start="2026-10-06T12:00")
     found = report(gpureport, "jobs", "--by", "user,node")
     use = found["use"]
-    assert {name: use[name] for name in ("runs", "gpu_seconds", "lost_gpu_seconds", "cost", "lost_cost")} == {
-        "runs": 2,
-        "gpu_seconds": 180 * MINUTE,
-        "lost_gpu_seconds": 80 * MINUTE,
-        "cost": 18.0,
-        "lost_cost": 8.0,
-    }
+    sums = {"runs": 2, "gpu_seconds": 180 * MINUTE, "lost_gpu_seconds": 80 * MINUTE, "cost": 18.0, "lost_cost": 8.0}
+    assert {name: use[name] for name in sums} == sums
     classes = {each["name"]: (each["gpu_seconds"], each["cost"]) for each in found["classes"]}
     assert (classes["idle"], classes["unused"]) == ((20 * MINUTE, 2.0), (60 * MINUTE, 6.0))
     assert sum(seconds for seconds, _ in classes.values()) == pytest.approx(use["gpu_seconds"])
@@ -55,11 +50,8 @@ def test_hours_and_money_by_class_and_group(gpureport: Program, jobs: Path) -> N
     write_job(jobs, "c", Card(model=H100), user="cid", start="2026-10-07T12:00")
     found = report(gpureport, "jobs", "--by", "user")
     assert (found["use"]["cost"], found["prices"]["unpriced_models"]) == (None, [H100])
-    assert {each["name"]: each["use"]["cost"] for each in found["groupings"][0]["groups"]} == {
-        "ann": 12.0,
-        "bob": 6.0,
-        "cid": None,
-    }
+    costs = {each["name"]: each["use"]["cost"] for each in found["groupings"][0]["groups"]}
+    assert costs == {"ann": 12.0, "bob": 6.0, "cid": None}
 
 
 def test_twenty_groups_and_the_rest_as_one(gpureport: Program, jobs: Path) -> None:
@@ -131,9 +123,8 @@ def test_what_is_in_no_sum_is_named(gpureport: Program, jobs: Path) -> None:
     write_job(jobs, "bad", start="2026-10-06T12:00")
     write_recording(jobs.parent / "machine", "", started=1, ended=2)
     (jobs.parent / "machine" / "gpu.csv").unlink()
-    (jobs.parent / "machine" / "host.csv").write_text(
-        "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02}Z,50\n" for second in range(60))
-    )
+    rows = "".join(f"2026-03-14T09:00:{second:02}Z,50\n" for second in range(60))
+    (jobs.parent / "machine" / "host.csv").write_text(f"timestamp,cpu_percent\n{rows}")
     gpureport("ingest", "jobs", "machine")
     runs = json.loads(gpureport("runs", "list", "--format", "json").out)["runs"]
     (bad,) = [run["id"] for run in runs if run["name"] == "bad"]
@@ -167,6 +158,11 @@ def test_an_anonymised_report_has_no_name_and_the_same_figures(gpureport: Progra
 
 RUNS = 24
 PROGRAM = (sys.executable, "-m", "gpureport")
+CODE = """
+import psutil; psutil.Process.cpu_affinity = lambda _: [*range({cores})]
+from gpureport.cli import main
+main(["fleet", *{words!r}])
+"""
 _PATIENCE = 120
 
 
@@ -184,11 +180,9 @@ def summarise(folder: Path, *words: str, cores: int = 1, kill: Callable[[int], i
     table = folder / ".gpureport" / "fleet" / "summaries.parquet"
     shutil.rmtree(table.parent, ignore_errors=True)
     # the number of worker processes is that of the cores this process may use
-    limit = f"import psutil; psutil.Process.cpu_affinity = lambda _: [*range({cores})]\n"
-    code = f"{limit}from gpureport.cli import main\nmain(['fleet', '--format', 'json', *{words!r}])"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    command = [sys.executable, "-c", CODE.format(cores=cores, words=["--format", "json", *words])]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True) as running:
         if kill is not None:
             wait_for(lambda: len([*table.parent.rglob("*.parquet")]) >= RUNS // 3)
             psutil.Process(kill(running.pid)).kill()
@@ -249,10 +243,8 @@ def test_a_cluster_of_its_own_with_a_worker_killed(fleet: Path, expected: bytes)
 def test_workers_end_when_their_owner_is_killed(fleet: Path) -> None:
     table = fleet / ".gpureport" / "fleet" / "summaries.parquet"
     shutil.rmtree(table.parent, ignore_errors=True)
-    code = (
-        "import psutil; psutil.Process.cpu_affinity = lambda _: [0, 1]\nfrom gpureport.cli import main\nmain(['fleet'])"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], cwd=fleet, stdout=subprocess.DEVNULL) as owner:
+    command = [sys.executable, "-c", CODE.format(cores=2, words=[])]
+    with subprocess.Popen(command, cwd=fleet, stdout=subprocess.DEVNULL) as owner:
         try:
             wait_for(lambda: len([*table.parent.rglob("*.parquet")]) >= 2)
             workers = psutil.Process(owner.pid).children(recursive=True)

@@ -2,9 +2,11 @@
 
 import bz2
 import gzip
+import json
 import random
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 LARGEST = 110_000
 """Bytes of a damaged text at most."""
@@ -14,17 +16,8 @@ _ODD_VALUES = (
     *(b"9" * 30, b"9" * 400, b"9" * 5000, b"0x" + b"f" * 5000, b'"' + b"x" * 300 + b'"'),
 )
 """What JSON, TOML or a table may hold in place of a value."""
-_TOKENS = (
-    *(b"\0", b"\n", b"\r", b"\r\n", b",", b";", b"\t", b'"', b'\\"', b"\xff\xfe", b"\xef\xbb\xbf", b"\x1b[4m", b"&"),
-    *(b"[N/A]", b"[GPU is lost]", b"[", b"]", b"{", b"}", b"null", b"NaN", b"Infinity", b"-1 %", b"1e400 W", b"0x"),
-    *(b"2026/03/14 09:00:00.000", b"0000/00/00 00:00:00.000", b"9999/12/31 23:59:60.999999", b"\xd9\xa3 %", b"1,024"),
-    *(b"9" * 22, b"9" * 5000, b"[" * 3000, b"9223372036854775794", b"20260314 09:00:00", b"16:59:60", b"12:00:00 AM"),
-    *(b"timestamp, index, utilization.gpu [%]\n", b"\nindex, timestamp\n", b"\ngpu_uuid, pid, timestamp\n", b": "),
-    *(b"No devices were found\n", b"\n# gpu    sm    fb\n# Idx     %    MB\n", b"\n$ nvidia-smi\n", b"#Entity "),
-    *(b"|", b"||", b"+---+", b" : ", b"        ", b"<", b">", b"</gpu>", b"<gpu id=", b"<?xml version=", b"]]>", b"%"),
-    *(b"<!ENTITY a 'b'>", b"<![CDATA[", b"| NVIDIA-SMI 999 |\n", b"\n=======NVSMI LOG=======\n", b"ERR!", b"<!--"),
-    *(b"all", b"%idle", b"CPU", b"RESTART", b"Average:", b"Linux 6.1 (x) \t02/30/26 \t_x86_64_\t(2 CPU)\n", b"/mean"),
-)
+_SHORT: list[str] = json.loads(Path(__file__).with_name("seeds").joinpath("tokens.json").read_text(encoding="utf-8"))
+_TOKENS = (*(text.encode("latin-1") for text in _SHORT), b"9" * 5000, b"[" * 3000)
 
 
 def _cut(data: bytes, chance: random.Random) -> bytes:

@@ -189,14 +189,12 @@ def _logged(kind: str) -> Target:
     return Target(seeds=_make_logs()[kind], read=read_log)
 
 
-def _label_beside(path: Path) -> None:
-    (path.parent / "gpu.csv.json").write_bytes(path.read_bytes())
-    read(path.parent / "gpu.csv")
+def _put_beside(name: str, seeds: Sequence[bytes]) -> Target:
+    def read_both(path: Path) -> None:
+        (path.parent / name).write_bytes(path.read_bytes())
+        read(path.parent / "gpu.csv")
 
-
-def _read_recording(path: Path) -> None:
-    (path.parent / "run.json").write_bytes(path.read_bytes())
-    read(path.parent / "gpu.csv")
+    return Target(seeds=seeds, read=read_both, prepare=write_logs)
 
 
 def _write_mlflow(write: Callable[[Path, Sequence[Made]], object], place: Path) -> None:
@@ -225,7 +223,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     **{f"log of {kind}": partial(_logged, kind) for kind in KINDS},
     **{f"option {words}": partial(_typed, words, texts) for words, texts in OPTIONS.items()},
     "host log": lambda: Target(
-        seeds=[*_list_captures("host"), logs.timechart()],
+        seeds=[*_list_captures("host"), _head(PAIRS / "host/sockets_are_added_up_and_midnight_is_passed.log")],
         read=lambda path: read(path.parent / "gpu.csv", host=path, tz="UTC"),
         prepare=_write_log_of_captures,
     ),
@@ -240,13 +238,13 @@ TARGETS: dict[str, Callable[[], Target]] = {
         read=lambda path: read(path.parent / "wrapper.csv", column_map=path),
         prepare=lambda place: (place / "wrapper.csv").write_bytes(_mapped()),
     ),
-    "file of labels": lambda: Target(seeds=[_seed("labels.json")], read=_label_beside, prepare=write_logs),
+    "file of labels": lambda: _put_beside("gpu.csv.json", [_seed("labels.json")]),
     "table of labels": lambda: Target(
         seeds=[_seed("sacct.txt"), b"run,user,gpu hours\na.csv,ada,5\n"],
         read=lambda path: read(path.parent / "gpu.csv", labels={"table": path}),
         prepare=write_logs,
     ),
-    "run.json of a recording": lambda: Target(seeds=[_make_recording()], read=_read_recording, prepare=write_logs),
+    "run.json of a recording": lambda: _put_beside("run.json", [_make_recording()]),
     "settings": lambda: _given(*_CONFIG, seeds=[_seed("settings.toml"), _seed("policy.toml"), _seed("names.toml")]),
     "policy": lambda: _given("check", "gpu.csv", "--policy", seeds=[_seed("policy.toml")]),
     "steps": lambda: _given("compare", "--steps", seeds=[_seed("steps.toml")]),

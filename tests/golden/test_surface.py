@@ -11,26 +11,12 @@ from typing import Any
 
 from tests.support.logs import SAMPLES
 from tests.support.program import Program
+from tests.support.tables import read_table, words_of
 
 EXPECTED = Path(__file__).with_name("surface.txt")
 OPEN = {"absent_cells", "advice", "gpu_time_causes", "params", "reasons", "sample_means", "tags"}
 """Keys whose own keys are data."""
 DEVICE = re.compile(r"gpu:\d+|host")
-BASE, WORKERS, PAIRS = "logs/pairs/a-base/0", "logs/pairs/b-workers/0", "logs/pairs"
-TARGET = ("--work", "32768:images", "--target", "val_accuracy=0.6", "--gpu-hour-price", "2.49 EUR")
-RULES = ("--fail-on", "idle_ratio <= 5%", "--fail-on", "change idle_ratio <= 5 points")
-ANALYZED = ("recorded/phases", "faulty_hardware", "periodic_stall", "log_gap", "thermal_throttle", "input_starved")
-DOCUMENTS: dict[str, list[tuple[str, ...]]] = {
-    "analysis": [("analyze", str(SAMPLES / sample)) for sample in ANALYZED],
-    "comparison": [
-        ("compare", PAIRS, "--by", "folder", *TARGET),
-        ("compare", "mlflow:mlruns", "--by", "param:workers,param:amp"),
-        ("compare", BASE, "logs/mig.csv.gz"),
-    ],
-    "check": [("check", BASE, "gone.csv", *RULES, "--baseline", "single")],
-    "fleet": [("fleet", "--by", "user,param:batch", "--gpu-hour-price", "2.49 EUR")],
-    "runs": [("runs", "list")],
-}
 
 
 def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
@@ -47,9 +33,8 @@ def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
 
 def ask(gpureport: Program, settings: Path, text: str) -> str:
     settings.write_text(text, encoding="utf-8")
-    return gpureport(
-        "check", "logs/short.csv.gz", "--fail-on", "idle_ratio <= 90%", "--config", settings.name
-    ).err.strip()
+    words = ("check", "logs/short.csv.gz", "--fail-on", "idle_ratio <= 90%", "--config", settings.name)
+    return gpureport(*words).err.strip()
 
 
 def list_known(gpureport: Program, settings: Path, heading: str) -> list[str]:
@@ -91,10 +76,10 @@ def list_keys(value: Any, path: str) -> Iterator[str]:
 
 def test_what_users_can_write_and_read(gpureport: Program, place: Path, *, update_golden: bool) -> None:
     found = {*list_settings(gpureport, place / "asked.toml"), *list_commands(gpureport)}
-    for document, commands in DOCUMENTS.items():
-        for arguments in commands:
-            written = json.loads(gpureport(*arguments, "--format", "json").out)
-            found |= {f"key {path}" for path in list_keys(written, document)}
+    for document, command in read_table(Path(__file__).with_name("documents.tsv")):
+        words = words_of(command, samples=str(SAMPLES))
+        written = json.loads(gpureport(*words, "--format", "json").out)
+        found |= {f"key {path}" for path in list_keys(written, document)}
     codes = " ".join(gpureport("--help").out.partition("Exit codes:")[2].partition("Options:")[0].split())
     found |= {f"exit {code}" for code in re.findall(r"(?:^|; )(\d) ", codes)}
     text = "".join(f"{line.rstrip()}\n" for line in sorted(found))

@@ -6,7 +6,6 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,28 +17,23 @@ pytestmark = pytest.mark.packaging
 ROOT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    sdist: Path
-    wheel: Path
-
-
 def shipped(folder: str) -> set[str]:
     paths = (path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file())
     return {path.as_posix() for path in paths if "__pycache__" not in path.parts}
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the source archive and the wheel."""
     target = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return Built(sdist=next(target.glob("*.tar.gz")), wheel=next(target.glob("*.whl")))
+    return target
 
 
 @pytest.fixture(scope="module")
-def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel alone into a new environment that borrows the other packages; return its Python."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
@@ -47,7 +41,15 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = next(home.glob("lib/python*/site-packages"))
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
-    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", str(built.wheel)]
+    install = [
+        *pip,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--force-reinstall",
+        str(next(built.glob("*.whl"))),
+    ]
     subprocess.run(install, check=True)
     return python
 
@@ -58,24 +60,17 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.smoke
-def test_wheel_holds_templates_and_samples(built: Built) -> None:
-    expected = {f"gpureport/{name}" for name in shipped("templates") | shipped("sample_logs")}
-    inside = set(zipfile.ZipFile(built.wheel).namelist())
-    assert expected | {"gpureport/py.typed"} <= inside
-
-
-@pytest.mark.smoke
-def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
-    inside = set(zipfile.ZipFile(built.wheel).namelist())
+def test_wheel_holds_modules_templates_and_samples_and_nothing_else(built: Path) -> None:
+    inside = set(zipfile.ZipFile(next(built.glob("*.whl"))).namelist())
     metadata = f"gpureport-{__version__}.dist-info"
-    assert shipped("gpureport") <= inside
+    carried = {f"gpureport/{name}" for name in shipped("templates") | shipped("sample_logs")}
+    assert carried | shipped("gpureport") | {"gpureport/py.typed", f"{metadata}/licenses/LICENSE"} <= inside
     assert {name.split("/")[0] for name in inside} == {"gpureport", metadata}
-    assert f"{metadata}/licenses/LICENSE" in inside
 
 
 @pytest.mark.smoke
-def test_source_archive_can_be_tested(built: Built) -> None:
-    with tarfile.open(built.sdist) as archive:
+def test_source_archive_can_be_tested(built: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     expected = {"README.md", "LICENSE", "pyproject.toml"}
     for folder in ("gpureport", "templates", "sample_logs", "tests", "docs", ".ci", ".github"):

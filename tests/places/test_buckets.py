@@ -233,13 +233,11 @@ def test_a_run_that_is_replaced(gpureport: Program, bucket: Bucket, tmp_path: Pa
     assert ended[0] == (3, "old")
     assert {step for _, step in ended} <= {"old", "new", "none"}
     ok(gpureport("baseline", "set", "main", "1", *store))
-    seen = set()
     for drop in range(14):
         bucket.road.open(changes=drop)
         gpureport("baseline", "set", "main", "0", "1", *store)
         bucket.road.open()
-        listed = ok(gpureport("baseline", "list", *store))
-        seen.add(listed.count("(") if listed.strip() else 0)
+        ok(gpureport("baseline", "list", *store))
     assert bucket.names("store/baselines/main/runs")
 
 

@@ -3,8 +3,8 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ import pytest
 
 from tests.importers.trackers.mlflow.real import oracle, served
 from tests.importers.trackers.mlflow.servers import Reply, answering
-from tests.importers.trackers.mlflow.stores import HARDWARE, START, Made, database, folder, monitored, run_id
+from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.neptune import dumps
 from tests.importers.trackers.neptune.schedule import Schedule
 from tests.importers.trackers.tracked import state
-from tests.publishing.conftest import refuse
+from tests.publishing.conftest import NAMES, RUNS, refuse
 from tests.support.program import Program
 from tests.support.tables import read_table
 
@@ -75,22 +75,31 @@ def test_a_store_gets_a_report_and_stays_as_it_is(gpureport: Program, report: Pa
     assert "; MLflow looks in /srv/absent/mlruns/1/run/artifacts" in publish(gpureport, "--to", f"{source}#baseline")
 
 
-@pytest.mark.usefixtures("report")
-def test_a_server_gets_a_report_and_a_tag(gpureport: Program) -> None:
-    sent: set[str] = set()
+@contextmanager
+def tracking(artifacts: str, sent: set[str]) -> Iterator[str]:
+    """Give the URL of a server whose run keeps its artifacts somewhere, and note what it is sent."""
 
     def answer(method: str, path: str, _: dict[str, str]) -> Reply:
         sent.add(f"{method} {path.partition('?')[0]}")
-        if path.startswith("/api/2.0/mlflow/runs/get"):
-            uri = f"mlflow-artifacts:/1/{RUN.id}/artifacts"
-            info = {"run_id": RUN.id, "experiment_id": "1", "status": "FINISHED", "artifact_uri": uri}
-            return Reply(200, {"run": {"info": info, "data": {}}})
-        return Reply(200, {})
+        info = {"run_id": RUN.id, "experiment_id": "1", "status": "FINISHED", "artifact_uri": artifacts}
+        return Reply(200, {"run": {"info": info, "data": {}}} if "runs/get" in path else {})
 
     with answering(answer) as url:
+        yield url
+
+
+@pytest.mark.usefixtures("report")
+def test_a_server_gets_a_report_and_a_tag_and_names_no_folder_here(gpureport: Program, tmp_path: Path) -> None:
+    sent = set[str]()
+    with tracking(f"mlflow-artifacts:/1/{RUN.id}/artifacts", sent) as url:
         assert publish(gpureport, "--to", f"mlflow:{url}#{RUN.id}") == f"{url}#{RUN.id}, gpureport/report.html"
     assert f"PUT /api/2.0/mlflow-artifacts/artifacts/1/{RUN.id}/{PUT}" in sent
     assert "POST /api/2.0/mlflow/runs/set-tag" in sent
+    (tmp_path / "theirs").mkdir()
+    with tracking(f"{tmp_path}/theirs/run", sent) as url:
+        for more in ((), ("--follow-artifact-uri",)):
+            target = ("--to", f"mlflow:{url}#{RUN.id}", *more)
+            assert refuse(gpureport, tmp_path, "out/report.html", *target) == "foreign_artifacts"
 
 
 @pytest.mark.parametrize(
@@ -110,23 +119,6 @@ def test_artifacts_outside_a_store_need_a_word(uri: str, report: Path, tmp_path:
 
 
 @pytest.mark.usefixtures("report")
-def test_a_server_names_no_folder_of_this_machine(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "theirs").mkdir()
-
-    def answer(_: str, path: str, __: dict[str, str]) -> Reply:
-        info = {"run_id": RUN.id, "experiment_id": "1", "status": "FINISHED", "artifact_uri": f"{tmp_path}/theirs/run"}
-        return Reply(200, {"run": {"info": info, "data": {}}} if "runs/get" in path else {})
-
-    with answering(answer) as url:
-        for more in ((), ("--follow-artifact-uri",)):
-            target = ("--to", f"mlflow:{url}#{RUN.id}", *more)
-            assert refuse(gpureport, tmp_path, "out/report.html", *target) == "foreign_artifacts"
-
-
-REPORT = "out/report.html"
-
-
-@pytest.mark.usefixtures("report")
 def test_what_cannot_be_published_stops_all(gpureport: Program, tmp_path: Path) -> None:
     for name in ("other/report.html", "other/index.html", "kept/runs/x", "taken/report.html/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -141,26 +133,12 @@ def test_what_cannot_be_published_stops_all(gpureport: Program, tmp_path: Path) 
     put_artifacts(database(tmp_path / "bucket.db", [RUN]), "s3://bucket/1")
     for words, code in read_table(Path(__file__).with_name("refused.tsv")):
         assert code in {"-", refuse(gpureport, tmp_path, *words.split())}, words
-    assert "word" not in gpureport("publish", REPORT, "--to", "postgresql://me:word@host/db").err
+    assert "word" not in gpureport("publish", "out/report.html", "--to", "postgresql://me:word@host/db").err
     assert json.loads((tmp_path / "kept/store.json").read_text()) == {"format": 1}
 
 
-NAMES = ("base", "workers", "amp")
 OURS = "gpureport"
 FIGURES = ("comparison.json", "--to")
-Store = Callable[[Path], AbstractContextManager[tuple[str, str]]]
-
-
-def made(place: int) -> Made:
-    begun = 400_000 * place
-    ticks = [begun + 10_000 * (tick + 1) for tick in range(30)]
-    hardware = monitored(ticks, HARDWARE | {"gpu_0_utilization_percentage": 30.0 + 20 * place})
-    speed = {"samples_per_second": [(START + tick, 100.0 * (place + 1), tick) for tick in ticks]}
-    start, end = START + begun, START + begun + 310_000
-    return Made(id=run_id(place + 1), name=NAMES[place], series=hardware | speed, start=start, end=end)
-
-
-RUNS = [made(place) for place in range(3)]
 
 
 def compared(gpureport: Program, *sources: str) -> Any:
@@ -187,31 +165,23 @@ def record(uri: str, artifacts: str | None = None) -> None:
 
 
 @contextmanager
-def _database(home: Path) -> Iterator[tuple[str, str]]:
-    uri = f"sqlite:///{home}/mlflow.db"
-    record(uri)
-    yield uri, uri
-
-
-@contextmanager
-def _server(home: Path) -> Iterator[tuple[str, str]]:
-    record(f"sqlite:///{home}/mlflow.db", "mlflow-artifacts:/tuning")
-    with served(home / "mlflow.db", home / "artifacts") as url:
-        yield url, url
-
-
-@contextmanager
-def _file_store(home: Path) -> Iterator[tuple[str, str]]:
-    record(f"file://{home}/mlruns")
-    yield f"{home}/mlruns", f"file://{home}/mlruns"
+def recorded(kind: str, home: Path) -> Iterator[tuple[str, str]]:
+    """Record the runs in a store; give how it is called in a target, and the URI by which MLflow knows it."""
+    uri = f"file://{home}/mlruns" if kind == "file store" else f"sqlite:///{home}/mlflow.db"
+    record(uri, "mlflow-artifacts:/tuning" if kind == "server" else None)
+    if kind == "server":
+        with served(home / "mlflow.db", home / "artifacts") as url:
+            yield url, url
+    else:
+        yield uri.removeprefix("file://"), uri
 
 
 @pytest.mark.tracker
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", [_database, _file_store, _server], ids=["database", "file store", "server"])
-def test_every_run_gets_the_figures_of_the_comparison(kind: Store, gpureport: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["database", "file store", "server"])
+def test_every_run_gets_the_figures_of_the_comparison(kind: str, gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("<html>", encoding="utf-8")
-    with kind(tmp_path) as (store, uri):
+    with recorded(kind, tmp_path) as (store, uri):
         before = oracle(uri)
         document = compared(gpureport, f"mlflow:{store}")
         put = ("publish", "comparison.json", "report.html", "--to", f"mlflow:{store}")
@@ -256,6 +226,11 @@ def test_what_no_longer_holds_is_replaced_or_removed(gpureport: Program, tmp_pat
     points = next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.gpu_seconds")).read_text(encoding="utf-8").splitlines()
     assert [float(line.split()[1]) for line in points][1:] == [1.25]
     assert len(next(store.glob(f"*/{run_id(3)}/metrics/{OURS}.idle_ratio")).read_text().splitlines()) == 1
+    # a run that is named gets it as a file
+    before = read_tags(store, 1)
+    assert gpureport("publish", *FIGURES, f"mlflow:{store}#base").code == 0
+    assert next(store.glob(f"*/{run_id(1)}/artifacts/gpureport/comparison.json")).is_file()
+    assert read_tags(store, 1) == before
 
 
 def test_changes_are_tags_in_per_cent_or_points(gpureport: Program, tmp_path: Path) -> None:
@@ -325,14 +300,6 @@ def test_nothing_is_written_where_anything_is_wrong(gpureport: Program, tmp_path
     for text in ("", "<html>", "\xff", '{"schema": "gpureport.analysis/1"}', "[" * 100_000):
         (tmp_path / "comparison.json").write_text(text, encoding="latin-1")
         assert refuse(gpureport, tmp_path, *FIGURES, target) == "unknown_run", text[:40]
-
-
-def test_a_named_run_gets_a_comparison_as_a_file(gpureport: Program, tmp_path: Path) -> None:
-    store = folder(tmp_path / "mlruns", RUNS)
-    compared(gpureport, f"mlflow:{store}")
-    assert gpureport("publish", *FIGURES, f"mlflow:{store}#amp").code == 0
-    assert read_tags(store, 3) == {}
-    assert next(store.glob(f"*/{run_id(3)}/artifacts/gpureport/comparison.json")).is_file()
 
 
 @pytest.mark.parametrize("link", ["tags/gpureport.step", "metrics/gpureport.lost_ratio", "tags", "metrics"])

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import gpureport
+from gpureport.testing import Quality
+
 RECORD = (sys.executable, "-m", "gpureport", "record")
 _PATIENCE = 60.0
 _JOB = """
@@ -52,20 +55,12 @@ def read_run_file(folder: Path) -> Mapping[str, Any]:
     return content
 
 
-def analyze(folder: Path) -> list[Mapping[str, Any]]:
-    """Return what `gpureport analyze` reads from a recording, as JSON; it must read it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gpureport", "analyze", folder, "--format", "json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    runs: list[Mapping[str, Any]] = json.loads(done.stdout)["runs"]
-    return runs
+def read_quality(folder: Path) -> list[Quality]:
+    """Return the account of the runs of a recording, which must be read and analysed."""
+    return [gpureport.analyze(run).run.quality for run in gpureport.read(folder)]
 
 
 def count_rejected(folder: Path) -> int:
     """Return for how many reasons lines were not understood; a host row without a GPU row is understood."""
-    rejected = [each["reason"] for run in analyze(folder) for each in run["quality"]["rejected"]]
+    rejected = [each.reason for quality in read_quality(folder) for each in quality.rejected]
     return sum(reason != "no row of the main log at that time" for reason in rejected)

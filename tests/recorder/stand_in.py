@@ -30,31 +30,18 @@ _DMON_ROWS = 44
 """Rows after which dmon repeats its header."""
 _HOUR = 3600.0
 
+
+def _read_table(name: str) -> Iterator[list[str]]:
+    yield from (line.split("\t") for line in Path(__file__).resolve().with_name(name).read_text().splitlines()[1:])
+
+
 # canonical name: aliases, unit, value where the log has none
-FIELDS: dict[str, tuple[tuple[str, ...], str, str]] = {
+FIELDS = {
     name: (tuple(filter(None, aliases.split(","))), unit, value)
-    for line in Path(__file__).resolve().with_name("fields.tsv").read_text().splitlines()[1:]
-    for name, aliases, unit, value in [line.split("\t")]
+    for name, aliases, unit, value in _read_table("fields.tsv")
 }
 _CANONICAL = {name: field for field, (aliases, _, _) in FIELDS.items() for name in (field, *aliases)}
-
-# letter of dmon -s: column, unit, field of the query (or a constant)
-_DMON: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "p": (("pwr", "W", "power.draw"), ("gtemp", "C", "temperature.gpu"), ("mtemp", "C", "temperature.memory")),
-    "u": (
-        ("sm", "%", "utilization.gpu"),
-        ("mem", "%", "utilization.memory"),
-        ("enc", "%", "0"),
-        ("dec", "%", "0"),
-        ("jpg", "%", "0"),
-        ("ofa", "%", "0"),
-    ),
-    "c": (("mclk", "MHz", "clocks.current.memory"), ("pclk", "MHz", "clocks.current.sm")),
-    "v": (("pviol", "%", "0"), ("tviol", "bool", "0")),
-    "m": (("fb", "MB", "memory.used"), ("bar1", "MB", "884"), ("ccpm", "MB", "0")),
-    "e": (("sbecc", "errs", "0"), ("dbecc", "errs", "0"), ("pci", "errs", "0")),
-    "t": (("rxpci", "MB/s", "120"), ("txpci", "MB/s", "45")),
-}
+_DMON = list(_read_table("dmon.tsv"))
 _GPM = {"1": "gract", "2": "smutil", "3": "smocc", "5": "mmaact", "10": "dram", "12": "fp32", "13": "fp16"}
 """Columns of --gpm-metrics; all play the utilization of the GPU."""
 
@@ -222,7 +209,7 @@ def _dmon(arguments: Sequence[str], output: _Output) -> None:
 
 
 def _write_dmon(options: dict[str, str], gpm: Sequence[str], output: _Output) -> None:
-    columns = [column for letter in "pucvmet" if letter in options.get("-s", "puc") for column in _DMON[letter]]
+    columns = [column for letter, *column in _DMON if letter in options.get("-s", "puc")]
     date, unit, clock = {
         "DT": ("Date        Time         ", "YYYYMMDD    HH:MM:SS     ", " %Y%m%d    %H:%M:%S     "),
         "T": ("Time         ", "HH:MM:SS     ", " %H:%M:%S     "),

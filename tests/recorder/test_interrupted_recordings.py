@@ -15,9 +15,9 @@ import pytest
 from tests.recorder.recorded import (
     RECORD,
     WAITING_JOB,
-    analyze,
     count_rejected,
     count_rows,
+    read_quality,
     read_run_file,
     run_record,
     start_record,
@@ -146,9 +146,9 @@ def test_whatever_fails_leaves_whole_lines_and_the_exit_code(
     assert (done.returncode, read_run_file(folder)["exit_code"]) == (code, code)
     assert (folder / "gpu.csv").read_bytes().endswith(b"\n")
     assert count_rejected(folder) == 0
-    quality = [run["quality"] for run in analyze(folder)]
-    assert (sum(each["events"] for each in quality) > 0) == fault.startswith("lost")
-    stepped = {step["device"] for each in quality for step in each["clock_steps"]}
+    quality = read_quality(folder)
+    assert (sum(each.events for each in quality) > 0) == fault.startswith("lost")
+    stepped = {step.device for each in quality for step in each.clock_steps}
     assert stepped == ({"gpu:0", "gpu:1"} if fault.startswith("clock-back") else set())
 
 

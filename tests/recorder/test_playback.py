@@ -8,16 +8,16 @@ import pytest
 from tests.genuine import CORPUS
 from tests.recorder.recorded import count_rejected, count_rows, read_run_file, start_record, wait_until
 from tests.recorder.stand_in import FIELDS, read_ticks
+from tests.support.logs import SAMPLES
 
 pytestmark = pytest.mark.slow
-_SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 _TICKS = 50
 """Ticks that are played at most, ten a second."""
 _PLAYED = [
-    _SAMPLES / "healthy/nvidia-smi.csv",
-    _SAMPLES / "thermal_throttle/nvidia-smi.csv.gz",
-    _SAMPLES / "faulty_hardware/nvidia-smi.csv.gz",
-    _SAMPLES / "recorded/phases/query.csv.gz",
+    SAMPLES / "healthy/nvidia-smi.csv",
+    SAMPLES / "thermal_throttle/nvidia-smi.csv.gz",
+    SAMPLES / "faulty_hardware/nvidia-smi.csv.gz",
+    SAMPLES / "recorded/phases/query.csv.gz",
     CORPUS / "corpus/AkshayRoyal-gpu-usage__gpu_usage1.csv",
     CORPUS / "corpus/AndyZzzZzzZzz-miris__gpu_log.csv",
     CORPUS / "corpus/eobo0530-vlm_optimization__gpu_log.csv",

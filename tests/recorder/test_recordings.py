@@ -16,6 +16,7 @@ from gpureport.testing import Recording
 from tests.recorder.recorded import count_rows, read_run_file
 from tests.support.logs import read
 from tests.support.program import Program
+from tests.support.tables import read_table
 
 HOST = {
     *("cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_logical_cores", "host_memory_used_bytes"),
@@ -24,15 +25,6 @@ HOST = {
 }
 JOB = {"job_cpu_cores", "process_cpu_cores", "process_memory_used_bytes"}
 WORK = "import time; end = time.time() + 1.5\nwhile time.time() < end: sum(range(1000))"
-SETTINGS: tuple[tuple[str, dict[str, str]], ...] = (
-    ("true train.py --batch-size 64 --num_workers=2", {"batch_size": "64", "num_workers": "2"}),
-    ("true train.py data.batch_size=64 +trainer.fast=1", {"data.batch_size": "64", "trainer.fast": "1"}),
-    ("true --standalone train.py --amp --lr 3e-4", {"standalone": "true", "amp": "true", "lr": "3e-4"}),
-    ("true train.py --gpus 0 1 --shift -1 dir", {"gpus": "0 1", "shift": "-1"}),
-    ("true --ntasks 4 python train.py", {"ntasks": "4"}),
-    ("true -m train -b 64", {}),
-    ("true train.py --hf-token abc --api_key=abc --url https://me:abc@host", {}),
-)
 SEEN = {"cpu_cores", "memory", "python_version"}
 
 
@@ -98,10 +90,10 @@ def test_the_load_of_machine_and_job(record: Any) -> None:
 def test_what_can_be_seen_of_a_job(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    for words, expected in SETTINGS:
+    for words, *expected in read_table(Path(__file__).with_name("job_words.tsv")):
         params = read_run_file(record("--host-only", "--", *words.split()))["params"]
-        own = {name: value for name, value in params.items() if name not in SEEN and not name.endswith("_version")}
-        assert own == expected, words
+        own = {f"{name}={params[name]}" for name in params if name not in SEEN and not name.endswith("_version")}
+        assert own == {*expected}, words
     variables = {"CUDA_VISIBLE_DEVICES": "0,1", "NCCL_DEBUG": "INFO", "XLA_FLAGS": "--a=b --token abc", "RANK": ""}
     for name, value in {**variables, "HF_TOKEN": "abc", "NCCL_": "x"}.items():
         monkeypatch.setenv(name, value)

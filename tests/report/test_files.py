@@ -77,10 +77,9 @@ def test_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert target.read_text() == "old"
 
 
-SAMPLE = str(Path(__file__).parents[2] / "sample_logs/healthy")
-LOGO = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} 24"><rect width="{w}" height="24" fill="#00ff00"/></svg>'
-)
+SAMPLE = str(SAMPLES / "healthy")
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {w} 24">'
+LOGO = f'{SVG}<rect width="{{w}}" height="24" fill="#00ff00"/></svg>'
 BRAND = '[report]\nlogo = "brand/logo.svg"\naccent = "#ff00ff"\nfont = "cmr10.ttf"\nfooter = "Example <b>Ltd</b>"\n'
 
 
@@ -124,11 +123,10 @@ def test_a_wide_logo_takes_a_third_of_a_line_at_most(folder: Path, width: int, l
 def test_a_logo_pulls_no_other_file_into_a_pdf(folder: Path) -> None:
     (folder / "gpureport.toml").write_text(BRAND)
     (folder / "secret.svg").write_text(LOGO.format(w=24))
-    (folder / "brand/logo.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 24 24">'
-        f'<image width="24" height="24" xlink:href="{folder}/secret.svg"/>'
-        f'<image width="24" height="24" href="../secret.svg"/></svg>'
+    images = (
+        f'<image width="24" height="24" {to}/>' for to in (f'xlink:href="{folder}/secret.svg"', 'href="../secret.svg"')
     )
+    (folder / "brand/logo.svg").write_text(f"{SVG.format(w=24)}{''.join(images)}</svg>")
     call("report", SAMPLE, "-o", "r.pdf")
     assert not (folder / "r.pdf").exists() or count_pixels(folder / "r.pdf", (0, 255, 0)) == 0
 
@@ -136,14 +134,9 @@ def test_a_logo_pulls_no_other_file_into_a_pdf(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "place"),
     [
-        ('logo = "missing.svg"', "gpureport.toml:2"),
-        ('logo = "cmr10.ttf"', "gpureport.toml:2"),
-        ('logo = "large.png"', "gpureport.toml:2"),
-        ('accent = "red"', "gpureport.toml:2"),
-        ("footer = 1", "gpureport.toml:2"),
-        ('logos = "brand/logo.svg"', "gpureport.toml:2"),
-        ('logo = "broken.svg"', "broken.svg"),
-        ('font = "broken.ttf"', "broken.ttf"),
+        *((f"logo = '{name}'", "gpureport.toml:2") for name in ("missing.svg", "cmr10.ttf", "large.png")),
+        *((text, "gpureport.toml:2") for text in ("accent = 'red'", "footer = 1", "logos = 'brand/logo.svg'")),
+        *((f"{key} = '{name}'", name) for key, name in (("logo", "broken.svg"), ("font", "broken.ttf"))),
     ],
 )
 def test_what_cannot_be_used_is_one_line(
@@ -154,10 +147,8 @@ def test_what_cannot_be_used_is_one_line(
     (folder / "broken.svg").write_text("<svg broken")
     (folder / "broken.ttf").write_text("no font")
     assert call("report", SAMPLE, "-o", "r.pdf") == 2
-    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("gpureport: ")]
-    assert len(errors) == 1
-    assert place in errors[0]
-    assert not (folder / "r.pdf").exists()
+    (error,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("gpureport: "))
+    assert (place in error, (folder / "r.pdf").exists()) == (True, False)
 
 
 def count_pixels(path: Path, colour: tuple[int, int, int]) -> int:
@@ -166,19 +157,13 @@ def count_pixels(path: Path, colour: tuple[int, int, int]) -> int:
     return int((abs(points * 255 - colour).max(axis=2) < 2).sum())
 
 
-LIMIT = 20_000
-
-
 def test_markdown_has_the_result_first_and_bars_of_gpu_time() -> None:
     content = runs.page_of(*runs.recorded_steps())
     lines = build_page(runs.recorded_steps(), "md").splitlines()
     assert plain(lines[0]) == plain(f"# {content['verdict']['sentence']}")
     assert lines[-1].startswith("gpureport ")
-    headings = [line for line in lines if line.startswith("#")]
-    assert len(headings) >= 4
-    content = runs.page_of(*runs.recorded_steps())
-    text = build_page(runs.recorded_steps(), "md")
-    drawn = re.findall(r"^\| (\d-[a-z-]+)[^|]* \| `([^`]*)` \|", text, re.MULTILINE)
+    assert len([line for line in lines if line.startswith("#")]) >= 4
+    drawn = re.findall(r"^\| (\d-[a-z-]+)[^|]* \| `([^`]*)` \|", "\n".join(lines), re.MULTILINE)
     bars = {name: len(signs) for name, signs in drawn}
     amounts = {bar["label"]: sum(part["value"] for part in bar["segments"]) for bar in content["spent"]["bars"]}
     longest = max(amounts.values())
@@ -193,7 +178,7 @@ def test_a_page_of_many_steps_of_long_names_stays_below_the_limit() -> None:
         found = [finding(f"{kind}{place}", (10, 40), lost=9.0) for kind in ("idle_gap", "io_bound")]
         made.append(replace(one, findings=tuple(found)))
     text = build_page(made, "md")
-    assert 10_000 < len(text.encode()) <= LIMIT
+    assert 10_000 < len(text.encode()) <= 20_000
     assert text.splitlines()[-1].startswith("gpureport ")
 
 
@@ -228,8 +213,7 @@ def test_nothing_is_fetched_and_one_script_runs(page: str) -> None:
     assert not names & (FETCHING | {"style"})
     assert not [name for name in names if name.startswith("on")]
     assert not {"link", "img", "iframe", "object", "form"} & set(parsed.tags)
-    assert "http://" not in page
-    assert "https://" not in page
+    assert not re.search("https?://", page)
     openings = re.findall(r"<script([^>]*)>", page)
     # any other script element is data, which a browser does not run
     data = [each for each in openings if re.match(r' type="application/(json|octet-stream)" id="[a-z0-9-]+"', each)]
@@ -240,14 +224,8 @@ def test_the_policy_allows_style_sheet_and_script_and_nothing_else(page: str) ->
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert policy.replace("&#39;", "'").split("; ") == [
-        "default-src 'none'",
-        f"style-src 'sha256-{digest(style)}'",
-        f"script-src 'sha256-{digest(script)}'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-    ]
+    sources = f"style-src 'sha256-{digest(style)}'; script-src 'sha256-{digest(script)}'; img-src data:"
+    assert policy.replace("&#39;", "'") == f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
     # small enough to read
     assert len(style.encode()) + len(script.encode()) <= 40_000
 
@@ -269,12 +247,9 @@ def test_a_page_leads_from_findings_to_marks_and_explains_terms() -> None:
     links = [value.removeprefix("#") for value in found.values("href") if value.startswith("#run")]
     assert links
     assert set(links) <= set(found.values("id"))
-    found = ReadPage(build_page(runs.sample("thermal_throttle"), "html"))
     titles = found.values("title")
     assert len([title for title in titles if len(title.split()) > 4]) >= 20
     assert not [title for title in titles if "<" in title]
     for title in ("Training for Norvik", ""):
         assert ("<b>Training for Norvik</b><br>" in build_page(run(), "html", title)) == bool(title)
-    page = build_page(run(seconds=0), "html")
-    assert "<script" not in page
-    assert "script-src" not in page
+    assert not re.search("<script|script-src", build_page(run(seconds=0), "html"))

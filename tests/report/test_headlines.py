@@ -256,17 +256,9 @@ def test_letters_of_any_width_keep_lines_and_columns() -> None:
 
 
 SMALL = Path(__file__).with_name("small")
-_NAMES = {
-    "name": "name",
-    "util": "utilization.gpu [%]",
-    "memory": "memory.used [MiB]",
-    "total": "memory.total [MiB]",
-    "power": "power.draw [W]",
-    "limit": "enforced.power.limit [W]",
-    "temperature": "temperature.gpu",
-    "clock": "clocks.current.sm [MHz]",
-    "reasons": "clocks_event_reasons.active",
-}
+_NAMES = {"util": "utilization.gpu [%]", "memory": "memory.used [MiB]", "total": "memory.total [MiB]", "name": "name"}
+_NAMES |= {"power": "power.draw [W]", "limit": "enforced.power.limit [W]", "temperature": "temperature.gpu"}
+_NAMES |= {"clock": "clocks.current.sm [MHz]", "reasons": "clocks_event_reasons.active"}
 _BOARD = {"name": "NVIDIA A100-SXM4-80GB", "total": 81920, "limit": 400}
 
 
@@ -287,6 +279,7 @@ _WORKS = _BARE | _BOARD
 _FAST, _FULL = _WORKS | {"power": 300}, _WORKS | {"util": 100, "memory": 80900, "power": 110}
 _DESKTOP = {"util": 2, "memory": 300, "total": 4096}
 _CAPPED = _WORKS | {"util": 100, "power": 240, "reasons": "0x0000000000000004"}
+_DAYS = ("2026-07-02T10:00", "2026-07-02T23:50")
 _OTHER = _WORKS | {"util": 22, "memory": 5000}
 
 
@@ -300,11 +293,7 @@ _OTHER = _WORKS | {"util": 22, "memory": 5000}
             smi((60, _DESKTOP), (4, _DESKTOP | {"util": 30}), (200, _DESKTOP), every=1),
             "computing cannot be told Only a display used the GPU",
         ),
-        (
-            "analyze",
-            smi((80, _BARE), every=10) + smi((80, _BARE), every=10, start="2026-07-02T23:50"),
-            "FINDINGS none.",
-        ),
+        ("analyze", "".join(smi((80, _BARE), every=10, start=start) for start in _DAYS), "FINDINGS none."),
         ("analyze", smi((1, _FAST)), "Only one sample: too little to assess."),
         (
             "analyze",
@@ -347,12 +336,9 @@ def test_steps_say_how_training_scales_and_what_was_not_recorded_in_turn(
         began, cells = datetime.fromisoformat(start), _WORKS | {"temperature": 45, "clock": 1400}
         cells |= {"temperature": 65, "clock": 1270} if is_warm else {}
         (folder / "gpu.csv").write_text(smi((300, cells), start=start, gpus=gpus), encoding="utf-8")
-        rows = [
-            f"{began + timedelta(seconds=at):%Y-%m-%dT%H:%M:%S},{at},{2 / (1 + at / 99):.3f},{rate}"
-            for at in range(0, 600, 5)
-        ]
-        text = "\n".join(["time,step,loss,images_per_second", *rows])
-        (folder / "training.csv").write_text(f"{text}\n", encoding="utf-8")
+        logged = [(f"{began + timedelta(seconds=at):%Y-%m-%dT%H:%M:%S}", at) for at in range(0, 600, 5)]
+        rows = [f"{time},{at},{2 / (1 + at / 99):.3f},{rate}\n" for time, at in logged]
+        (folder / "training.csv").write_text("time,step,loss,images_per_second\n" + "".join(rows), encoding="utf-8")
 
     def compare(*names: str) -> str:
         capsys.readouterr()

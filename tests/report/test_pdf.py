@@ -18,6 +18,7 @@ from tests.support.hostile import TEXTS, steps_with
 from tests.support.pdf_reading import needs_poppler
 from tests.support.runs import divided, plain, run, step, with_run
 
+LONG_GPUS = tuple(replace(gpu, model="y" * 10_000) for gpu in run().run.devices)
 LONG = tuple(f"step-{place:02}-{'a-name-of-many-words-' * 3}{'x' * 40}" for place in range(12))
 SHAPES: dict[str, Callable[[], Any]] = {
     "one run": lambda: runs.with_findings(divided(computing=540, idle=60), testing.finding("idle_gap", (100, 160))),
@@ -29,9 +30,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "200 GPUs": lambda: run(gpus=200, seconds=60),
     "one sample": lambda: run(gpus=1, seconds=0),
     "no utilisation": lambda: run(util=float("nan")),
-    "names longer than a page": lambda: with_run(
-        run("x" * 10_000), devices=tuple(replace(gpu, model="y" * 10_000) for gpu in run().run.devices)
-    ),
+    "names longer than a page": lambda: with_run(run("x" * 10_000), devices=LONG_GPUS),
 }
 
 
@@ -136,13 +135,8 @@ def test_tables_are_tagged_and_repeat_their_header(tmp_path: Path) -> None:
 @needs_poppler
 def test_names_are_text(tmp_path: Path) -> None:
     injections = (
-        '#include "/etc/passwd"',
-        "#panic()",
-        "$\\frac{x$",
-        "@ref <label> *bold* _it_ `raw` ~ -- // /* =",
-        "\\u{41} \\ \\\\",
-        "<script>alert(1)</script>",
-        '"] #read("model.json") ["',
+        *('#include "/etc/passwd"', "#panic()", "$\\frac{x$", "@ref <label> *bold* _it_ `raw` ~ -- // /* ="),
+        *("\\u{41} \\ \\\\", "<script>alert(1)</script>", '"] #read("model.json") ["'),
     )
     for name in injections:
         text = pdf_reading.text(saved(steps_with(name), tmp_path, full=True))

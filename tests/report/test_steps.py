@@ -26,18 +26,8 @@ VERDICTS = {each.value for each in Verdict}
 
 def pairs_of(page: Any) -> list[Any]:
     """Return the blocks of one step against another: those with the table of verdicts."""
-    tables = [
-        block
-        for block in page["comparison"]["reference"]
-        if "Verdict" in block.get("table", {"columns": ()})["columns"]
-    ]
-    return [block for block in tables if "Before" in block["table"]["columns"]]
-
-
-def gains_of(page: Any) -> list[Any]:
-    """Return the rows of the table of gains; none where there is none."""
-    tables = [block["table"] for block in page["comparison"]["reference"] if block.get("anchor") == "gains"]
-    return [row for table in tables for row in table["rows"]]
+    blocks = [block for block in page["comparison"]["reference"] if "table" in block]
+    return [block for block in blocks if {"Verdict", "Before"} <= {*block["table"]["columns"]}]
 
 
 def test_a_page_says_of_each_step_what_the_comparison_found() -> None:
@@ -141,7 +131,8 @@ def test_single_runs_are_called_neither_and_a_step_that_trains_worse_is_flagged(
 def test_groups_have_a_best_one_and_no_gains() -> None:
     comparison = runs.groups(1000, 3000, 2000)
     page = json.loads(build_page(comparison, "json"))
-    assert gains_of(page) == []
+    gains = [block for block in page["comparison"]["reference"] if block.get("anchor") == "gains"]
+    assert [row for block in gains for row in block["table"]["rows"]] == []
     assert page["comparison"]["grouped"]
     assert page["verdict"]["code"] == "best_group"
     assert page["spent"] is not None
@@ -159,12 +150,10 @@ def test_costs_units_and_names_suit_the_steps() -> None:
         page = page_of(*(gpureport.analyze(one, settings=settings if priced else None) for one in made))
         costs = [name for name in page["steps"]["columns"] if name.startswith("Cost")]
         assert bool(costs) == bool(work and priced), (work, priced)
-    for work, unit in ((1000.0, "GPU-s"), (10.0, "GPU-min"), (0.1, "GPU-h")):
-        page = page_of(*step("a", work), *step("b", work))
-        (title,) = [name for name in page["steps"]["columns"] if name.startswith("GPU time per")]
-        cells = page["steps"]["rows"][0]["cells"]
-        place = page["steps"]["columns"].index(title) - 1
-        assert 0.1 <= float(cells[place]["text"].replace(",", "")) < 10_000, (work, unit, title)
+    for work in (1000.0, 10.0, 0.1):
+        steps = page_of(*step("a", work), *step("b", work))["steps"]
+        (place,) = [at for at, name in enumerate(steps["columns"], -1) if name.startswith("GPU time per")]
+        assert 0.1 <= float(steps["rows"][0]["cells"][place]["text"].replace(",", "")) < 10_000, work
     made = [with_run(run(f"{'x' * 200}{place}"), step=f"{'y' * 200}{place}") for place in range(2)]
     page = page_of(*made)
     labels = [bar["label"] for bar in page["gpu_time"]]
@@ -190,11 +179,8 @@ class Packed(NamedTuple):
     characters: int
 
 
-def unpack_page(results: Recording | gpureport.Analysis) -> Packed:
-    return unpack_text(build_page(results, "html"))
-
-
-def unpack_text(page: str) -> Packed:
+def unpack_page(results: Recording | gpureport.Analysis | str) -> Packed:
+    page = results if isinstance(results, str) else build_page(results, "html")
     (index,) = re.findall(r'<script type="application/json" id="series">(.*?)</script>', page, re.DOTALL)
     blobs = dict(re.findall(r'octet-stream" id="([^"]+)">(.*?)</script>', page, re.DOTALL))
     raw = {name: zlib.decompress(b64decode(text)) for name, text in blobs.items()}
@@ -224,19 +210,13 @@ def decode(packed: Packed) -> list[dict[str, Decoded]]:
         body = np.frombuffer(raw[device["times"] :], dtype=np.uint8)
         parts = body.reshape(-1, 3 if index["bucket"] else 1, device["count"])
         metrics = [index["metrics"][number] for number in device["metrics"]]
-        devices.append(
-            {
-                metric["title"]: make_decoded(times[-1], metric, part)
-                for metric, part in zip(metrics, parts, strict=True)
-            }
-        )
+        found = {}
+        for metric, part in zip(metrics, parts, strict=True):
+            values = metric["offset"] + metric["step"] * part.astype(np.float64)
+            values[part == 255] = np.nan
+            found[metric["title"]] = Decoded(times[-1], values[0], values[len(values) // 2], values[-1])
+        devices.append(found)
     return devices
-
-
-def make_decoded(times: Floats, metric: dict[str, float], part: npt.NDArray[np.uint8]) -> Decoded:
-    values = metric["offset"] + metric["step"] * part.astype(np.float64)
-    values[part == 255] = np.nan
-    return Decoded(times, values[0], values[len(values) // 2], values[-1])
 
 
 def test_every_sample_is_there() -> None:
@@ -264,16 +244,15 @@ def test_two_hours_of_eight_gpus_take_a_third_of_a_megabyte() -> None:
     random = np.random.default_rng(3)
     count = 7_200
     busy = np.where(np.arange(count) % 12 < 3, 0.0, 97.0) + random.integers(-3, 4, (8, count))
-    packed = unpack_page(
-        testing.recording(
-            util=np.clip(busy, 0, 100),
-            power=90 + 5.6 * busy + random.normal(0, 8, (8, count)),
-            temperature=60 + random.integers(-1, 2, (8, count)),
-            clock=np.where(busy > 5, 1980.0, 1410.0),
-            memory=41.5 + np.round(random.normal(0, 0.02, (8, count)), 2),
-            times=np.arange(count) + random.normal(0, 0.004, count),
-        )
+    made = testing.recording(
+        util=np.clip(busy, 0, 100),
+        power=90 + 5.6 * busy + random.normal(0, 8, (8, count)),
+        temperature=60 + random.integers(-1, 2, (8, count)),
+        clock=np.where(busy > 5, 1980.0, 1410.0),
+        memory=41.5 + np.round(random.normal(0, 0.02, (8, count)), 2),
+        times=np.arange(count) + random.normal(0, 0.004, count),
     )
+    packed = unpack_page(made)
     assert packed.characters <= 333_000
     assert packed.contents["runs"][0]["bucket"] == 0
 
@@ -283,7 +262,7 @@ def test_buckets_hold_their_smallest_mean_and_largest_value(tmp_path: Path, deta
     source, page = SAMPLES / "thermal_throttle", tmp_path / "r.html"
     with pytest.raises(SystemExit):
         main(["report", str(source), "-o", str(page), "--detail", detail])
-    packed = unpack_text(page.read_text())
+    packed = unpack_page(page.read_text())
     assert packed.contents["runs"][0]["bucket"] == bucket
     (recording,) = gpureport.read(source)
     rows = [row for row in recording.series.to_pylist() if row["device"] == "gpu:2"]
@@ -309,9 +288,9 @@ def test_marks_are_those_of_the_findings_and_names_cannot_end_the_element() -> N
 def test_classes_of_a_column_are_stacked() -> None:
     """A steady 55% is two layers that fill each column, and no pieces side by side."""
     util = 55 + np.random.default_rng(5).integers(-2, 3, (1, 900)).astype(float)
-    page = json.loads(build_page(testing.recording(util=util), "json"))
-    (strip,) = page["timeline"][0]["strips"]
-    band = dict(unpack_page(testing.recording(util=util)).contents["runs"][0]["strips"][0]["band"])
+    made = testing.recording(util=util)
+    (strip,) = page_of(made)["timeline"][0]["strips"]
+    band = dict(unpack_page(made).contents["runs"][0]["strips"][0]["band"])
     assert list(band) == ["low_use", "computing"]
     assert set(band["low_use"]) == {100}
     assert all(45 <= top <= 65 for top in band["computing"])

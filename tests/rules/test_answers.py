@@ -12,22 +12,28 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support.logs import HEADER, row
-from tests.support.program import Program, program
+from tests.support.program import Program
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred \u202e $\\frac{x$ https://a.example @ada &lt;b&gt;"
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def gate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+def gate(gpureport: Program, tmp_path: Path) -> Program:
     """Return the command line, in a folder with a log of five minutes that pauses for one."""
-    write(tmp_path / "night.csv", pause=60)
+    write_log(tmp_path / "night.csv", pause=60, rows=300)
     shutil.copy(HERE / "answers.toml", tmp_path / "gpureport.toml")
-    return program(capsys, monkeypatch, tmp_path)
+    return gpureport
 
 
-def write(path: Path, pause: int = 0, rows: int = 300) -> None:
-    lines = [row(second, util=0 if 120 <= second < 120 + pause else 90) for second in range(rows)]
+def write_log(path: Path, chance: random.Random | None = None, util: int = 90, pause: int = 0, rows: int = 600) -> None:
+    """Write the log of a job that holds a utilisation, with a pause in its middle."""
+    start, pauses = chance.randint(0, 4) if chance else 0, range(rows // 3, rows // 3 + pause)
+    powers = [f"{chance.randint(240, 260) if chance else 250}.00 W" for _ in range(rows)]
+    lines = [
+        row(second, util=0 if second in pauses else util + (second * 7 + start) % 5 - 2, power=power)
+        for second, power in enumerate(powers)
+    ]
     path.write_text("\n".join([HEADER, *lines, ""]))
 
 
@@ -67,13 +73,13 @@ def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
         return [(case.get("classname"), case.get("name")) for case in suite]
 
     Path("rule.toml").write_text('[[policy]]\nlimit = "no idle_gap"\n')
-    write(Path("2-other.csv"), pause=70)
+    write_log(Path("2-other.csv"), pause=70, rows=300)
     for name in ("2026-11-23", "2026-11-24"):
         assert names("night.csv", "--name", name) == [("gpureport", "no idle_gap")]
     alone, other = ("gpureport.night", "no idle_gap"), ("gpureport.2-other", "no idle_gap")
     assert names("night.csv") == [alone]
     assert names("night.csv", "2-other.csv") == [alone, other]
-    write(Path("night-2.csv"), pause=60)
+    write_log(Path("night-2.csv"), pause=60, rows=301)
     assert names("night.csv", "night-2.csv") == [alone, ("gpureport.night.2", "no idle_gap")]
     assert names("gone.csv") == [("gpureport.gone", "the run has data"), ("gpureport.gone", "no idle_gap")]
 
@@ -115,7 +121,7 @@ def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> Non
     Path("gpureport.toml").unlink()
     work = ("--work", "600:steps")
     for number, seconds in enumerate((592, 600, 608, 596, 1800)):
-        write(Path(f"{number}.csv"), rows=seconds)
+        write_log(Path(f"{number}.csv"), rows=seconds)
     said = gate("baseline", "set", "main", "0.csv", "1.csv", "2.csv", *work).out.replace("\N{NO-BREAK SPACE}", " ")
     (size,) = re.findall(r"hold a size of (\d+%)", said)
     rule = f"change gpu_seconds_per_1000_work <= {size}"
@@ -130,17 +136,6 @@ FIRST = 1_772_366_400
 DAY = 86_400
 _WORDS = {0: "PASSED", 1: "FAILED", 4: "NOT ASSESSED"}
 _STYLES = {0: "better", 1: "worse", 4: "unsure"}
-
-
-def write_log(path: Path, chance: random.Random, util: int, pause: int = 0, rows: int = 600) -> None:
-    """Write the log of a job that holds a utilisation, with a pause in its middle."""
-    start, pauses = chance.randint(0, 4), range(200, 200 + pause)
-    powers = [f"{chance.randint(240, 260)}.00 W" for _ in range(rows)]
-    lines = [
-        row(second, util=0 if second in pauses else util + (second * 7 + start) % 5 - 2, power=power)
-        for second, power in enumerate(powers)
-    ]
-    path.write_text("\n".join([HEADER, *lines, ""]))
 
 
 def make_night(folder: Path, number: int, chance: random.Random) -> list[str]:
@@ -236,23 +231,19 @@ def simulate(run: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, nights
 @pytest.mark.slow
 @pytest.mark.parametrize(("nights", "seed"), [(8, 20260301), (20, 0), (20, 1)])
 def test_check_and_nightly_agree_night_after_night(
-    nights: int, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    nights: int, seed: int, gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert simulate(program(capsys, monkeypatch, tmp_path), tmp_path, monkeypatch, nights, seed) == {0, 1, 4}
+    assert simulate(gpureport, tmp_path, monkeypatch, nights, seed) == {0, 1, 4}
 
 
 @pytest.mark.parametrize("name", ["tonight", "tonight/b.csv"])
-def test_a_folder_with_an_unreadable_log(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    chance = random.Random(3)
+def test_a_folder_with_an_unreadable_log(gpureport: Program, tmp_path: Path, name: str) -> None:
     (tmp_path / "tonight").mkdir()
-    write_log(tmp_path / "tonight" / "a.csv", chance, 90, pause=60)
+    write_log(tmp_path / "tonight" / "a.csv", pause=60)
     (tmp_path / "tonight" / "b.csv").write_text("\n".join([HEADER, *["no row"] * 20, ""]))
     shutil.copy(HERE / "nights.toml", tmp_path / "gpureport.toml")
-    run = program(capsys, monkeypatch, tmp_path)
     rules = "--fail-on", "idle_ratio <= 2%"
-    assert compare_night(run, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)
+    assert compare_night(gpureport, tmp_path, [name], more=rules) == (1 if name == "tonight" else 4)
     outcomes = {(source, rule): kind for rule, source, kind in cases(tmp_path / "check.xml")}
     assert outcomes["gpureport.b", "the run has data"] == "error"
     assert outcomes["gpureport.a" if name == "tonight" else "gpureport.b", "idle_ratio <= 2%"] == (
@@ -260,15 +251,12 @@ def test_a_folder_with_an_unreadable_log(
     )
 
 
-def test_a_baseline_that_no_rule_asks_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_log(tmp_path / "good.csv", random.Random(3), 90)
-    write_log(tmp_path / "a.csv", random.Random(4), 90)
-    run = program(capsys, monkeypatch, tmp_path)
-    assert run("baseline", "set", "main", "good.csv").code == 0
+def test_a_baseline_that_no_rule_asks_for(gpureport: Program, tmp_path: Path) -> None:
+    for name, seed in (("good", 3), ("a", 4)):
+        write_log(tmp_path / f"{name}.csv", random.Random(seed))
+    assert gpureport("baseline", "set", "main", "good.csv").code == 0
     for rule in ("idle_ratio <= 20%", "no new problem"):
-        compare_night(run, tmp_path, ["a.csv"], more=("--baseline", "main", "--fail-on", rule))
+        compare_night(gpureport, tmp_path, ["a.csv"], more=("--baseline", "main", "--fail-on", rule))
         is_unused = "new" not in rule
         for path in ("nightly.md", "check.md", "nightly.xml", "check.xml", "site/index.html"):
             assert ("comparison with main" in (tmp_path / path).read_text()) == is_unused

@@ -1,8 +1,9 @@
 """Rules on changes since a baseline: broken only where the interval excludes the size, never passed on too little."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,50 +12,47 @@ from gpureport import Analysis
 from gpureport.testing import Confidence, Finding, Work, finding
 from tests.rules.nights import BROKEN, CANNOT, PASSED, night, of_step, one, told, worked
 from tests.statistics.runs import learning, level, made
+from tests.support.tables import read_table
 
 LIMIT = "change gpu_utilization_ratio >= -4 points"
 SLOWER = "change gpu_seconds_per_1000_work <= 5%"
 OLD = night("old", 85.0)
 
 
+MINUTES = [60.0 * minute for minute in range(1, 9)]
+
+
+def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None = None) -> Analysis:
+    scale = 100 if end > 1 else 1
+    return learning(name, {metric: (MINUTES, [0.2 * scale, 0.5 * scale, *[end] * 6])}, step=step)
+
+
+NIGHTS: dict[str, Callable[[str, float, int], Analysis]] = {
+    "noisy": lambda name, mean, seed: night(name, mean, seed=seed),
+    "constant": lambda name, mean, _: made(name, util=np.full(1800, mean)),
+    "of two minutes": lambda name, mean, seed: night(name, mean, 120, seed),
+    "trained": lambda name, end, _: ending(name, end),
+}
+CLOSE = {"noisy": 0.003, "constant": 1e-7, "of two minutes": 0.005}
+"""How far a change may be off."""
+
+
 def test_one_night_breaks_a_limit_that_its_interval_excludes() -> None:
-    cases: list[tuple[float, tuple[str, str]]] = [
-        (85.0, (PASSED, "single_runs")),
-        (90.0, (PASSED, "single_runs")),
-        (83.0, (PASSED, "single_runs")),
-        (80.0, (CANNOT, "unknown_change")),
-        (76.0, (BROKEN, "single_runs")),
-    ]
-    for mean, expected in cases:
-        found = one(LIMIT, night("new", mean, seed=1), baseline=[OLD])
-        assert told(found) == expected, (mean, expected)
-        assert found.value == pytest.approx((mean - 85) / 100, abs=0.003), (mean, expected)
-        assert found.bounds is not None, (mean, expected)
-        assert found.bounds[1] - found.bounds[0] >= 0.04, (mean, expected)
-
-
-@pytest.mark.parametrize("limit", ["-5 points", "-42 points", "-44 points"])
-def test_widening_a_limit_arms_no_gate_of_short_runs(limit: str) -> None:
-    rule = f"change gpu_utilization_ratio >= {limit}"
-    found = one(rule, night("new", 45.0, 120, 1), baseline=[night("old", 90.0, 120)])
-    assert told(found) == (CANNOT, "unknown_change")
-    assert found.value == pytest.approx(-0.45, abs=0.005)
-
-
-def test_a_limit_allows_or_demands_a_fall_or_a_rise() -> None:
-    cases: list[tuple[str, tuple[float, float], str]] = [
-        (">= -4 points", (85, 70), BROKEN),
-        ("> -4 points", (85, 70), BROKEN),
-        (">= 5 points", (85, 85), BROKEN),
-        ("<= 4 points", (70, 85), BROKEN),
-        (">= -1 points", (85, 85), CANNOT),
-        (">= -1 points", (85, 86), PASSED),
-    ]
-    for limit, means, outcome in cases:
-        before, after = (made(name, util=np.full(1800, float(mean))) for name, mean in zip("ab", means, strict=True))
-        found = one(f"change gpu_utilization_ratio {limit}", after, baseline=[before])
-        assert found.outcome.value == outcome, limit
-        assert found.value == pytest.approx((means[1] - means[0]) / 100), limit
+    for kind, before, after, limit, outcome, code in read_table(Path(__file__).with_name("changes.tsv")):
+        old, new = (
+            NIGHTS[kind](name, float(mean), seed) for seed, (name, mean) in enumerate((("old", before), ("new", after)))
+        )
+        found = one(limit, new, baseline=[old])
+        assert (found.outcome.value, code) == (outcome, found.reason_code if code != "-" else "-"), (
+            before,
+            after,
+            limit,
+        )
+        if kind in CLOSE:
+            assert found.value == pytest.approx((float(after) - float(before)) / 100, abs=CLOSE[kind]), (kind, after)
+        if kind == "noisy":
+            assert found.bounds is not None
+            assert found.bounds[1] - found.bounds[0] >= 0.04, after
 
 
 def test_no_share_changes_by_more_than_is_left_of_it() -> None:
@@ -180,28 +178,6 @@ def test_only_new_findings_are_new() -> None:
     assert told(one("no new warning", having(new, bound), baseline=[having(OLD)])) == (CANNOT, "novelty_not_known")
     unsure = having(new, replace(bound, confidence=Confidence.LOW))
     assert "not counted" in one("no new warning", unsure, baseline=[having(OLD)]).observed
-
-
-MINUTES = [60.0 * minute for minute in range(1, 9)]
-
-
-def ending(name: str, end: float, metric: str = "val_accuracy", step: str | None = None) -> Analysis:
-    scale = 100 if end > 1 else 1
-    return learning(name, {metric: (MINUTES, [0.2 * scale, 0.5 * scale, *[end] * 6])}, step=step)
-
-
-def test_changes_of_training_metrics() -> None:
-    cases: list[tuple[str, tuple[float, float], tuple[str, str]]] = [
-        ("change val_accuracy >= -0.05", (0.79, 0.78), (PASSED, "single_runs")),
-        ("change val_accuracy >= -5 points", (0.79, 0.6), (BROKEN, "single_runs")),
-        ("change val_accuracy >= -5 points", (79.0, 60.0), (BROKEN, "single_runs")),
-        ("change val_accuracy >= -10%", (0.79, 0.6), (BROKEN, "single_runs")),
-        ("change val_accuracy >= -0.01", (0.79, 0.79), (CANNOT, "unknown_change")),
-        ("change val_accuracy >= -0.9", (0.79, float("nan")), (BROKEN, "")),
-        ("change training other >= -1", (0.79, 0.79), (CANNOT, "not_recorded")),
-    ]
-    for limit, ends, expected in cases:
-        assert told(one(limit, ending("new", ends[1]), baseline=[ending("old", ends[0])])) == expected, limit
 
 
 def test_repetitions_speak_for_themselves_and_narrow_changes_of_training() -> None:

@@ -42,10 +42,8 @@ def test_the_history_is_one_table_for_any_tool(tmp_path: Path) -> None:
     run_program(tmp_path, "nightly", str(tmp_path / "secret" / "gone.csv"), "--site", "site", "--date", date(1))
     rows = history(tmp_path)
     first, last = rows[0], rows[-1]
-    assert (first["night"].isoformat(), first["label"], first["status"], first["run_name"]) == (
-        *("2026-01-01", "abc"),
-        *("measured", "night"),
-    )
+    told = (first["night"].isoformat(), *(first[name] for name in ("label", "status", "run_name")))
+    assert told == ("2026-01-01", "abc", "measured", "night")
     assert first["params"] == '{"opt": "a \\"b\\"→"}'
     values = {row["metric"]: row["value"] for row in rows if row["metric"]}
     assert (values["gpu_utilization_ratio"], values["cost_per_1000_work"]) == (pytest.approx(0.9, abs=0.01), None)
@@ -230,15 +228,8 @@ def put(place: Path, files: dict[str, str]) -> None:
             os.utime(path, (1, 1))
 
 
-FOREIGN = {
-    "2026-01-01/index.html": "photos",
-    "nights/2025-01-01/data.csv": "1,2",
-    "nights/mine.html": "mine",
-    "figures/logo.svg": "<svg/>",
-    ".tmp-mine/thesis.txt": "thesis",
-    ".tmp-index.html": "mine",
-    "about.html": "about",
-}
+FOREIGN = {"2026-01-01/index.html": "photos", "nights/2025-01-01/data.csv": "1,2", "figures/logo.svg": "<svg/>"}
+FOREIGN |= dict.fromkeys(("nights/mine.html", ".tmp-mine/thesis.txt", ".tmp-index.html", "about.html"), "mine")
 
 
 def test_what_others_put_into_a_site_stays(tmp_path: Path) -> None:
@@ -346,16 +337,9 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
         place = tmp_path / str(trial)
         for number in range(3):
             write_log(place / f"{number}.csv", number)
-        running = [
-            subprocess.Popen(
-                [sys.executable, "-m", "gpureport", "nightly", *each, "--site", f"site{at}", "--date", date(0)],
-                cwd=place,
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            for at, each in enumerate((("0.csv", "1.csv"), ("1.csv", "2.csv")))
-        ]
+        commands = (f"0.csv 1.csv --site site0 --date {date(0)}", f"1.csv 2.csv --site site1 --date {date(0)}")
+        words = [[sys.executable, "-m", "gpureport", "-q", "nightly", *each.split()] for each in commands]
+        running = [subprocess.Popen(each, cwd=place, env=environment, stdout=subprocess.DEVNULL) for each in words]
         assert [process.wait() for process in running] == [0, 0]
         assert len({row["run_id"] for row in history(place)}) == 3
         files = list((place / ".gpureport" / "history").iterdir())

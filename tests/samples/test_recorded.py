@@ -17,6 +17,7 @@ import gpureport
 from gpureport.testing import Analysis, Comparison, Floats, Recording, Verdict, findings_of
 from tests.samples.archives import unpack
 from tests.support.logs import SAMPLES
+from tests.support.runs import STEPS
 
 RECORDED = SAMPLES / "recorded"
 FACTS = Path(__file__).parents[1] / "golden" / "samples"
@@ -53,7 +54,6 @@ def test_samples_say_what_they_are_and_stay_small() -> None:
 
 WATCHED = {"query": 1.0, "query-0p1s": 0.1, "dmon": 1.0, "dmon-gpm": 1.0, "table": 1.0, "nvitop": 1.0}
 """Recorders of the phases that sample finely enough to show every gap, and how many seconds apart they do."""
-STEPS = ("1-starved", "2-more-workers", "3-pinned-memory", "4-mixed-precision", "5-larger-batch")
 RUNS = [f"{step}/{repetition}" for step in STEPS for repetition in (1, 2, 3)]
 STORES = {"mlflow": ("mlruns", "mlruns"), "neptune": ("neptune", "neptune/.neptune")}
 """Archive of each tracker, and its store within."""
@@ -190,10 +190,7 @@ def test_neptune_saw_the_same() -> None:
         # the client takes a tick every 10 s, and one where it begins and ends
         assert {round(gap) for gap in np.diff(times)[1:-1]} == {10}, step
         assert len(recording.rows_of("host"))
-
-
-def test_what_forks_do_to_a_log_of_neptune() -> None:
-    for step, recording in tracked("neptune").items():
+        # what forks do to its log
         workers, quality = int(dict(recording.run.params)["parameters/workers"]), recording.run.quality
         (forked,) = quality.rejected
         ticks = forked.rows / 4  # CPU, memory of host and GPU, power; utilisation where it was not 0

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from tests.support.program import Outcome, Program
 from tests.support.tables import read_table, words_of
@@ -89,17 +90,11 @@ def read_plain(path: Path) -> Iterator[bytes]:
     if path.suffix == ".gz":
         yield gzip.decompress(content)
     if path.suffix == ".parquet":
-        yield _read_table(path)
+        table = parquet.read_table(path)
+        texts = [{*map(str, each.to_pylist())} for each in table.columns if not pa.types.is_primitive(each.type)]
+        yield str([table.column_names, texts, table.schema.metadata]).encode()
     for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL):
         try:
             yield zlib.decompress(stream)
         except zlib.error:
             continue
-
-
-def _read_table(path: Path) -> bytes:
-    from pyarrow import parquet
-
-    table = parquet.read_table(path)
-    texts = [set(map(str, column.to_pylist())) for column in table.columns if not pa.types.is_primitive(column.type)]
-    return str([table.column_names, texts, table.schema.metadata]).encode()

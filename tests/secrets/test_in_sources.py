@@ -21,31 +21,9 @@ FILES = Path(__file__).with_name("files")
 """What a person writes, with `{secret}` and `{shaped}` where a secret is planted."""
 
 
-@pytest.fixture
-def planter() -> Planter:
-    return Planter()
-
-
-@pytest.fixture
-def exits(tmp_path: Path) -> Exits:
-    return Exits(tmp_path)
-
-
 def _write_neptune_export(folder: Path, planter: Planter) -> None:
     for number in (1, 2):
-        own: dict[str, object] = {
-            "params/api_key": planter.plant("Neptune param by its name"),
-            "params/note": planter.plant_shaped("Neptune param"),
-            f"params/{planter.plant_shaped('Neptune param name')}": 3,
-            "sys/name": f"run {planter.plant_shaped('Neptune run name')}",
-            "sys/description": planter.plant_shaped("Neptune description"),
-            "sys/owner": planter.plant_shaped("Neptune owner"),
-            "sys/tags": [planter.plant_shaped("Neptune tag"), "plain"],
-            "sys/group_tags": [planter.plant_shaped("Neptune group tag")],
-            "source_code/entrypoint": planter.plant_shaped("Neptune entry point"),
-            "source_code/git/remotes": planter.plant_shaped("Neptune remote"),
-            "sys/failed": False,
-        }
+        own = json.loads(planter.fill((FILES / "neptune.json").read_text(), "export of Neptune"))
         series = {f"train/loss {planter.plant_shaped('Neptune series')}": loss(START, 40)}
         schedule = Schedule(utilization=[square(busy=3, idle=2 + number, ticks=60)])
         host = f"node {planter.plant_shaped('Neptune host')}"
@@ -84,7 +62,8 @@ def _write_mlflow(path: Path, planter: Planter) -> Path:
 
 
 @pytest.mark.slow
-def test_runs_of_trackers(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+def test_runs_of_trackers(gpureport: Program, tmp_path: Path) -> None:
+    exits, planter = Exits(tmp_path), Planter()
     export = tmp_path / f"export token={planter.plant('name of an export')}"
     _write_neptune_export(export, planter)
     _write_neptune_folder(tmp_path / "project", planter)
@@ -124,7 +103,8 @@ def _write_recording(folder: Path, planter: Planter, seconds: int) -> None:
 
 
 @pytest.mark.slow
-def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+def test_recordings(gpureport: Program, tmp_path: Path) -> None:
+    exits, planter = Exits(tmp_path), Planter()
     for number in range(6):
         _write_recording(tmp_path / f"rec{number}", planter, 60 + number)
     exits.sources = set(tmp_path.rglob("*"))
@@ -138,7 +118,8 @@ def test_recordings(gpureport: Program, tmp_path: Path, planter: Planter, exits:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("stand_in_driver")
-def test_what_is_recorded(tmp_path: Path, planter: Planter, exits: Exits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exits, planter = Exits(tmp_path), Planter()
     monkeypatch.setenv("WANDB_API_KEY", planter.plant("environment"))
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", planter.plant_shaped("variable that is recorded"))
     job = [sys.executable, "-c", "import time; time.sleep(0.5)", "--hf-token", planter.plant("option of a job")]
@@ -154,7 +135,8 @@ _COMMANDS = {"--policy": "check", "--steps": "report", "--labels": "ingest"}
 
 
 @pytest.mark.slow
-def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+def test_files_of_a_person(gpureport: Program, tmp_path: Path) -> None:
+    exits, planter = Exits(tmp_path), Planter()
     options = {path.name: f"--{path.name.partition('-')[0]}" for path in sorted((FILES / "wrong").iterdir())}
     for name in options:
         (tmp_path / name).write_text(planter.fill((FILES / "wrong" / name).read_text(), name))
@@ -183,7 +165,8 @@ def test_files_of_a_person(gpureport: Program, tmp_path: Path, planter: Planter,
 
 
 @pytest.mark.slow
-def test_options(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+def test_options(gpureport: Program, tmp_path: Path) -> None:
+    exits, planter = Exits(tmp_path), Planter()
     (tmp_path / "log.csv").write_text(log(60))
     (tmp_path / "two.csv").write_text(log(61))
     exits.sources = set(tmp_path.rglob("*"))
@@ -207,7 +190,8 @@ def _write_right_files(folder: Path, planter: Planter) -> None:
 
 
 @pytest.mark.slow
-def test_files_that_are_right(gpureport: Program, tmp_path: Path, planter: Planter, exits: Exits) -> None:
+def test_files_that_are_right(gpureport: Program, tmp_path: Path) -> None:
+    exits, planter = Exits(tmp_path), Planter()
     _write_right_files(tmp_path, planter)
     exits.sources = set(tmp_path.rglob("*"))
     exits.run_all(gpureport, "right files")

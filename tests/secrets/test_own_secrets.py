@@ -15,20 +15,7 @@ from tests.secrets.planted_secrets import HIDDEN, Exits, Planter
 from tests.support.logs import HEADER, log, row
 from tests.support.pdf_reading import needs_poppler, text
 from tests.support.program import Program
-
-
-@pytest.mark.parametrize("command", ["analyze", "report"])
-def test_no_format_shows_a_name(gpureport: Program, tmp_path: Path, command: str) -> None:
-    folder = tmp_path / "secret-host"
-    folder.mkdir()
-    (folder / "gpu.csv").write_text(log(60))
-    options = ["-o", "out.html", "-o", "out.md", "-o", "out.json"] if command == "report" else ["--format", "json"]
-    out = gpureport(command, str(folder), "--tag", "host=secret-host", "--anonymise", *options)
-    assert out.code == 0
-    texts = [out.out, *(path.read_text() for path in tmp_path.glob("out.*"))]
-    assert not any("secret-host" in text for text in texts)
-    if command == "analyze":
-        assert json.loads(out.out)["runs"][0]["run"]["sources"][0]["locator"] == "source-1.csv"
+from tests.support.tables import read_table, words_of
 
 
 def test_names_that_tell_logs_apart_are_no_way_round_it(gpureport: Program, tmp_path: Path) -> None:
@@ -44,38 +31,26 @@ def test_names_that_tell_logs_apart_are_no_way_round_it(gpureport: Program, tmp_
     assert "secret" not in fresh.out + stored.out
 
 
-_NAMED = {
-    "MASTER_ADDR": "gpu-anna-7",
-    "rdzv_endpoint": "rdzv-berta:29500",
-    "SLURM_JOB_NODELIST": "clara[01-02]",
-    "cmd": "torchrun --rdzv_endpoint=dora9:29500 --master_addr emil5 train.py",
-    "note": "fe80::a1b2:c3d4 talks to aa:bb:cc:dd:ee:1f, 10.77.1.2 and 2001:db8::77:1",
-    "tracking": "http://frieda-3:5000/x",
-    "peer": "gustav.cluster.local",
-    "metrics/hugo1.cluster.local": "3",
-    "rank0": "--master_addr=inge7 train.py",
-}
-_HIDDEN = (
-    *("anna", "berta", "clara", "dora9", "emil5", "fe80", "a1b2", "aa:bb", "ee:1f", "10.77", "2001:db8", "frieda"),
-    *("gustav", "hugo1", "inge"),
-)
+_MACHINES = read_table(Path(__file__).with_name("machines.tsv"))
+_HIDDEN = [word for _, _, *words in _MACHINES for word in words]
 
 
 @needs_poppler
 @pytest.mark.parametrize("kind", ["param", "tag"])
 def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str) -> None:
-    for number in (1, 2):
-        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number) + "clara01: dora9 lost fe80::a1b2:c3d4\n")
-    labels = [word for name, value in _NAMED.items() for word in (f"--{kind}", f"{name}={value}")]
+    (tmp_path / "secret-host").mkdir()
+    two = ["secret-host/gpu1.csv", "secret-host/gpu2.csv"]
+    for seconds, path in enumerate(two, 60):
+        (tmp_path / path).write_text(log(seconds) + "clara01: dora9 lost fe80::a1b2:c3d4\n")
+    labels = [word for name, value, *_ in _MACHINES for word in (f"--{kind}", f"{name}={value}")]
     labels += ["--tag", "where=see clara02 and emil5", "--anonymise"]
     steps = ["--step", "before, on clara01", "--step", "after, on dora9"]
     files = [f"out.{end}" for end in ("html", "md", "json", "pdf", "txt")]
     outputs = [word for name in files for word in ("-o", name)]
-    two = ["gpu1.csv", "gpu2.csv"]
     commands = (
         ["report", *two, *steps, *labels, *outputs],
         ["analyze", *two, *labels, "--detail", "full"],
-        ["analyze", "gpu1.csv", *labels, "--format", "json"],
+        ["analyze", two[0], *labels, "--format", "json"],
         ["compare", *two, *steps, *labels],
         ["compare", *two, *steps, *labels, "--format", "json"],
         ["check", *two, *labels, "--fail-on", "idle <= 5%", "--junit", "j.xml", "--summary", "s.md"],
@@ -84,51 +59,29 @@ def test_no_format_shows_a_machine(gpureport: Program, tmp_path: Path, kind: str
     done = [gpureport("-v", *command) for command in commands]
     wrong = [each.err for each in done if each.code not in {0, 1, 4}]
     assert wrong == []
-    texts = {path.name: path.read_text() for path in tmp_path.glob("*") if path.suffix not in {".pdf", ".csv"}}
+    texts = {path.name: path.read_text() for path in tmp_path.glob("*.*") if path.suffix != ".pdf"}
     texts |= {"pdf": text(tmp_path / "out.pdf")} | {str(number): each.out for number, each in enumerate(done)}
     assert [(name, word) for name, shown in texts.items() for word in _HIDDEN if word in shown] == []
     assert {"out.html", "j.xml", "s.md"} <= texts.keys()
+    assert json.loads(done[2].out)["runs"][0]["run"]["sources"][0]["locator"] == "source-1.csv"
     # what hides them is shown in their place, so the labels are there
     assert all("<address>" in texts[name] for name in ("out.json", "pdf", "1", "2", "4"))
     assert "&lt;address&gt;" in texts["out.html"]
 
 
-@pytest.mark.parametrize(
-    ("labels", "hosts"),
-    [
-        (["--step", "on gpu-a.example.com", "--step", "on gpu-b.example.com"], ["on host-1", "on host-2"]),
-        (["--step", "on clara01", "--step", "on dora9", "--tag", "hosts=clara01,dora9"], ["on host-1", "on host-2"]),
-        (["--step", "on 10.1.2.3", "--step", "on 10.1.2.4"], ["on <address>", "on <address> 2"]),
-        (["--step", "/data/anna/x", "--step", "/data/berta/x"], ["<path>", "<path> 2"]),
-    ],
-)
-def test_steps_stay_as_many_as_they_were(
-    gpureport: Program, tmp_path: Path, labels: list[str], hosts: list[str]
-) -> None:
-    for number in (1, 2):
-        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
-    out = gpureport("compare", "gpu1.csv", "gpu2.csv", *labels, "--anonymise", "--format", "json")
-    assert (out.code, out.err) == (0, "")
-    assert [step["label"] for step in json.loads(out.out)["steps"]] == hosts
-
-
-@pytest.mark.parametrize(
-    ("key", "values", "shown"),
-    [
-        ("hostname", ("gpu-b", "gpu-a"), ["host-1", "host-2"]),
-        ("user", ("anna", "berta"), ["<name>", "<name> 2"]),
-        ("data", ("/scratch/anna/x", "/scratch/berta/x"), ["<path>", "<path> 2"]),
-    ],
-)
-def test_groups_of_hidden_values_stay_as_many_as_they_were(
-    gpureport: Program, tmp_path: Path, key: str, values: tuple[str, str], shown: list[str]
-) -> None:
-    for number, value in enumerate(values, 1):
-        (tmp_path / f"gpu{number}.csv").write_text(log(60 + number))
-        assert gpureport("ingest", f"gpu{number}.csv", "--tag", f"{key}={value}", "--name", f"run{number}").code == 0
-    out = gpureport("compare", "run1", "run2", "--by", f"tag:{key}", "--anonymise", "--format", "json")
-    assert (out.code, out.err) == (0, "")
-    assert [step["label"] for step in json.loads(out.out)["steps"]] == [f"{key}={each}" for each in shown]
+def test_hidden_steps_stay_as_many_as_they_were(gpureport: Program, tmp_path: Path) -> None:
+    for seconds in (61, 62):
+        (tmp_path / f"log{seconds}.csv").write_text(log(seconds))
+    for number, (first, second, grouping, *shown) in enumerate(
+        read_table(Path(__file__).with_name("hidden_steps.tsv"))
+    ):
+        store = ("--store", f"store{number}")
+        for seconds, labels in ((61, first), (62, second)):
+            assert gpureport("ingest", f"log{seconds}.csv", *words_of(labels), *store).code == 0
+        command = ("compare", "log61", "log62", *grouping.split(), *store)
+        out = gpureport(*command, "--anonymise", "--format", "json")
+        assert (out.code, out.err) == (0, "")
+        assert [step["label"] for step in json.loads(out.out)["steps"]] == shown
 
 
 def test_a_host_has_one_number_in_all_of_an_output(gpureport: Program, tmp_path: Path) -> None:
@@ -159,36 +112,7 @@ def _own() -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_no_exit_shows_one(gpureport: Program, tmp_path: Path) -> None:
-    exits, planter = Exits(tmp_path), Planter()
-    for number in range(3):
-        (tmp_path / f"log{number}.csv").write_text(log(60 + number))
-    labels = ["--param", f"vault_id={planter.plant('name')}", "--tag", f"cfg.door-pin={planter.plant('last part')}"]
-    labels += ["--tag", f"note=see corp-{planter.plant('pattern')}", "--step", f"step corp-{planter.plant('step')}"]
-    sources = [f"log{number}.csv" for number in range(3)]
-    # before the settings name them
-    assert gpureport("ingest", *sources, *labels).code == 0
-    exits.sources = set(tmp_path.rglob("*"))
-    (tmp_path / "gpureport.toml").write_text(_SETTINGS)
-    for command in (
-        ("analyze", *sources, *labels, "--format", "json"),
-        ("report", *sources, *labels, "-o", "r.html", "-o", "r.md", "-o", "r.json", "-o", "r.pdf"),
-        ("fleet", "-o", "f.html", "-o", "f.json"),
-        ("runs", "list"),
-        ("ingest", "--force", *sources, *labels),
-        ("runs", "list", "--format", "json"),
-        ("runs", "show", str(next((tmp_path / ".gpureport/runs").glob("*")).name)),
-        ("nightly", "log0.csv", *labels, "--site", "site", "--junit", "n.xml", "--summary", "n.md"),
-    ):
-        assert exits.run(gpureport, *command).code == 0, command
-    for path in (tmp_path / ".gpureport/runs").glob("*/run.json"):
-        exits.sources.discard(path)
-    exits.collect_files()
-    assert any(HIDDEN.encode() in content for contents in exits.texts.values() for content in contents)
-    assert exits.find_leaks(planter) == []
-
-
-def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: Path) -> None:
+def test_what_is_given_and_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: Path) -> None:
     exits, planter = Exits(tmp_path), Planter()
     metrics = f"corp-{planter.plant('metric')},corp-{planter.plant('other metric')}"
     message = f"May  5 10:01:40 node kernel: NVRM: Xid (PCI:0000:01:00): 31, name=corp-{planter.plant('driver')}, x"
@@ -199,6 +123,7 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
         (tmp_path / f"train{number}.csv").write_text(f"time,{metrics}\n{''.join(values)}")
         texts = {name: f"corp-{planter.plant(name)}" for name in ("step", "name", "label")}
         labels = ["--param", f"vault_id={planter.plant('param')}", "--tag", f"note=corp-{planter.plant('tag')}"]
+        labels += ["--tag", f"cfg.door-pin={planter.plant('last part of a name')}"]
         labels += ["--work", f"1000:corp-{planter.plant('unit')}", "--training", f"train{number}.csv"]
         labels += ["--step", f"{number} {texts['step']}", "--name", f"r{number} {texts['name']}"]
         assert gpureport("ingest", f"log{number}.csv", *labels).code == 0
@@ -210,28 +135,28 @@ def test_what_was_stored_before_is_hidden_at_once(gpureport: Program, tmp_path: 
     (tmp_path / "gpureport.toml").write_text(_SETTINGS)
     exits.sources = set(tmp_path.rglob("*"))
     exits.run_all(gpureport, "stored before", first=ids[0], second=ids[1])
-    assert {"series.parquet", "r.html", "f.html", "n.md"} <= exits.collect_files()
+    for words in (("analyze", "--format", "json"), ("report", "-o", "r.pdf"), ("ingest", "--store", "fresh")):
+        assert exits.run(gpureport, words[0], "log2.csv", *labels, *words[1:]).code == 0, words
+    assert {"series.parquet", "r.html", "r.pdf", "f.html", "n.md", "run.json"} <= exits.collect_files()
+    assert any(HIDDEN.encode() in content for contents in exits.texts.values() for content in contents)
     assert exits.find_leaks(planter) == []
 
 
-@pytest.mark.parametrize("command", [("runs",), ("ingest", "log.csv"), ("analyze", "log.csv")])
-def test_without_readable_settings_no_command_begins(
-    gpureport: Program, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('\n[secrets]\npatterns = ["(a+)+"]\n', ":3: text 1 of patterns cannot be used: it contains"),
+        *((f"\n[{name}]\n", f":2: unknown section [{name}]; known are") for name in ("secret", "Secrets", "secerts")),
+    ],
+)
+def test_without_readable_secrets_no_command_begins(gpureport: Program, tmp_path: Path, text: str, error: str) -> None:
     (tmp_path / "log.csv").write_text(log(60))
-    (tmp_path / "gpureport.toml").write_text('[secrets]\npatterns = ["(a+)+"]\n')
-    refused = gpureport(*command)
-    assert (refused.code, refused.out, len(refused.err.splitlines())) == (2, "", 1)
-    assert refused.err.startswith("gpureport: gpureport.toml:2: text 1 of patterns cannot be used: it contains")
-    assert gpureport(*command, "--help").code == 0
-
-
-@pytest.mark.parametrize("name", ["secret", "Secrets", "secerts"])
-def test_a_misspelt_section_of_secrets_is_refused(gpureport: Program, tmp_path: Path, name: str) -> None:
-    (tmp_path / "gpureport.toml").write_text(f'\n[{name}]\nnames = ["vault_id"]\n')
-    refused = gpureport("runs")
-    assert (refused.code, refused.out) == (2, "")
-    assert refused.err.startswith(f"gpureport: gpureport.toml:2: unknown section [{name}]; known are")
+    (tmp_path / "gpureport.toml").write_text(text)
+    for command in (("runs",), ("ingest", "log.csv"), ("analyze", "log.csv")):
+        refused = gpureport(*command)
+        assert (refused.code, refused.out, len(refused.err.splitlines())) == (2, "", 1)
+        assert refused.err.startswith(f"gpureport: gpureport.toml{error}")
+        assert gpureport(*command, "--help").code == 0
 
 
 def test_a_mistake_elsewhere_stops_only_who_reads_it(
@@ -252,15 +177,17 @@ def test_a_mistake_elsewhere_stops_only_who_reads_it(
 
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no /dev/fd")
-@pytest.mark.parametrize("command", ["check", "analyze", "explain"])
-def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("check log.csv --param vault_id=4711", 1),
+        ("analyze log.csv --param vault_id=4711 --format json", 0),
+        ("explain idle_gap", 0),
+    ],
+)
+def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, command: str, code: int) -> None:
     (tmp_path / "log.csv").write_text(log(60))
     shown = []
-    arguments = {
-        "check": ["log.csv", "--param", "vault_id=4711"],
-        "analyze": ["log.csv", "--param", "vault_id=4711", "--format", "json"],
-        "explain": ["idle_gap"],
-    }[command]
     text = f'{_SETTINGS}[rules.idle_gap]\nshortest = 77\n[[policy]]\nlimit = "gpu_utilization_ratio p50 >= 101%"\n'
     (tmp_path / "own.toml").write_text(text)
     for place in ("own.toml", None):
@@ -268,11 +195,11 @@ def test_settings_of_a_pipe_are_read_once(gpureport: Program, tmp_path: Path, co
         os.write(writer, text.encode())
         os.close(writer)
         try:
-            shown.append(gpureport(command, *arguments, "--config", place or f"/dev/fd/{reader}"))
+            shown.append(gpureport(*command.split(), "--config", place or f"/dev/fd/{reader}"))
         finally:
             os.close(reader)
     assert shown[0] == shown[1]
-    assert shown[0].code == (1 if command == "check" else 0)
+    assert shown[0].code == code
     assert "4711" not in shown[1].out
 
 
@@ -283,17 +210,13 @@ def test_settings_of_a_call_and_of_a_file_here(gpureport: Program, tmp_path: Pat
     for option in (["--config", "own.toml"], ["--config=own.toml"]):
         shown = gpureport("analyze", "log.csv", "--param", "vault_id=4711", "--format", "json", *option)
         assert (shown.code, "4711" in shown.out) == (0, False)
-    (tmp_path / "log.csv").write_text(log(60))
-    (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
-    found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"]}})
-    assert dict(found.recording.run.params) == {"vault_id": HIDDEN}
 
 
-def test_settings_of_a_call_hold_for_extra_columns(tmp_path: Path) -> None:
-    rows = [row(second) for second in range(60)]
-    text = "\n".join([f"{HEADER}, badge", *(f"{each}, corp-4711" for each in rows), ""])
+def test_settings_of_a_call_hold_for_params_and_extra_columns(tmp_path: Path) -> None:
+    text = "\n".join([f"{HEADER}, badge", *(f"{row(second)}, corp-4711" for second in range(60)), ""])
     (tmp_path / "log.csv").write_text(text)
-    (recording,) = api.read(tmp_path / "log.csv")
+    (recording,) = api.read(tmp_path / "log.csv", labels={"params": {"vault_id": "4711"}})
     assert set(recording.series.column("extra_badge").to_pylist()) == {"corp-4711"}
-    found = api.analyze(recording, settings={"secrets": {"patterns": ["corp-"]}})
-    assert set(found.recording.series.column("extra_badge").to_pylist()) == {HIDDEN}
+    found = api.analyze(recording, settings={"secrets": {"names": ["vault_id"], "patterns": ["corp-"]}}).recording
+    assert dict(found.run.params) == {"vault_id": HIDDEN}
+    assert set(found.series.column("extra_badge").to_pylist()) == {HIDDEN}

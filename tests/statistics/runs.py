@@ -1,6 +1,6 @@
 """Analysed runs for comparisons, made by hand, and learning curves whose truth is known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,6 @@ def made(  # noqa: PLR0913 - each argument is something a test varies
     device: Device | None = None,
     training: Points = (),
     price: float | None = None,
-    interval: float | None = None,
     every: float = 1.0,
     info: Mapping[str, Any] | None = None,
     **series: npt.ArrayLike,
@@ -38,11 +37,14 @@ def made(  # noqa: PLR0913 - each argument is something a test varies
     )
     if device is not None:
         run = replace(run, devices=tuple(replace(device, id=gpu.id, index=gpu.index) for gpu in run.devices))
-    if interval is not None:
-        run = replace(run, interval=interval)
     recording = trained(replace(bare, run=run), training)
     prices = {"prices": {"gpu_hour": price, "currency": "EUR", "date": "2026-11-01"}} if price is not None else None
     return gpureport.analyze(recording, settings=prices)
+
+
+def thrice(make: Callable[[Any, int], dict[str, Any]], steps: Mapping[str, Any]) -> list[Analysis]:
+    """Return three runs of each step, made of what the step is given and of the number of the run."""
+    return [made(f"{step}{k}", step=step, **make(given, k)) for step, given in steps.items() for k in range(3)]
 
 
 def trained(recording: testing.Recording, points: Points) -> testing.Recording:
@@ -92,23 +94,14 @@ _PRICED = made("priced", util=level(90, SECONDS // 10), every=10.0, price=2.0)
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """An accuracy, or a loss that falls, which approaches a level exponentially.
+    """An accuracy, or a loss that falls, which approaches a level exponentially."""
 
-    Attributes:
-        end: level that it approaches.
-        start: its value at the start of the job.
-        constant: seconds in which the distance to the level falls to 1/e.
-        points: how often it is logged.
-        scatter: standard deviation of a single value.
-        between: standard deviation of the level between runs.
-    """
-
-    end: float
-    start: float = 0.1
-    constant: float = 80.0
-    points: int = 30
-    scatter: float = 0.005
-    between: float = 0.005
+    end: float  # level that it approaches
+    start: float = 0.1  # at the start of the job
+    constant: float = 80.0  # seconds in which the distance to the level falls to 1/e
+    points: int = 30  # how often it is logged
+    scatter: float = 0.005  # standard deviation of a single value
+    between: float = 0.005  # standard deviation of the level between runs
 
     @property
     def is_loss(self) -> bool:

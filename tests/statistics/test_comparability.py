@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from gpureport import Analysis
 from gpureport.testing import GIB, Device, Finding, NotJudged, Source, Work, finding
 from tests.statistics.runs import IDLE, MEMORY, document, judged, made
@@ -104,20 +102,18 @@ def became(*runs: Analysis) -> dict[str, list[dict[str, Any]]]:
     return {change: found for change, found in document(*runs)["findings"].items() if found}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
+def test_what_becomes_of_a_finding() -> None:
+    cases: list[tuple[Analysis, Analysis, dict[str, str]]] = [
         (having("a", GAP), having("b", replace(GAP, devices=("gpu:0", "gpu:1"))), {"persisting": ""}),
         (having("a", GAP), having("b", replace(GAP, cause="another")), {"new": "", "resolved": ""}),
         (having("a", GAP), having("b", missing=[MISSING]), {"cannot_tell": "not_judged"}),
         (having("a", missing=[MISSING]), having("b", GAP), {"cannot_tell": "not_judged"}),
         (having("a", GAP), having("b", missing=[replace(MISSING, device="gpu:1")]), {"resolved": ""}),
         (having("a", GAP), having("b", seconds=50), {"cannot_tell": "too_short"}),
-    ],
-    ids=["more devices", "another cause", "not judged after", "not judged before", "another device", "too short"],
-)
-def test_what_becomes_of_a_finding(before: Analysis, after: Analysis, expected: dict[str, str]) -> None:
-    assert {change: found[0]["reason_code"] for change, found in became(before, after).items()} == expected
+    ]
+    for place, (before, after, expected) in enumerate(cases):
+        codes = {change: found[0]["reason_code"] for change, found in became(before, after).items()}
+        assert codes == expected, place
 
 
 def test_findings_are_counted_over_runs_and_devices() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gpureport import Analysis
 from gpureport.testing import GPU_TIME_CLASSES, AdvisedStep, Device, Finding, Work, finding
-from tests.statistics.runs import document, judged, level, made
+from tests.statistics.runs import document, judged, level, made, thrice
 
 GPU = Device(id="gpu:0", index=0, model="NVIDIA H100 80GB HBM3", driver="550.54")
 PLAIN = made("plain", util=np.full(601, 90.0), device=GPU)
@@ -96,31 +96,6 @@ def test_what_bears_on_the_gpu_comes_first() -> None:
     assert list(changes(first, second)) == [*order, "cluster", "command"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (configured("a", {"workers": "2"}, findings=[WORKERS]), configured("b", {"workers": "14"}), ["loader_workers"]),
-        (configured("a", {"workers": "14"}, findings=[WORKERS]), configured("b", {"workers": "2"}), []),
-        (configured("a", {"batch": "64"}, findings=[WORKERS]), configured("b", {"batch": "256"}), []),
-        (configured("a", {"workers": "2"}), configured("b", {"workers": "14"}, findings=[WORKERS]), []),
-        (configured("a", findings=[advising("pinned_memory")]), configured("b", {"pin": "True"}), []),
-        (
-            configured("a", {"lr": "1"}, findings=[advising("pinned_memory")]),
-            configured("b", {"lr": "1", "pin": "True"}),
-            ["pinned_memory"],
-        ),
-        (
-            configured("a", device=replace(GPU, memory_total_bytes=80 * 2**30), findings=[advising("smaller_gpu")]),
-            configured("b", device=replace(GPU, memory_total_bytes=40 * 2**30)),
-            ["smaller_gpu"],
-        ),
-    ],
-    ids=["more", "fewer", "another", "later", "no params", "a switch", "hardware"],
-)
-def test_a_change_that_a_finding_had_advised(before: Analysis, after: Analysis, expected: list[str]) -> None:
-    assert [each["name"] for each in document(before, after)["gains"][1]["advised"]] == expected
-
-
 def test_the_finding_that_advised_is_named() -> None:
     first, second = (configured(label, {"amp": "0"}, findings=[advising("mixed_precision")]) for label in "ab")
     third = configured("c", {"amp": "True"})
@@ -134,37 +109,37 @@ def test_the_finding_that_advised_is_named() -> None:
     assert document(starved, *mixed)["gains"][1]["advised"] == []
 
 
-def test_a_setting_that_one_step_names_may_have_been_advised() -> None:
+def test_a_change_that_a_finding_had_or_may_have_advised() -> None:
     """The default of a program is not known: 8 workers may be more than before, or fewer. A switch was off."""
-    plain, named = configured("a", {"lr": "1"}, findings=[WORKERS]), configured("b", {"lr": "1", "workers": "8"})
-    switch = configured("a", {"lr": "1"}, findings=[advising("pinned_memory", "smaller_gpu")])
-    sized = replace(GPU, memory_total_bytes=40 * 2**30)
-    for before, after, expected in (
-        (plain, named, ["loader_workers"]),
-        (configured("a", {"workers": "8"}, findings=[WORKERS]), configured("b", {"lr": "1"}), ["loader_workers"]),
-        (configured("a", {"workers": "2"}, findings=[WORKERS]), named, []),
-        (configured("a", {"lr": "1"}), named, []),
-        (switch, configured("b", {"pin": "True"}), []),
-        (switch, configured("b", {"lr": "1"}, device=sized), []),
-    ):
-        row = document(before, after)["gains"][1]
-        assert [each["name"] for each in row["possibly_advised"]] == expected, (before.run.params, after.run.params)
-
-
-def runs_of(
-    step: str, seconds: int, *, gpus: int = 1, power: float = 200.0, price: float | None = None
-) -> list[Analysis]:
-    return [
-        made(
-            f"{step} {at}",
-            step=step,
-            work=Work(amount=1000, unit="images"),
-            util=[level(90, seconds + at, at)] * gpus,
-            power=[level(power, seconds + at, at)] * gpus,
-            price=price,
-        )
-        for at in range(3)
+    two, eight, plain = {"workers": "2"}, {"lr": "1", "workers": "8"}, {"lr": "1"}
+    pin, pinned = [advising("pinned_memory")], {"lr": "1", "pin": "True"}
+    large, small = (replace(GPU, memory_total_bytes=size * 2**30) for size in (80, 40))
+    less = [advising("smaller_gpu")]
+    cases: list[tuple[str, Analysis, Analysis, list[str], list[str]]] = [
+        ("more", configured("a", two, findings=[WORKERS]), configured("b", {"workers": "14"}), ["loader_workers"], []),
+        ("fewer", configured("a", {"workers": "14"}, findings=[WORKERS]), configured("b", two), [], []),
+        ("another", configured("a", {"batch": "64"}, findings=[WORKERS]), configured("b", {"batch": "256"}), [], []),
+        ("later", configured("a", two), configured("b", {"workers": "14"}, findings=[WORKERS]), [], []),
+        ("no params", configured("a", findings=pin), configured("b", {"pin": "True"}), [], []),
+        ("a switch", configured("a", plain, findings=pin), configured("b", pinned), ["pinned_memory"], []),
+        ("hardware", configured("a", device=large, findings=less), configured("b", device=small), ["smaller_gpu"], []),
+        ("named", configured("a", plain, findings=[WORKERS]), configured("b", eight), [], ["loader_workers"]),
+        ("unnamed", configured("a", eight, findings=[WORKERS]), configured("b", plain), [], ["loader_workers"]),
+        ("known", configured("a", two, findings=[WORKERS]), configured("b", eight), ["loader_workers"], []),
+        ("no advice", configured("a", plain), configured("b", eight), [], []),
+        ("unknown size", configured("a", plain, findings=less), configured("b", plain, device=small), [], []),
     ]
+    for name, before, after, *expected in cases:
+        row = document(before, after)["gains"][1]
+        assert [[each["name"] for each in row[key]] for key in ("advised", "possibly_advised")] == expected, name
+
+
+def runs_of(step: str, seconds: int, *, gpus: int = 1, price: float | None = None) -> list[Analysis]:
+    def lasting(work: Work, k: int) -> dict[str, Any]:
+        util, power = ([level(mean, seconds + k, k)] * gpus for mean in (90, 200.0))
+        return {"util": util, "power": power, "work": work, "price": price}
+
+    return thrice(lasting, {step: Work(amount=1000, unit="images")})
 
 
 def test_gains_need_a_price_and_stand_with_changes_in_one_row() -> None:
@@ -248,9 +223,8 @@ def test_losses_that_are_unknown_and_classes_that_reports_call_lost() -> None:
     assert amounts == sorted(amounts, reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("series", "expected"),
-    [
+def test_a_share_is_given_where_all_of_the_loss_is_known() -> None:
+    cases: list[tuple[dict[str, Any], float | None]] = [
         ({"every": 0.5, "util": [97.0] * 16}, None),
         ({"every": 30.0, "util": [97.0] * 4}, None),
         ({"util": [97.0] * 300}, 0.0),
@@ -258,10 +232,7 @@ def test_losses_that_are_unknown_and_classes_that_reports_call_lost() -> None:
         ({"util": [97.0] * 100 + [np.nan] * 200}, None),
         ({"every": 0.5, "util": [60.0, 20.0] * 20}, None),
         ({"every": 0.5, "util": [70.0, 62.0] * 400 + [0.0] * 60}, None),
-    ],
-    ids=["8 seconds", "4 samples", "nothing", "a gap", "mostly not observed", "short pauses", "pauses and a tail"],
-)
-def test_a_share_is_given_where_all_of_the_loss_is_known(series: dict[str, Any], expected: float | None) -> None:
-    one = made("a", power=300.0, **series)
-    (run,) = document(one, PLAIN)["steps"][0]["runs"]
-    assert run["lost_ratio"] == (None if expected is None else pytest.approx(expected, abs=0.01))
+    ]
+    for place, (series, expected) in enumerate(cases):
+        (run,) = document(made("a", power=300.0, **series), PLAIN)["steps"][0]["runs"]
+        assert run["lost_ratio"] == (None if expected is None else pytest.approx(expected, abs=0.01)), place

@@ -62,12 +62,7 @@ def test_effects_and_the_best_are_those_of_another_computation() -> None:
     rng = np.random.default_rng(24)
     speed, gain = {"torch": 1.0, "jax": 1.3}, {"16": 1.24, "32": 1.55, "8": 1.0}
     runs = [
-        run(
-            400 * speed[name] * gain[batch] * float(np.exp(rng.normal(0, 0.02))),
-            10 * at + k,
-            framework=name,
-            batch=batch,
-        )
+        run(400 * speed[name] * gain[batch] * shift, 10 * at + k, framework=name, batch=batch)
         for k in range(3)
         for at, (name, batch) in enumerate(product(speed, gain))
         for shift in (float(np.exp(rng.normal(0, 0.02))),)
@@ -161,11 +156,8 @@ def test_settings_that_changed_together_get_no_effect() -> None:
 
 def test_what_else_varied_is_held_equal() -> None:
     rates = {("8", "2"): 100.0, ("8", "8"): 150.0, ("16", "2"): 120.0, ("16", "8"): 180.0}
-    runs = [
-        replace(one, run=replace(one.run, params=(*one.run.params, ("random_seed", one.run.name[-1]))))
-        for one in designed(rates)
-    ]
-    found = study(runs)
+    seeded = [(one, (*one.run.params, ("random_seed", one.run.name[-1]))) for one in designed(rates)]
+    found = study([replace(one, run=replace(one.run, params=params)) for one, params in seeded])
     batch, workers = found["effects"][0]["settings"]
     assert (batch["key"], workers["key"]) == ("batch", "workers")
     assert [each["levels"][1]["change"] for each in (batch, workers)] == pytest.approx([0.2, 0.5], abs=0.01)
@@ -217,14 +209,12 @@ def claim_rate(levels: Sequence[float]) -> float:
     rng = np.random.default_rng(len(levels))
     claims = 0
     for _ in range(STUDIES):
-        found = compared(
-            *(
-                logging(f"{at}-{k}", 8 << at, 100 * float(np.exp(rng.normal(log, 0.03))), rng)
-                for at, log in enumerate(levels)
-                for k in range(3)
-            ),
-            by=BATCH,
-        )
+        runs = [
+            logging(f"{at}-{k}", 8 << at, 100 * float(np.exp(rng.normal(log, 0.03))), rng)
+            for at, log in enumerate(levels)
+            for k in range(3)
+        ]
+        found = compared(*runs, by=BATCH)
         # alone, as a whole document takes three times as long
         best = find_best_group(found.steps, TRAINING_RATE, found.goals)
         assert best is not None
@@ -297,12 +287,8 @@ def test_groups_stand_by_the_size_of_their_values() -> None:
         assert study(runs, "param:a")["by"][0]["values"] == ordered, values
     pairs = (("torch", "16"), ("jax", "8"), ("torch", "8"), ("torch", "16"), ("jax", "16"))
     found = compared(*(of(str(at), f=f, b=b) for at, (f, b) in enumerate(pairs)), by="param:f,param:b")
-    assert [(step.label, [one.run.name for one in step.analyses]) for step in found.steps] == [
-        ("f=torch, b=8", ["2"]),
-        ("f=torch, b=16", ["0", "3"]),
-        ("f=jax, b=8", ["1"]),
-        ("f=jax, b=16", ["4"]),
-    ]
+    grouped = [f"{step.label}: {' '.join(one.run.name for one in step.analyses)}" for step in found.steps]
+    assert grouped == ["f=torch, b=8: 2", "f=torch, b=16: 0 3", "f=jax, b=8: 1", "f=jax, b=16: 4"]
 
 
 def stored(locator: str, start: int = 0, kind: str = "nvidia_smi", **info: Any) -> Analysis:
@@ -334,13 +320,9 @@ def test_the_first_folder_that_differs_tells_steps_apart() -> None:
 def test_folders_stand_by_their_numbers_then_by_time() -> None:
     zones = {"timezone": "Europe/Berlin"}
 
-    def ordered(
-        names: Sequence[str], starts: Sequence[int], infos: Sequence[dict[str, Any]] = (zones,) * 9
-    ) -> list[str]:
-        runs = zip(names, starts, infos, strict=False)
-        return [
-            name for name, _ in folders(*(stored(f"x/{name}/{start}.csv", start, **info) for name, start, info in runs))
-        ]
+    def ordered(names: Sequence[str], starts: Sequence[int], infos: Any = (zones,) * 9) -> list[str]:
+        runs = [stored(f"x/{n}/{at}.csv", at, **info) for n, at, info in zip(names, starts, infos, strict=False)]
+        return [name for name, _ in folders(*runs)]
 
     assert ordered(["10-amp", "2-workers", "1-base", "10-amp"], range(4)) == ["1-base", "2-workers", "10-amp"]
     assert ordered(["8-workers", "base", "base", "8-workers"], (5, 9, 2, 7)) == ["base", "8-workers"]

@@ -1,6 +1,7 @@
 """What may be said of two steps: interval, verdict, and the code of what stands in its way."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from gpureport import Analysis, testing
 from gpureport.testing import Device, Verdict, Work, check
+from tests.statistics import runs as made_runs
 from tests.statistics.processes import autoregressive
 from tests.statistics.runs import COST_PER_WORK, IDLE, PER_WORK, POWER, compared, delta, document, level, made, reason
 
@@ -16,9 +18,9 @@ A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54
 
 
 def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[Analysis]:
-    return [
-        made(f"{step}{k}", step=step, util=level(mean + k, seconds, seed + k), power=300.0 + mean + k) for k in range(3)
-    ]
+    return made_runs.thrice(
+        lambda _, k: {"util": level(mean + k, seconds, seed + k), "power": 300.0 + mean + k}, {step: None}
+    )
 
 
 def test_repetitions_are_better_or_worse_and_narrow_enough() -> None:
@@ -28,11 +30,7 @@ def test_repetitions_are_better_or_worse_and_narrow_enough() -> None:
     assert delta(comparison, POWER).verdict is Verdict.DIFFERS
     assert delta(compared(*three("old", 80), *three("new", 60))).verdict is Verdict.WORSE
     assert (found.needed.seconds, found.needed.runs) == (None, 4)
-    near = [
-        made(f"{step}{k}", step=step, util=level(mean, 300, k, 0.5))
-        for step, mean in (("old", 60), ("new", 80))
-        for k in range(3)
-    ]
+    near = made_runs.thrice(lambda mean, k: {"util": level(mean, 300, k, 0.5)}, {"old": 60, "new": 80})
     found = delta(compared(*near))
     assert found.interval[1] - found.interval[0] < 0.04
     assert found.needed is None
@@ -135,13 +133,8 @@ def test_a_repetition_counts_from_a_third_of_the_longest_on() -> None:
 
 def test_a_short_run_counts_where_samples_are_dense() -> None:
     """Four samples of a tracker that takes one every 10 s are no mean of 40 s; a minute always counts."""
-    for every, seconds, counts in (
-        (1.0, 25, True),
-        (1.0, 15, False),
-        (10.0, 40, False),
-        (10.0, 70, True),
-        (20.0, 80, True),
-    ):
+    cases = ((1.0, 25, True), (1.0, 15, False), (10.0, 40, False), (10.0, 70, True), (20.0, 80, True))
+    for every, seconds, counts in cases:
         run, other = (made(name, util=level(90, int(seconds / every)), every=every) for name in "ab")
         assert (document(run, other)["groups"][0]["brief"] is None) == counts, (every, seconds)
 
@@ -250,18 +243,12 @@ def test_runs_too_short_have_no_figure_and_a_gate_bars_what_it_touches() -> None
 
 
 def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
-    runs = [
-        made(
-            f"{model}{k}",
-            step=model,
-            util=level(80, 300, k),
-            work=Work(amount=amount + k, unit="steps"),
-            device=replace(A100, model=model),
-        )
-        for model, amount in (("NVIDIA L4", 100), ("NVIDIA H100", 300))
-        for k in range(3)
-    ]
-    comparison = compared(*runs)
+    def work(given: tuple[str, int], k: int) -> dict[str, Any]:
+        model, amount = given
+        done = Work(amount=amount + k, unit="steps")
+        return {"util": level(80, 300, k), "work": done, "device": replace(A100, model=model)}
+
+    comparison = compared(*made_runs.thrice(work, {"a": ("NVIDIA L4", 100), "b": ("NVIDIA H100", 300)}))
     assert (delta(comparison).verdict, reason(delta(comparison))) == (Verdict.NOT_ENOUGH_DATA, "gpu_models")
     found = delta(comparison, PER_WORK)
     assert (found.verdict, found.primary, found.window) == (Verdict.BETTER, True, "whole")
@@ -277,10 +264,8 @@ def test_a_finer_log_is_thinned_to_the_coarser() -> None:
 
 
 def test_a_label_makes_a_step_and_a_run_without_one_is_its_own() -> None:
-    runs = [
-        made(name, step=step, util=level(60, 60)) for name, step in (("a", "x"), ("b", None), ("c", "x"), ("b", None))
-    ]
-    chain = compared(*runs, made("z", util=level(60, 60)))
+    named = (("a", "x"), ("b", None), ("c", "x"), ("b", None), ("z", None))
+    chain = compared(*(made(name, step=step, util=level(60, 60)) for name, step in named))
     names = [(step.label, [entry.run.name for entry in step.analyses]) for step in chain.steps]
     assert names == [("x", ["a", "c"]), ("b", ["b"]), ("b (2)", ["b"]), ("z", ["z"])]
     pairs = dict.fromkeys((each.base, each.step) for each in chain.deltas)

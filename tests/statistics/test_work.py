@@ -21,6 +21,7 @@ from tests.statistics.runs import (
     made,
     rates,
     reason,
+    thrice,
 )
 
 START_UP, TRAINED = 60, 240
@@ -35,6 +36,10 @@ def run(name: str, training: Points, **more: object) -> Analysis:
 
 def counted(each_second: float, seconds: int = 1200, every: int = 5) -> Points:
     return [(float(t), round(each_second * t), "loss", 2.0 - t / seconds) for t in range(1, seconds, every)]
+
+
+def stated(amount: float, unit: str = "steps") -> Work:
+    return Work(amount=amount, unit=unit)
 
 
 def units(*runs: Analysis) -> list[str | None]:
@@ -89,11 +94,11 @@ def test_steps_of_another_batch_are_counted_in_samples() -> None:
         if is_size:
             assert delta(found, WORK_RATE).before == pytest.approx(128, rel=0.01)
             assert delta(found, PER_WORK).verdict is Verdict.NO_CLEAR_CHANGE
-    stated = [
+    given = [
         made(size, params={"batch_size": size}, work=Work(amount=32768 / int(size), unit="steps"), util=level(90))
         for size in ("64", "256")
     ]
-    works = [step.runs[0].analysis.run.work for step in compared(*stated).steps]
+    works = [step.runs[0].analysis.run.work for step in compared(*given).steps]
     assert works == [Work(amount=32768, unit="samples")] * 2
 
 
@@ -102,10 +107,7 @@ def test_gpu_time_per_work_needs_the_same_unit_of_every_run() -> None:
     assert (found.verdict, reason(found), found.primary) == (Verdict.NOT_ENOUGH_DATA, "other_work_unit", False)
     tokens = compared(*(made(u, util=level(80, 300), work=Work(amount=10, unit=u)) for u in ("steps", "tokens")))
     assert delta(tokens, PER_WORK).difference is None
-    first, second = (
-        made(name, step="s", util=np.full(601, 90.0), work=Work(amount=amount, unit="steps"))
-        for name, amount in (("a", 1000), ("b", 3000))
-    )
+    first, second = (made(f"{n}", step="s", util=np.full(601, 90.0), work=stated(n)) for n in (1000, 3000))
     silent, other = made("c", step="s", util=np.full(601, 90.0)), made("z", util=np.full(601, 90.0))
     assert compared(first, second, other).steps[0].value(PER_WORK) == pytest.approx((600 * 200) ** 0.5)
     assert compared(first, silent, other).steps[0].value(PER_WORK) is None
@@ -128,12 +130,7 @@ def test_an_interval_is_no_finer_than_the_samples_it_rests_on() -> None:
     def group(lengths: tuple[int, ...], interval: float | None) -> Mapping[str, dict[str, object]]:
         runs = [
             made(
-                f"a{k}",
-                step="a",
-                work=Work(amount=1000, unit="images"),
-                util=level(90, seconds, k),
-                price=2.0,
-                info={"interval": interval},
+                f"a{k}", step="a", work=stated(1000), util=level(90, seconds, k), price=2.0, info={"interval": interval}
             )
             for k, seconds in enumerate(lengths)
         ]
@@ -176,8 +173,8 @@ def test_the_whole_job_holds_the_start_up_and_training_alone_does_not() -> None:
 
 
 def test_all_steps_take_the_training_rate_from_one_source() -> None:
-    stated = Work(amount=20_000, unit="images")
-    runs = slow_start("a", 100.0, work=stated), slow_start("b", 100.0, logged=False, work=stated)
+    done = stated(20_000, "images")
+    runs = slow_start("a", 100.0, work=done), slow_start("b", 100.0, logged=False, work=done)
     assert sources(*runs) == [PHASE] * 2
     values = [step.value(TRAINING_RATE) for step in compared(*runs).steps]
     assert values == pytest.approx([20_000 / TRAINED] * 2, rel=0.02)
@@ -212,11 +209,7 @@ def test_each_rate_is_a_family_of_its_own() -> None:
 
 def test_phases_of_equal_length_scatter_as_finely_as_they_were_sampled() -> None:
     """Three runs of 30 s that look alike, a second apart: the phase is known to a thirtieth, so 2% is no change."""
-    runs = [
-        made(f"{step}{k}", step=step, util=level(90, 30, k), work=Work(amount=amount, unit="steps"))
-        for step, amount in (("a", 1000.0), ("b", 1020.0))
-        for k in range(3)
-    ]
+    runs = thrice(lambda done, k: {"util": level(90, 30, k), "work": done}, {"a": stated(1000.0), "b": stated(1020.0)})
     found = delta(compared(*runs), TRAINING_RATE)
     assert found.difference == pytest.approx(0.02 * (found.before or 0))
     assert (found.verdict, found.reason) == (Verdict.NO_CLEAR_CHANGE, None)
@@ -244,18 +237,13 @@ def test_cost_counts_gpus_power_and_price() -> None:
 
 
 def test_runs_that_have_nothing_in_common_have_a_wide_interval_and_no_error() -> None:
-    runs = [
-        made(f"{k}", step="s", util=level(90, 120, k), work=Work(amount=amount, unit="steps"), price=1.0)
-        for k, amount in enumerate((1e-100, 1e100))
-    ]
+    amounts = enumerate((1e-100, 1e100))
+    runs = [made(f"{k}", step="s", util=level(90, 120, k), work=stated(each), price=1.0) for k, each in amounts]
     other = made("z", util=level(90, 120))
     group = document(*runs, other)["groups"][0]
     for mean in (group["cost_per_1000_work"], group["work_per_gpu_hour"]):
         assert 0 < mean["interval"][0] < mean["value"] < mean["interval"][1] < float("inf")
-    brief = [
-        made(f"b{seconds}", step="s", util=level(60, seconds), work=Work(amount=seconds, unit="steps"))
-        for seconds in (1200, 40)
-    ]
+    brief = [made(f"b{each}", step="s", util=level(60, each), work=stated(each)) for each in (1200, 40)]
     assert document(*brief, other)["groups"][0]["work_per_gpu_hour"]["interval"] is None
 
 

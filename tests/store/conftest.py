@@ -1,6 +1,7 @@
 """Stores with a run in them, the program, and the process that forks ingests."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
 def before(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Known:
     """A store with one run, which tests copy; and the other run, from a store of its own."""
     folder = tmp_path_factory.mktemp("before")
-    known = Known(folder=folder / "store", old=folder / "old.csv", new=folder / "new.csv", runs={}, old_id="")
+    known = Known(folder=folder / "store", runs={}, old_id="")
     for seed, log in enumerate(("old", "new")):
         (folder / f"{log}.csv").write_text(noisy(seed))
     for words in (
@@ -28,11 +29,8 @@ def before(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Known:
         known.ingest("new", folder / "other"),
     ):
         assert forks.run(Order(arguments=words)).code == 0
-    old = read_store(known.folder)
-    (old_id,) = old
-    return Known(
-        folder=known.folder, old=known.old, new=known.new, runs=old | read_store(folder / "other"), old_id=old_id
-    )
+    (old_id,) = old = read_store(known.folder)
+    return replace(known, runs=old | read_store(folder / "other"), old_id=old_id)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The program in processes forked from one that has done the imports, so that hundreds of them take seconds.
 
-Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Ended` for each process.
+Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Outcome` for each process.
 """
 
 import importlib
@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,18 +20,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.faults.fault import Fault, arm_fault, count_readings, set_clock_back, stop_clock
+from tests.support.program import Outcome
 
 ROOT = Path(__file__).parents[2]
 _PATIENCE = 120
 """Seconds after which a process is taken to hang."""
-_STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     arguments: Sequence[str]
-    kill_after: float | None = None
-    kill_at: int | None = None
     file_size: int | None = None
     folder: str = ""
     fault: Fault | None = None
@@ -41,16 +38,6 @@ class Order:
     clock_back: tuple[float, int] = (0.0, 0)
     readings: str = ""
     modules: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How a process ended: its exit code (negative: the signal), what it printed, and how long it took."""
-
-    code: int
-    out: str
-    err: str
-    seconds: float = 0.0
 
 
 class Forks:
@@ -76,11 +63,11 @@ class Forks:
         assert self._process.stdout is not None
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
-    def result(self) -> list[Ended]:
+    def result(self) -> list[Outcome]:
         assert self._process.stdout is not None
-        return [Ended(**entry) for entry in json.loads(self._process.stdout.readline())]
+        return [Outcome(**entry) for entry in json.loads(self._process.stdout.readline())]
 
-    def run(self, order: Order) -> Ended:
+    def run(self, order: Order) -> Outcome:
         self.begin(order)
         (ended,) = self.result()
         return ended
@@ -111,8 +98,6 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
     sys.argv = ["gpureport", *order.arguments]
     if order.file_size is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.file_size, order.file_size))
-    if order.kill_at is not None:
-        _kill_before(order.kill_at)
     _set_scene(order)
     code: Any = 70
     try:
@@ -129,20 +114,6 @@ def _child(order: Order, out: int, err: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0)
-
-
-def _kill_before(step: int) -> None:
-    taken = 0
-
-    def count(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal taken
-        if event not in _STEPS or (event == "open" and arguments[1] == "r"):
-            return
-        if taken == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        taken += 1
-
-    sys.addaudithook(count)
 
 
 def _set_scene(order: Order) -> None:
@@ -174,18 +145,13 @@ def _import_modules(path: Path) -> None:
             importlib.import_module(name)
 
 
-def _run(orders: Sequence[Order]) -> list[Ended]:
-    begin = time.perf_counter()
+def _run(orders: Sequence[Order]) -> list[Outcome]:
     children = [_fork(order) for order in orders]
     results = []
     for order, (pid, out, err) in zip(orders, children, strict=True):
-        if order.kill_after is not None:
-            time.sleep(order.kill_after)
-            os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        seconds = time.perf_counter() - begin
         with os.fdopen(out) as one, os.fdopen(err) as other:
-            results.append(Ended(code=code, out=one.read(), err=other.read(), seconds=seconds))
+            results.append(Outcome(code=code, out=one.read(), err=other.read()))
         if order.modules:
             _import_modules(Path(order.modules))
     return results

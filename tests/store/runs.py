@@ -68,8 +68,6 @@ class Known:
     """A store that holds the run of the log `old` and not of `new`, and what each is stored as."""
 
     folder: Path
-    old: Path
-    new: Path
     runs: dict[str, Stored]
     old_id: str
 
@@ -78,7 +76,7 @@ class Known:
         return folder
 
     def ingest(self, log: str, store: Path, *more: str) -> Sequence[str]:
-        return ("ingest", str(getattr(self, log)), *more, "--store", str(store))
+        return ("ingest", str(self.folder.with_name(f"{log}.csv")), *more, "--store", str(store))
 
 
 def unsign(path: Path, **run: object) -> None:

@@ -3,10 +3,10 @@
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 from pyarrow import parquet
 
-from tests.store.runs import SCALE, Stored, noisy, read_store
+from tests.store.runs import SCALE, noisy, read_store
 from tests.support.program import run_program
 
 LOGS = ("a.csv", "b.csv", "c.csv")
@@ -34,11 +34,10 @@ _NO_SUCH_RUN, _NO_DATA = 3, 4
 """Exit codes of commands; a night without data is recorded as one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class Labels(NamedTuple):
     name: str
-    step: str | None = None
-    tags: tuple[tuple[str, str], ...] = ()
+    step: str | None
+    tags: dict[str, str]
 
 
 @dataclass(slots=True)
@@ -46,11 +45,6 @@ class Model:
     runs: dict[str, Labels] = field(default_factory=dict)
     baselines: dict[str, dict[str, Labels]] = field(default_factory=dict)
     nights: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-
-
-def _labels(stored: Stored) -> Labels:
-    name, step, tags = stored.labels
-    return Labels(name=name, step=step, tags=tuple(tags.items()))
 
 
 class StoreCommands(RuleBasedStateMachine):
@@ -92,20 +86,20 @@ class StoreCommands(RuleBasedStateMachine):
         options = [word for option, value in given.items() if value for word in (option, value)]
         assert self._run("ingest", log, *options)[0] == 0
         (run,) = (key for key, one in read_store(self._store).items() if one.run["sources"][0]["locator"] == log)
-        known = self._model.runs.get(run, Labels(name=Path(log).stem))
-        tags = (("by", "hand"),) if tagged else known.tags
-        self._model.runs[run] = Labels(name=name or known.name, step=step or known.step, tags=tags)
+        known = self._model.runs.get(run, Labels(Path(log).stem, None, {}))
+        tags = {"by": "hand"} if tagged else known.tags
+        self._model.runs[run] = Labels(name or known.name, step or known.step, tags)
         return run
 
     @rule(run=stored, name=NAMES)
     def rename(self, run: str, name: str) -> None:
         if self._change("runs", "rename", run, name, of=[run]):
-            self._model.runs[run] = replace(self._model.runs[run], name=name)
+            self._model.runs[run] = self._model.runs[run]._replace(name=name)
 
     @rule(run=stored, step=STEPS)
     def label(self, run: str, step: str) -> None:
         if self._change("runs", "step", run, step, of=[run]):
-            self._model.runs[run] = replace(self._model.runs[run], step=step)
+            self._model.runs[run] = self._model.runs[run]._replace(step=step)
 
     @rule(run=stored)
     def remove(self, run: str) -> None:
@@ -148,7 +142,7 @@ class StoreCommands(RuleBasedStateMachine):
     @invariant()
     def holds_the_runs(self) -> None:
         found = read_store(self._store)
-        assert {run: _labels(stored) for run, stored in found.items()} == self._model.runs
+        assert {run: stored.labels for run, stored in found.items()} == self._model.runs
         assert all(len(stored.rows) == 40 for stored in found.values())
         if not self._store.exists():
             return
@@ -161,7 +155,7 @@ class StoreCommands(RuleBasedStateMachine):
     @invariant()
     def holds_the_baselines(self) -> None:
         folders = (path.parent for path in self._store.glob("baselines/[!.]*/store.json"))
-        found = {each.name: {run: _labels(own) for run, own in read_store(each).items()} for each in folders}
+        found = {each.name: {run: own.labels for run, own in read_store(each).items()} for each in folders}
         assert found == self._model.baselines
 
     @invariant()

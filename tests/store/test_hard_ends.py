@@ -1,155 +1,42 @@
-"""Killed at any moment, on a full disk, or with many writers at once: the store is as it was, or as it was to be."""
+"""Where a file may not grow, or with many writers at once: the store is as it was, or as it was to be."""
 
-import os
-import random
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.store.forking import ROOT, Ended, Forks, Order
+from tests.store.forking import Forks, Order
 from tests.store.runs import SCALE, Known, contents, leftovers, noisy, read_store
 from tests.support.program import run_program
 
-TRIALS, WHOLE_PROCESSES = 90 * SCALE, 10 * SCALE
 WRITERS, EACH, ROUNDS = 16, 4, 3 * SCALE
 """Ingests at once; and writers of each of eight kinds, with the rounds they make."""
 LONG = ("--param", f"note={'x' * 60_000}")
 """Makes run.json larger than the series, so that it is what does not fit."""
-_DONE, _KILLED = 0, -signal.SIGKILL
-
-
-def ways(before: Known, store: Path) -> list[Sequence[str]]:
-    other = Path(f"{store}-2")
-    again = before.ingest("old", store, "--force", "--step", "b")
-    return [before.ingest("new", other), before.ingest("new", store), again]
-
-
-def check(before: Known, store: Path, forks: Forks) -> None:
-    """Check that every run in a store, and in the new one beside it, is whole and known; then that all can go on."""
-    for place in (store, Path(f"{store}-2")):
-        for run_id, found in read_store(place).items():
-            expected = before.runs[run_id]
-            assert found.rows.equals(expected.rows)
-            assert found.run in ({**expected.run, "step": step} for step in (expected.run["step"], "b"))
-    assert before.old_id in read_store(store)
-    listed = forks.run(Order(arguments=["runs", "list", "--store", str(store)]))
-    assert (listed.err, listed.code, len(listed.out.splitlines())) == ("", 0, len(read_store(store)))
-    # what was left grows old; the next ingest clears it away
-    left = leftovers(store)
-    for path in (inside for each in left for inside in (each, *each.glob("*"))):
-        os.utime(path, (1, 1))
-    if left:
-        assert forks.run(Order(arguments=before.ingest("new", store, "--force"))).code == 0
-        assert (leftovers(store), len(read_store(store))) == ([], 2)
 
 
 @pytest.mark.stress
-def test_killed_at_a_random_moment(before: Known, forks: Forks, tmp_path: Path) -> None:
-    chance = random.Random(20261121)
-    quickest = min(forks.run(Order(arguments=ways(before, before.copy(tmp_path / w))[2])).seconds for w in "abc")
-    ended: list[Ended] = []
-    for trial in range(TRIALS):
-        store = before.copy(tmp_path / str(trial))
-        arguments = ways(before, store)[trial % 3]
-        ended.append(forks.run(Order(arguments=arguments, kill_after=chance.uniform(0.001, 1.2 * quickest))))
-        quickest = min([quickest, *(each.seconds for each in ended[-1:] if each.code == _DONE)])
-        check(before, store, forks)
-    assert {each.code for each in ended} <= {_DONE, _KILLED}
-    assert sum(each.code == _KILLED for each in ended) > TRIALS / 4
-
-
-@pytest.mark.stress
-@pytest.mark.parametrize("way", range(3))
-def test_killed_before_every_step(before: Known, forks: Forks, tmp_path: Path, way: int) -> None:
-    for step in range(200):
-        store = before.copy(tmp_path / str(step))
-        ended = forks.run(Order(arguments=ways(before, store)[way], kill_at=step))
-        check(before, store, forks)
-        if ended.code == _DONE:
-            break
-        assert ended.code == _KILLED
-    assert step >= 8
-
-
-@pytest.mark.stress
-def test_a_killed_process_of_its_own(before: Known, forks: Forks, tmp_path: Path) -> None:
-    chance = random.Random(7)
-    for trial in range(WHOLE_PROCESSES):
-        store = before.copy(tmp_path / str(trial))
-        command = [sys.executable, "-m", "gpureport", *ways(before, store)[trial % 3]]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=chance.uniform(0.05, 0.9))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        check(before, store, forks)
-
-
-def refused(ended: Ended, store: Path, held: dict[str, bytes]) -> bool:
-    """Check that an ingest succeeded, or failed as it should; return whether it failed."""
-    assert leftovers(store) == []
-    if ended.code == _DONE:
-        assert read_store(store)
-        return False
-    assert (ended.code, ended.err.count("\n")) == (3, 1)
-    assert ended.err.startswith(f"gpureport: {store}: ")
-    assert "--store" in ended.err
-    assert contents(store) == held
-    return True
-
-
-@pytest.mark.stress
-@pytest.mark.parametrize("log", ["new", "old"])
-def test_a_file_that_may_not_grow(before: Known, forks: Forks, tmp_path: Path, log: str) -> None:
+@pytest.mark.parametrize(("log", "more"), [("new", LONG), ("old", (*LONG, "--force"))])
+def test_a_file_that_may_not_grow(before: Known, forks: Forks, tmp_path: Path, log: str, more: Sequence[str]) -> None:
     for limit in (1, 300, 4_096, 10_000, 25_000, 50_000):
         store = before.copy(tmp_path / str(limit))
-        arguments = before.ingest(log, store, *LONG, *(["--force"] if log == "old" else []))
-        assert refused(forks.run(Order(arguments=arguments, file_size=limit)), store, contents(store)), limit
+        refuse(forks, Order(arguments=before.ingest(log, store, *more), file_size=limit), store)
+
+
+def refuse(forks: Forks, order: Order, store: Path) -> None:
+    """Check that an ingest fails in one line that says what to do, and leaves a store as it was."""
+    held, ended = contents(store), forks.run(order)
+    assert (ended.code, ended.err.count("\n"), "--store" in ended.err) == (3, 1, True)
+    assert ended.err.startswith(f"gpureport: {store}: ")
+    assert (contents(store), leftovers(store)) == (held, [])
 
 
 def test_labels_and_a_store_that_do_not_fit(before: Known, store: Path, forks: Forks, tmp_path: Path) -> None:
-    held = contents(store)
-    assert refused(forks.run(Order(arguments=before.ingest("old", store, *LONG), file_size=10_000)), store, held)
+    refuse(forks, Order(arguments=before.ingest("old", store, *LONG), file_size=10_000), store)
     arguments = before.ingest("new", tmp_path / "none")
     ended = forks.run(Order(arguments=arguments, file_size=1))
     assert (ended.code, ended.err.count("\n"), leftovers(tmp_path / "none")) == (3, 1, [])
     assert forks.run(Order(arguments=arguments)).code == 0
-
-
-@contextmanager
-def disk(folder: Path, options: str) -> Iterator[None]:
-    folder.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    mount = subprocess.run(words, capture_output=True, text=True, check=False)
-    if mount.returncode:
-        pytest.skip(f"cannot mount a small disk here: {mount.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)  # noqa: S607 - wherever it is
-
-
-@pytest.mark.stress
-@pytest.mark.parametrize("log", ["new", "old"])
-@pytest.mark.parametrize("options", ["size={kib}k", "size=4m,nr_inodes={inodes}"])
-def test_a_small_disk(before: Known, forks: Forks, tmp_path: Path, options: str, log: str) -> None:
-    used = sum(-(-len(content) // 4096) * 4 for content in contents(before.folder).values())
-    failed = []
-    for more in range(12):
-        place = tmp_path / str(more)
-        with disk(place, options.format(kib=used + 4 + more * 12, inodes=7 + more)):
-            store = before.copy(place / "store")
-            held = contents(store)
-            arguments = before.ingest(log, store, *LONG, *(["--force"] if log == "old" else []))
-            failed.append(refused(forks.run(Order(arguments=arguments)), store, held))
-    assert failed == sorted(failed, reverse=True)
-    assert (failed[0], failed[-1]) == (True, False)
 
 
 def beside_a_reader(forks: Forks, store: Path, given: Sequence[Order], rows: int, *, removes: bool = False) -> int:

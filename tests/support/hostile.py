@@ -1,38 +1,18 @@
 """Texts that try to be more than text, and runs that carry one wherever a log or a person can put text."""
 
+import json
 import re
 import unicodedata
 from dataclasses import replace
+from pathlib import Path
 
 import gpureport
 from gpureport import testing
 from gpureport.testing import AbsentCells, LogEvent, NotJudged, Rejected, Work
 from tests.support.runs import run, with_run
 
-TEXTS = {
-    "script": "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>",
-    "attribute": "\" onmouseover=\"alert(1)\" x='y' style='color:red'",
-    "template": "{{ report.title }}{% include 'x' %}{# hidden #}",
-    "mathematics": r"$\frac{x$ $x^2$ \begin{matrix}",
-    "typesetting": '#include("/etc/passwd") #set page(fill: red) *bold* @ref <label> ```raw',
-    "macro": "#include <stdio.h>\n#define X 1",
-    "table": "a | b || c |---|---| `code` \\| ",
-    "link": "[click](javascript:alert(1)) ![x](https://evil.example/x.png) @everyone #1",
-    "address": "<https://evil.example> https://evil.example www.evil.example a@evil.example",
-    "heading": "# heading\n## another\n- list\n1. one\n> quote\n---\n===",
-    "entity": "&lt;b&gt; &amp;amp; &#60;script&#62; ]]> <!-- --> <![CDATA[",
-    "escape codes": "\x1b[31mred\x1b[0m \x1b]8;;https://evil.example\x07link\x1b]8;;\x07",
-    "control codes": "a\x1b[2J \x9b31m \x07\x08\x00\x7f b\x1bPq\x1b\\\x90 c\x1b",
-    "right to left": "abc \u202etxt.exe\u202c \u2066isolated\u2069 \u200f\u061c شريط עברית",
-    "length": "x" * 10_000,
-    "words": "word " * 2_000,
-    "emoji": "🚀👩‍👩‍👧‍👦🇩🇪 ☃️ \U0001f9ea 训练 e\u0301",
-    "not characters": "\ufffe\uffff \ud800 \ue000 \u2028\u2029 \u0085",
-    "quantities": '1e999 NaN -0 {"a": 1} 100% 5 GiB',
-    "metrics": 'x"} 1\n# EOF\nfake{a="b"} 2 \\n \\"',
-    "spreadsheet": '=HYPERLINK("https://evil.example") +1 -1 @SUM(A1)',
-    "nothing": " \t\n\u200b\ufeff ",
-}
+TEXTS: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+TEXTS |= {"length": "x" * 10_000, "words": "word " * 2_000}
 """Each by what it aims at."""
 
 PLAIN = "plain"

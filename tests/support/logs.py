@@ -20,12 +20,6 @@ SAMPLE = SAMPLES / "mem_pressure" / "nvidia-smi.csv.gz"
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 EPOCH = START.timestamp()
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
-SERIES = (
-    *("timestamp", "utilization.gpu [%]", "utilization.memory [%]", "temperature.gpu", "temperature.memory"),
-    *("power.draw [W]", "power.limit [W]", "memory.total [MiB]", "memory.used [MiB]", "memory.free [MiB]"),
-    *("clocks.current.sm [MHz]", "clocks.current.memory [MHz]", "pstate"),
-)
-"""Headings of the columns `series` makes."""
 
 
 def stamp(second: float, start: str = "2026/03/14 09:00:00") -> str:
@@ -70,7 +64,7 @@ def write_recording(folder: Path, content: str, *, name: str = "gpu.csv", zone: 
 def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
     """Return columns of one GPU by heading: idle at first, then at work with pauses, as nvidia-smi writes them."""
     chance = random.Random(seed)
-    columns: dict[str, list[str]] = {heading: [] for heading in SERIES}
+    columns: dict[str, list[str]] = {}
     degrees = 31.0
     for number in range(rows):
         busy = number >= rows // 8 and number % 40 > 2
@@ -93,7 +87,7 @@ def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
             "pstate": "P2" if busy else "P8",
         }
         for heading, cell in cells.items():
-            columns[heading].append(cell)
+            columns.setdefault(heading, []).append(cell)
     return columns
 
 
@@ -139,22 +133,13 @@ def iso_stamp(second: float) -> str:
 
 
 def gpustat_document(second: float, gpus: int = 2, *, indent: int | None = 4) -> str:
-    listed = [
-        {
-            "index": gpu,
-            "uuid": f"GPU-{gpu}",
-            "name": "NVIDIA L4",
-            "temperature.gpu": 60 + gpu,
-            "fan.speed": None,
-            "utilization.gpu": int(second) % 100,
-            "power.draw": 71,
-            "enforced.power.limit": 72,
-            "memory.used": 1024,
-            "memory.total": 23034,
-            "processes": [{"username": "u", "command": "python {", "pid": 7, "gpu_memory_usage": 900}],
-        }
-        for gpu in range(gpus)
+    alike = {"fan.speed": None, "utilization.gpu": int(second) % 100, "power.draw": 71, "enforced.power.limit": 72}
+    alike |= {"memory.used": 1024, "memory.total": 23034}
+    process = {"username": "u", "command": "python {", "pid": 7, "gpu_memory_usage": 900}
+    own = [
+        {"index": gpu, "uuid": f"GPU-{gpu}", "name": "NVIDIA L4", "temperature.gpu": 60 + gpu} for gpu in range(gpus)
     ]
+    listed: list[dict[str, Any]] = [{**each, **alike, "processes": [process]} for each in own]
     content = {"hostname": "node1", "driver_version": "580.1", "query_time": iso_stamp(second), "gpus": listed}
     return json.dumps(content, indent=indent) + "\n"
 
@@ -223,19 +208,6 @@ def wrapper_csv(rows: int = 6) -> str:
     return "\n".join(lines) + "\n"
 
 
-def timechart(rows: int = 40) -> bytes:
-    lines = [
-        *("AMDPROFILER POWER PROFILE REPORT", "", "PROFILE DETAILS", "Sampling Interval:,100 milli-seconds"),
-        *("Profile Start Time:,Nov-21-2026_23-59-58,", "", "PROFILED COUNTERS", "768.,socket0-package-power,Power,W,x"),
-        *("", "PROFILE RECORDS", "RecordId,Timestamp,socket0-package-power,socket1-package-power,core0-power"),
-    ]
-    for row in range(rows):
-        second, tenth = divmod(580 + row, 10)
-        clock = f"23:59:{second}" if second < 60 else f"0:0:{second - 60}"
-        lines.append(f"{row + 1},{clock}:{tenth}59,   {90 + row}.50,  100.25,    0.12, ")
-    return "\n".join([*lines, ""]).encode()
-
-
 def zstd(content: bytes) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
@@ -260,18 +232,13 @@ Line = tuple[float, str]
 """When a line is written, and its text."""
 
 
-def _in_time(logs: Sequence[Sequence[Line]]) -> list[tuple[int, str]]:
-    """Return all lines in the order they are written, with their writers."""
-    lines = [(second, writer, text) for writer, log in enumerate(logs) for second, text in log]
-    return [(writer, text) for _, writer, text in sorted(lines, key=lambda line: line[0])]
-
-
 def interleaved(logs: Sequence[Sequence[Line]], block: int = BLOCK) -> bytes:
     """Return what a file holds to which several processes append at once; each flushes the rest when it ends."""
     held = [b""] * len(logs)
     written: list[bytes] = []
     left = [len(log) for log in logs]
-    for writer, text in _in_time(logs):
+    lines = [(second, writer, text) for writer, log in enumerate(logs) for second, text in log]
+    for _, writer, text in sorted(lines, key=lambda line: line[0]):
         held[writer] += text.encode() + b"\n"
         left[writer] -= 1
         while len(held[writer]) >= block:

@@ -1,11 +1,13 @@
 """The program run as a person runs it, in this process and any folder."""
 
 import io
+import json
 import sys
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -41,15 +43,17 @@ def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     return run
 
 
+def analysed(gpureport: Program, *words: str) -> list[dict[str, Any]]:
+    """Return the runs that the JSON of an analysis holds."""
+    runs: list[dict[str, Any]] = json.loads(gpureport("analyze", *words, "--format", "json").out)["runs"]
+    return runs
+
+
 def run_program(folder: Path, *arguments: str) -> Outcome:
     """Run the program where no fixture can be asked for."""
     out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        chdir(folder),
-        redirect_stdout(out),
-        redirect_stderr(err),
-        patch.object(sys, "argv", ["gpureport", *arguments]),
-    ):
+    called = patch.object(sys, "argv", ["gpureport", *arguments])
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err), called:
         try:
             main()
         except SystemExit as left:

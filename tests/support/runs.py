@@ -53,11 +53,8 @@ def run(name: str = "baseline", *, gpus: int = 2, seconds: int = 600, util: Any 
     rows = gpus * (seconds + 1)
     source = Source(kind="nvidia_smi", locator=f"{name}.csv", sha256="ab" * 32)
     quality = Quality(lines=rows + 1, rows_kept=rows, headers=1, coverage_ratio=1.0)
-    return with_run(made, name=name, id=f"{hash_name(name):08x}", sources=(source,), quality=quality)
-
-
-def hash_name(name: str) -> int:
-    return sum(place * ord(sign) for place, sign in enumerate(name, 1)) % 2**32
+    number = sum(place * ord(sign) for place, sign in enumerate(name, 1)) % 2**32
+    return with_run(made, name=name, id=f"{number:08x}", sources=(source,), quality=quality)
 
 
 def with_run(recording: Recording, **fields: Any) -> Recording:

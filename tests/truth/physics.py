@@ -32,14 +32,7 @@ class Course:
 
 
 def course(script: Script, parts: Parts, busy: Floats, rng: np.random.Generator) -> Course:
-    """Return how a card fares with its kernels.
-
-    Args:
-        script: the run.
-        parts: what this GPU does.
-        busy: share of each cell of 10 ms in which a kernel runs.
-        rng: source of chance.
-    """
+    """Return how a card fares with its kernels, which run in a share of each cell of 10 ms."""
     card, ran = script.card, blocks(busy, round(STEP / TICK))
     heat = ran * spread_over(parts, np.array([part.heat for part in parts]), STEP)[: len(ran)]
     heat = heat * _wander(len(heat), rng) * rng.normal(1.0, 0.02)
@@ -114,13 +107,7 @@ _TRIES_SECONDS = 15.0
 
 
 def used(script: Script, ran: Floats, rng: np.random.Generator) -> Floats:
-    """Return the MiB in use on one GPU, one value a step of 0.1 s.
-
-    Args:
-        script: the run.
-        ran: share of each step in which a kernel ran; a GPU that never works holds nothing.
-        rng: source of chance.
-    """
+    """Return the MiB in use on one GPU, one value a step of 0.1 s; a GPU that never works holds nothing."""
     asked, total = script.memory, script.card.memory_mib
     at_work = np.flatnonzero(ran > 0.7)
     if not len(at_work):

@@ -1,6 +1,5 @@
 """The rows of each log of a run, and the files they are written to."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.tables import read_table
 from tests.truth.physics import STEP, Course
 from tests.truth.script import TICK, Floats, Script, spread_over
 
@@ -121,30 +121,7 @@ COLUMN_SETS = {
     "clock_max events generation generation_max lanes lanes_max ecc_corrected ecc_uncorrected",
     "shuffled": "watts events index total util clock timestamp celsius memory name limit",
 }
-_COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "timestamp": ("timestamp", lambda value: f"{moment(value):%Y/%m/%d %H:%M:%S.%f}"[:-3]),
-    "index": ("index", str),
-    "name": ("name", str),
-    "uuid": ("uuid", str),
-    "util": ("utilization.gpu [%]", "{:.0f} %".format),
-    "controller": ("utilization.memory [%]", "{:.0f} %".format),
-    "memory": ("memory.used [MiB]", "{:.0f} MiB".format),
-    "total": ("memory.total [MiB]", "{} MiB".format),
-    "reserved": ("memory.reserved [MiB]", "{} MiB".format),
-    "celsius": ("temperature.gpu", "{:.0f}".format),
-    "watts": ("power.draw [W]", "{:.2f} W".format),
-    "limit": ("power.limit [W]", "{:.2f} W".format),
-    "default": ("power.default_limit [W]", "{:.2f} W".format),
-    "clock": ("clocks.current.sm [MHz]", "{:.0f} MHz".format),
-    "clock_max": ("clocks.max.sm [MHz]", "{} MHz".format),
-    "events": ("clocks_event_reasons.active", lambda value: f"0x{int(value):016X}"),
-    "generation": ("pcie.link.gen.current", "{:.0f}".format),
-    "generation_max": ("pcie.link.gen.max", str),
-    "lanes": ("pcie.link.width.current", str),
-    "lanes_max": ("pcie.link.width.max", str),
-    "ecc_corrected": ("ecc.errors.corrected.volatile.total", "{:.0f}".format),
-    "ecc_uncorrected": ("ecc.errors.uncorrected.volatile.total", "{:.0f}".format),
-}
+_COLUMNS = {name: (heading, form) for name, heading, form in read_table(Path(__file__).with_name("columns.tsv"))}
 """The heading of each column, and what prints a cell of it."""
 _HOST_MIB = 515_000
 
@@ -160,7 +137,10 @@ def write(folder: Path, script: Script, gpus: list[Rows], host: Rows) -> None:
     for index, rows in enumerate(gpus):
         known = _constants(script, index)
         cells = [
-            _cells(name, rows) if name in rows else [_COLUMNS[name][1](known[name])] * len(rows["util"])
+            [
+                _cell(name, value)
+                for value in (rows[name].tolist() if name in rows else [known[name]] * len(rows["util"]))
+            ]
             for name in names
         ]
         # a query takes a few milliseconds for each GPU
@@ -171,9 +151,12 @@ def write(folder: Path, script: Script, gpus: list[Rows], host: Rows) -> None:
     (folder / "host.csv").write_text(_host(host))
 
 
-def _cells(name: str, rows: Rows) -> list[str]:
-    form = _COLUMNS[name][1]
-    return ["[N/A]" if np.isnan(value) else form(value) for value in rows[name].tolist()]
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, float) and np.isnan(value):
+        return "[N/A]"
+    if name == "timestamp":
+        return _COLUMNS[name][1].format(moment(value))[:-3]
+    return _COLUMNS[name][1].format(int(value) if name == "events" else value)
 
 
 def _constants(script: Script, index: int) -> dict[str, object]:

@@ -1,24 +1,58 @@
 """Every scenario of the suite: healthy runs, runs that lose time, and faulty hardware."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tests.truth.script import Memory, Part, Script, Setting
 
 
-def steady(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(1100)), columns="full", clean=True)
+def served(seconds: float, **more: float) -> Script:
+    part = Part(seconds=seconds, texture="requests", heat=0.6, **more)  # type: ignore[arg-type]  # fields of numbers
+    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
 
 
-def data_parallel(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(900, heat=0.7)), gpus=4, clean=True)
-
-
-def busy_host(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(1000, cpu=93.0, core=99.0)), clean=True)
-
-
-def power_capped(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(1000, heat=1.3)), columns="full", clean=True)
+PLAIN: dict[str, Callable[[Setting], Script]] = {
+    "steady": lambda given: Script(parts=given.job(given.work(1100)), columns="full", clean=True),
+    "data_parallel": lambda given: Script(parts=given.job(given.work(900, heat=0.7)), gpus=4, clean=True),
+    "busy_host": lambda given: Script(parts=given.job(given.work(1000, cpu=93.0, core=99.0)), clean=True),
+    "power_capped": lambda given: Script(parts=given.job(given.work(1000, heat=1.3)), columns="full", clean=True),
+    "locked_clock": lambda given: Script(parts=given.job(given.work(900)), clock=0.75, clean=True),
+    "warm_up": lambda given: Script(
+        parts=given.job(given.work(1200)),
+        memory=Memory(first=0.18, grown=0.72, chunk=0.015),
+        columns="full",
+        clean=True,
+    ),
+    "longest_batch": lambda given: Script(
+        parts=given.job(given.work(1300)), memory=Memory(first=0.3, grown=0.42, swing=0.3, chunk=0.004), clean=True
+    ),
+    "small_model": lambda given: Script(
+        parts=given.job(given.work(800)), memory=Memory(first=0.05, grown=0.09), clean=True
+    ),
+    "long_start": lambda given: Script(parts=(given.started(150, 260), given.work(900), given.over()), clean=True),
+    "requests": lambda given: served(given.long(1200), step=0.03, rate=9.0, cpu=14.0),
+    # busy hours and quiet ones, in which seconds pass without a request
+    "days_of_requests": lambda given: served(given.long(1500), step=0.05, rate=7.0, swing=0.97, cpu=11.0),
+    # a GPU cut into instances, whose utilisation the driver does not give
+    "sliced": lambda given: Script(parts=given.job(given.work(900)), columns="full", absent=3.0, clean=True),
+    "stale_process": lambda given: Script(
+        parts=(given.started(), given.work(500), given.over(200, 260)),
+        memory=Memory(kept=0.9),
+        whole=("zombie_memory",),
+    ),
+    "full_memory": lambda given: Script(
+        parts=given.job(given.work(1200)), memory=Memory(first=0.5, grown=0.975, chunk=0.004), whole=("mem_pressure",)
+    ),
+    "failing_fan": lambda given: Script(parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4),
+    "narrow_link": lambda given: Script(
+        parts=given.job(given.work(700)), lanes=4, columns="full", whole=("pcie_degraded",)
+    ),
+    # that memory could not correct, in the middle of the run
+    "memory_errors": lambda given: Script(
+        parts=given.job(given.work(700)), ecc=(1, 2), columns="full", whole=("ecc_error",)
+    ),
+}
+"""Scenarios that an expression tells."""
 
 
 def hot(given: Setting) -> Script:
@@ -28,49 +62,10 @@ def hot(given: Setting) -> Script:
     return Script(parts=given.job(work), kelvin=kelvin, columns="full", clean=True)
 
 
-def locked_clock(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(900)), clock=0.75, clean=True)
-
-
 def preallocated(given: Setting) -> Script:
     held = float(given.rng.choice([0.752, 0.93]))
     memory = Memory(first=held, grown=held, chunk=0.002)
     return Script(parts=given.job(given.work(900)), memory=memory, whole=("mem_prealloc",), clean=True)
-
-
-def warm_up(given: Setting) -> Script:
-    memory = Memory(first=0.18, grown=0.72, chunk=0.015)
-    return Script(parts=given.job(given.work(1200)), memory=memory, columns="full", clean=True)
-
-
-def longest_batch(given: Setting) -> Script:
-    memory = Memory(first=0.3, grown=0.42, swing=0.3, chunk=0.004)
-    return Script(parts=given.job(given.work(1300)), memory=memory, clean=True)
-
-
-def small_model(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(800)), memory=Memory(first=0.05, grown=0.09), clean=True)
-
-
-def long_start(given: Setting) -> Script:
-    parts = (given.started(150, 260), given.work(900), given.over())
-    return Script(parts=parts, clean=True)
-
-
-def requests(given: Setting) -> Script:
-    part = Part(seconds=given.long(1200), texture="requests", step=0.03, rate=9.0, heat=0.6, cpu=14.0)
-    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
-
-
-def days_of_requests(given: Setting) -> Script:
-    """A service with busy hours and quiet ones, in which seconds pass without a request."""
-    part = Part(seconds=given.long(1500), texture="requests", step=0.05, rate=7.0, swing=0.97, heat=0.6, cpu=11.0)
-    return Script(parts=(part,), memory=Memory(first=0.4, grown=0.45), trap=True)
-
-
-def sliced(given: Setting) -> Script:
-    """A GPU cut into instances, whose utilisation the driver does not give."""
-    return Script(parts=given.job(given.work(900)), columns="full", absent=3.0, clean=True)
 
 
 def retired_errors(given: Setting) -> Script:
@@ -138,39 +133,16 @@ def unused(given: Setting) -> Script:
     return Script(parts=parts, own={3: (nothing,)}, gpus=4)
 
 
-def stale_process(given: Setting) -> Script:
-    parts = (given.started(), given.work(500), given.over(200, 260))
-    return Script(parts=parts, memory=Memory(kept=0.9), whole=("zombie_memory",))
-
-
 def leak(given: Setting) -> Script:
     work = given.work(1300)
     memory = Memory(first=0.25, grown=0.4, leak=0.28 / work.seconds, chunk=0.008)
     return Script(parts=given.job(work), memory=memory, whole=("mem_leak",), columns="full")
 
 
-def full_memory(given: Setting) -> Script:
-    memory = Memory(first=0.5, grown=0.975, chunk=0.004)
-    return Script(parts=given.job(given.work(1200)), memory=memory, whole=("mem_pressure",))
-
-
-def failing_fan(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(1100)), kelvin=58.0, fails=0.4)
-
-
 def power_brake(given: Setting) -> Script:
     brake = [given.work(70, label="hw_throttle", slow=0.32) for _ in range(2)]
     parts = given.job(given.work(350), brake[0], given.work(250), brake[1], given.work(200))
     return Script(parts=parts)
-
-
-def narrow_link(given: Setting) -> Script:
-    return Script(parts=given.job(given.work(700)), lanes=4, columns="full", whole=("pcie_degraded",))
-
-
-def memory_errors(given: Setting) -> Script:
-    """Errors that memory could not correct, in the middle of the run."""
-    return Script(parts=given.job(given.work(700)), ecc=(1, 2), columns="full", whole=("ecc_error",))
 
 
 def torn_log(given: Setting) -> Script:

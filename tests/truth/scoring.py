@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 import gpureport
 from gpureport.testing import Finding, Severity
+from tests.support.tables import read_table
 from tests.truth.labels import HOST_KINDS
 
 
@@ -45,21 +46,11 @@ def _spans(one: Finding) -> list[tuple[float, float] | tuple[None, None]]:
 Span = tuple[float, float]
 Mask = npt.NDArray[np.bool_]
 
-SPANS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "idle_gap": (("idle_gap",), ("startup_idle", "tail_idle", "unused_gpu")),
-    "startup_idle": (("startup_idle",), ("idle_gap", "unused_gpu")),
-    "tail_idle": (("tail_idle",), ("idle_gap", "unused_gpu")),
-    "thermal_throttle": (("thermal_throttle",), ("hw_throttle",)),
-    "hw_throttle": (("hw_throttle",), ("thermal_throttle",)),
-    "throttle_any": (("thermal_throttle", "hw_throttle"), ()),
-    "cpu_bound": (("cpu_bound",), ()),
-    "io_bound": (("io_bound",), ()),
-    "hollow_util": (("hollow_util",), ()),
-    "imbalance": (("imbalance",), ("unused_gpu", "slow_gpu")),
-    "slow_gpu": (("slow_gpu",), ("thermal_throttle",)),
-    "log_gap": (("log_gap",), ()),
+SPANS = {
+    name: (kinds.split(), neither.split(), float(times), float(events))
+    for name, kinds, neither, times, events in read_table(Path(__file__).with_name("scores.tsv"))
 }
-"""What is scored by time: the kinds that stand for it, and those whose time counts neither way."""
+"""What is scored by time: the kinds that stand for it, those whose time counts neither way, and the least agreement."""
 WHOLE = (
     *("mem_leak", "mem_pressure", "mem_prealloc", "periodic_stall", "pcie_degraded", "ecc_error", "zombie_memory"),
     *("unused_gpu", "unexplained_change"),
@@ -70,8 +61,6 @@ _SAME = 0.5
 
 @dataclass(slots=True)
 class Tally:
-    """Time and events of one kind: labelled, found, and agreed on."""
-
     labelled: float = 0.0
     recalled: float = 0.0
     said: float = 0.0
@@ -97,8 +86,6 @@ class Tally:
 
 @dataclass(slots=True)
 class Runs:
-    """Runs of which a kind holds or not, by name."""
-
     right: int = 0
     extra: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
@@ -140,7 +127,7 @@ def _mean(precision: float, recall: float) -> float:
 
 def _compare(tally: Tally, name: str, gpu: int | None, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
     """Count what is labelled and what is said of one GPU, or of the job when it is None."""
-    kinds, neither = SPANS[name]
+    kinds, neither, *_ = SPANS[name]
     slack = max(1.5 * truth["interval"], 1.0)
     if gpu is None and name != "log_gap":
         slack = max(slack, 1.5 * truth["host_interval"])
@@ -198,7 +185,9 @@ def _events(wanted: list[Span], said: list[Span], spared: list[Span], slack: flo
     matched = 0
     for event in wanted:
         best = max(left, key=lambda other: _shared(event, other), default=None)
-        if best is not None and (_shared(event, best) >= _SAME or _near(event, best, slack)):
+        if best is not None and (
+            _shared(event, best) >= _SAME or max(abs(event[0] - best[0]), abs(event[1] - best[1])) <= slack
+        ):
             left.remove(best)
             matched += 1
     extra = [one for one in left if _covered(one, spared, slack) < _SAME]
@@ -208,10 +197,6 @@ def _events(wanted: list[Span], said: list[Span], spared: list[Span], slack: flo
 def _shared(one: Span, other: Span) -> float:
     common = min(one[1], other[1]) - max(one[0], other[0])
     return max(common, 0.0) / (max(one[1], other[1]) - min(one[0], other[0]))
-
-
-def _near(one: Span, other: Span, slack: float) -> bool:
-    return abs(one[0] - other[0]) <= slack and abs(one[1] - other[1]) <= slack
 
 
 def _covered(one: Span, spans: Iterable[Span], slack: float) -> float:

@@ -33,8 +33,6 @@ CARDS = (V100, RTX3090, L4, A100, H100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A stretch of a job on one GPU."""
-
     seconds: float  # its length
     label: str = ""  # the kind a reader should find here; empty for work that is in order
     texture: str = "steps"  # `steps`, `requests`, `spin` (one kernel throughout) or `still`
@@ -68,8 +66,6 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A labelled run before it is played."""
-
     parts: Parts  # what every GPU does
     own: Mapping[int, Parts] = field(default_factory=dict)  # what single GPUs do instead, by index
     card: Card = A100  # the kind of GPU
@@ -103,8 +99,6 @@ _STRETCH = {0.1: 0.4, 1.0: 1.0, 5.0: 3.0, 30.0: 13.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How a scenario is to be logged."""
-
     interval: float  # seconds between samples
     card: Card  # the kind of GPU
     rng: np.random.Generator  # source of chance

@@ -18,8 +18,8 @@ Scenario = Callable[[Setting], Script]
 SCENARIOS: dict[str, Scenario] = {
     name: each
     for name, each in vars(scenarios).items()
-    if isinstance(each, FunctionType) and each.__module__ == scenarios.__name__
-}
+    if isinstance(each, FunctionType) and each.__module__ == scenarios.__name__ and each is not scenarios.served
+} | scenarios.PLAIN
 _DATA_CENTRE = ("hanging_collective", "full_memory")
 
 
@@ -30,15 +30,11 @@ def small() -> list[tuple[str, float]]:
     return [(name, 1.0) for name in names.split()]
 
 
-def write(folder: Path, runs: Iterable[tuple[str, float]], seed: int) -> list[dict[str, Any]]:
-    """Write runs, each a scenario and the seconds between samples; return their labels, the same for the same seed."""
-    return [_write_run(folder, name, interval, seed) for name, interval in runs]
-
-
 def scored(folder: Path, runs: Iterable[tuple[str, float]], seed: int) -> Scores:
     """Write runs, analyse them, and return how well the findings agree with the labels."""
     scores = Scores()
-    for truth in write(folder, runs, seed):
+    for name, interval in runs:
+        truth = _write_run(folder, name, interval, seed)
         scores.add(truth, found(folder / truth["run"]))
     return scores
 

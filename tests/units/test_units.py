@@ -1,7 +1,9 @@
 """Columns, GPUs, quantities and rates."""
 
+import json
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from gpureport.rates import (
     measure_sampling_rate,
 )
 from tests.readers.pairs import hold
+from tests.support.tables import read_table
 
 NUMBERS = st.lists(st.none() | st.integers(-100, 100), max_size=40)
 KINDS = st.sampled_from([pa.float32(), pa.float64(), pa.int8(), pa.int64()])
@@ -55,17 +58,16 @@ def test_a_column_of_one_value_is_told_from_one_with_another() -> None:
 
 
 TABLE = tomllib.loads((Path(gpureport.__file__).parent / "gpus.toml").read_text(encoding="utf-8"))
-NAMES = (
-    *("NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB", "Tesla T4", "Tesla V100-SXM2-16GB"),
-    *("Tesla V100-PCIE-32GB", "NVIDIA A10", "NVIDIA A10G", "NVIDIA A30", "NVIDIA L4", "NVIDIA H100 80GB HBM3"),
-    *("NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA H200", "NVIDIA H20", "NVIDIA A40", "NVIDIA RTX A6000"),
-    *("nvidia geforce rtx 3090", "NVIDIA GeForce RTX 4090", "NVIDIA GH200 480GB", "", "Orin", "AMD Instinct MI300X"),
-)
 EXPECTED = Path(__file__).with_name("expected")
 
 
+def asked(name: str) -> list[str]:
+    """Return the keys of an expected file: names of GPUs, or a cell, the unit of its column and the unit wanted."""
+    return [*json.loads((EXPECTED / f"{name}.json").read_text(encoding="utf-8"))]
+
+
 def test_a_name_leads_to_its_own_model(*, update_golden: bool) -> None:
-    found = {name: find_gpu(name) for name in NAMES}
+    found = {name: find_gpu(name) for name in asked("models")}
     facts = ("model", "power_window", "memory_total_bytes", "memory_bandwidth_bytes_per_second")
     # a cell of the table has a value and its source
     values = {name: known and [getattr(known, fact) for fact in facts] for name, known in found.items()}
@@ -84,40 +86,6 @@ def test_every_cell_has_a_source_and_no_source_is_a_memory() -> None:
     assert [name for name, words in sources if "quoted" in words] == []
 
 
-READ = (
-    *("97 %||1", "97%||1", "97|%|1", "8192 MiB|MiB|By", "2117MB||By", "945|MB/s|By/s", "945 MB|MB/s|By/s"),
-    *("58.52 W|W|W", "58520 mW|W|W", "1410|MHz|Hz", "38 °C|C|Cel", "+27.0|C|Cel", "15820333506|us|s", "58.52 W|%|1"),
-    *("12025/06/12|%|1", "|W|W", "1e5|W|W", "٣|W|W", *(f"{percent} %||1" for percent in range(101))),
-)
-"""Cell, unit of its column, and the unit wanted."""
-SHOWN = {
-    number_format.format_gpu_time(2994): "49.9 GPU-min",
-    number_format.format_gpu_time(3.484): "3.48 GPU-s",
-    number_format.format_duration(0.005): "5 ms",
-    number_format.format_duration(4.2): "4.2 s",
-    number_format.format_duration(125): "2 min 5 s",
-    number_format.format_duration(3599.6): "1 h",
-    number_format.format_duration(8000): "2 h 13 min",
-    number_format.format_duration(3 * 86_400 + 4 * 3600): "3 days 4 h",
-    number_format.format_memory(19.6 * 2**30): "19.6 GiB",
-    number_format.format_clock(1.71e9): "1,710 MHz",
-    number_format.format_percent(0.0996): "10%",
-    number_format.format_percent(1e-12): "<0.1%",
-    number_format.format_percent(0.019): "1.9%",
-    number_format.format_percent(0.004): "0.4%",
-    number_format.format_percent(0.325): "32%",
-    number_format.format_percent(0.325000003): "32%",
-    number_format.format_money(1.148, "USD"): "$1.15",
-    number_format.format_money(-1.148, "EUR"): "−€1.15",
-    number_format.format_money(12_345.6, "GBP"): "£12,346",
-    number_format.format_money(1.148, "CHF"): "1.15 CHF",
-    number_format.format_money(0.00242): "0.0024",
-    number_format.format_signed(1372.0): "+1,372",
-    number_format.format_signed(-0.18): "−0.180",
-    number_format.format_number(99.96): "100",
-    number_format.format_number(432.5): "432",
-    number_format.format_number(432.5000025): "432",
-}
 SCALED = [number_format.GPU_TIME, number_format.ENERGY, number_format.THROUGHPUT, number_format.MASS]
 
 
@@ -140,9 +108,11 @@ def test_figures_keep_three_digits_and_their_order(
 
 
 def test_quantities_are_written_and_numbers_in_names_sort(*, update_golden: bool) -> None:
-    said = {text: parse_quantity(*text.split("|")) for text in READ}
+    said = {text: parse_quantity(*text.split("|")) for text in asked("quantities")}
     hold(EXPECTED / "quantities.json", said, update=update_golden)
-    assert {shown: expected for shown, expected in SHOWN.items() if shown.replace("\xa0", " ") != expected} == {}
+    for name, number, expected, *currency in read_table(EXPECTED.with_name("shown.tsv")):
+        shown = getattr(number_format, name)(float(number), *currency)
+        assert shown.replace("\xa0", " ") == expected, (name, number)
     wanted = ["gpu", "gpu:0", "gpu:2", "gpu:010", "gpu:11", f"gpu:{'9' * 5000}", "node_1/gpu:3", "node_2/gpu:0"]
     assert sorted(set(wanted), key=split_numbers) == wanted
 
@@ -188,43 +158,24 @@ def test_slow_stretches_lie_in_the_log(parts: list[tuple[int, float]]) -> None:
 
 
 SECOND = 1_000_000
-Numbers = list[float]
 
 
-def by_rates(
-    seconds: Numbers, rates: Numbers, steps: Numbers | None = None, earliest: float | None = None
+def count_work(
+    seconds: list[float], rates: list[float], steps: Sequence[float] = (), began: float | None = None
 ) -> CountedWork | None:
-    return count_by_rates(
-        (np.array(seconds) * SECOND).astype(np.int64),
-        np.array(rates, dtype=np.float64),
-        None if steps is None else np.array(steps, dtype=np.float64),
-        None if earliest is None else round(earliest * SECOND),
-    )
-
-
-def by_steps(seconds: Numbers, steps: Numbers, began: float | None = None) -> CountedWork | None:
-    start = None if began is None else round(began * SECOND)
-    return count_by_steps((np.array(seconds) * SECOND).astype(np.int64), np.array(steps, dtype=np.float64), start)
+    """Return the work that rates tell, or steps where there are no rates."""
+    times, start = (np.array(seconds) * SECOND).astype(np.int64), None if began is None else round(began * SECOND)
+    counted = np.array(steps, dtype=np.float64)
+    if not rates:
+        return count_by_steps(times, counted, start)
+    return count_by_rates(times, np.array(rates, dtype=np.float64), counted if steps else None, start)
 
 
 def test_work_by_rates_and_by_steps(*, update_golden: bool) -> None:
-    slow, first = [20.0, 25.0, 30.0, 35.0], [50.0, 200.0, 200.0, 200.0]
-    pause, even, counter = [5.0, 10.0, 15.0, 320.0, 325.0], [200.0] * 5, [10.0, 20.0, 30.0, 40.0, 50.0]
-    table = {
-        "a slow first batch took as long as its rate says": by_rates(slow, first, [10, 20, 30, 40]),
-        "without steps the first point speaks for a usual distance": by_rates(slow, first),
-        "a pause does no work": by_rates(pause, even, counter),
-        "five usual distances bound it": by_rates(pause, even),
-        "a resumed counter": by_rates([5, 10, 15], [200] * 3, [5010, 5020, 5030]),
-        "a counter that starts anew": by_rates([5, 10, 15, 20], [200] * 4, [5010, 5020, 10, 20]),
-        "nothing before the recording": by_rates([20, 25, 30], first[:3], [10, 20, 30], earliest=15),
-        "rates of zero": by_rates([5, 10, 15], [0, 0, 0], [10, 20, 30]),
-        "steps from where training began": by_steps([20, 25, 30], [10, 20, 30], 0),
-        "steps from the first point": by_steps([20, 25, 30], [10, 20, 30]),
-        "steps of a resumed run": by_steps([20, 25, 30], [5010, 5020, 5030], 0),
-        "steps that start anew": by_steps([5, 10, 15, 20], [10, 20, 5, 15], 0),
-        "steps that go back": by_steps([5, 10, 15, 20], [10, 20, 15, 25], 0),
-    }
+    table = {}
+    for name, *cells in read_table(EXPECTED.with_name("work.tsv")):
+        seconds, rates, steps, began = ([*map(float, cell.split())] if cell != "-" else [] for cell in cells)
+        table[name] = count_work(seconds, rates, steps, began[0] if began else None)
     said = {
         name: work and f"{work.amount:.9g} at {work.rate and round(work.rate, 9)} from {float(work.times[0]):.9g}"
         for name, work in table.items()
@@ -233,10 +184,10 @@ def test_work_by_rates_and_by_steps(*, update_golden: bool) -> None:
 
 
 def test_a_part_of_the_time_holds_a_part_of_the_work_and_what_counts_none() -> None:
-    work = by_rates([5, 10, 15], [200, 200, 100], [10, 20, 30])
+    work = count_work([5, 10, 15], [200, 200, 100], [10, 20, 30])
     assert work is not None
     assert work.within(5 * SECOND, round(12.5 * SECOND)) == pytest.approx(1000 + 250)
     assert (work.within(-10 * SECOND, 100 * SECOND), work.within(20 * SECOND, 30 * SECOND)) == (work.amount, 0)
-    assert (by_rates([5], [200]), by_steps([5], [10])) == (None, None)
+    assert (count_work([5], [200]), count_work([5], [], [10])) == (None, None)
     for rates in ([1e308] * 4, [1e-308, 100.0, 100.0, 100.0]):
-        assert by_rates([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates
+        assert count_work([0, 1, 2, 3], rates, [0, 1, 2, 3]) is None, rates

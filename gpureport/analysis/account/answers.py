@@ -1,13 +1,12 @@
 """Links findings to their roots, answers every kind, and lists what a recording cannot show."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis import doubts, phrases
 from gpureport.analysis.job.jobs import POINT_SAMPLE_SECONDS, SHORTEST_GAP
 from gpureport.analysis.names import POWER, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, RootCause, Rule
-from gpureport.analysis.series.clock_and_power import CLOCKS
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import intersection, to_spans, total_seconds
 from gpureport.findings import Answer, Confidence, Finding, Interval, NotJudged, Outcome, Severity
@@ -15,11 +14,11 @@ from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
 
 _RANK = list(Severity)
-_COVERED_SHARE = 0.9  # a root must cover this share of the time of its consequence
+_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
 _RESOLVED = 1.8
-"""Number of intervals in a driver's period from which rows repeat readings: two, less jitter."""
+"""Number of sampling intervals per driver period from which rows repeat readings: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose power sensor measures part of the time; and the first with averaged power (NVML)."""
+"""Compute capabilities with a power sensor that measures part of the time, and the first with averaged power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
@@ -29,23 +28,22 @@ def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection
     cause act as one root. If a root itself has a root, its consequences move to that one. A
     root is as severe as its worst consequence.
     """
-    above: dict[int, int] = {}
-    for place, found in enumerate(findings):
-        for root in KINDS[found.kind].follows:
-            top = _find_root(root, place, findings, whole, gpus)
-            if top is not None and _climb(top, above) != place:
-                above[place] = top
-                break
-    tops = {place: _climb(place, above) for place in above}
+
+    def climb(place: int) -> int:
+        roots = (_find_root(root, place, findings, whole, gpus) for root in KINDS[findings[place].kind].follows)
+        above = next((one for one in roots if one is not None), None)
+        return place if above is None else climb(above)
+
+    tops = list(map(climb, range(len(findings))))
     below: dict[int, list[Finding]] = {}
-    for place, top in sorted(tops.items()):
-        below.setdefault(top, []).append(findings[place])
+    for found, top in zip(findings, tops, strict=True):
+        below.setdefault(top, []).append(found)
     return tuple(
         replace(
             found,
             severity=max([found, *below.get(place, ())], key=lambda one: _RANK.index(one.severity)).severity,
-            consequences=tuple(dict.fromkeys(one.fingerprint for one in below.get(place, ()))),
-            root=findings[tops[place]].fingerprint if place in tops else None,
+            consequences=tuple(dict.fromkeys(one.fingerprint for one in below.get(place, ()) if one is not found)),
+            root=findings[tops[place]].fingerprint if place != tops[place] else None,
         )
         for place, found in enumerate(findings)
     )
@@ -79,12 +77,6 @@ def _fits(root: RootCause, found: Finding, roots: Iterable[Finding], whole: Inte
         parts = [Interval(min(part.start for part in parts), whole.end)]
     own = to_spans(found.intervals or (whole,))
     return total_seconds(intersection(own, to_spans(parts))) >= _COVERED_SHARE * total_seconds(own) > 0
-
-
-def _climb(place: int, above: Mapping[int, int]) -> int:
-    while place in above:
-        place = above[place]
-    return place
 
 
 def withdraw_headroom(findings: list[Finding], run: Run) -> tuple[list[Finding], list[NotJudged]]:
@@ -145,7 +137,7 @@ def answer_kinds(
             )
 
 
-def list_caveats(context: Context, findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
     known = [series for series in context.gpus().values() if series.observed_seconds > 0]
     yield from _describe_sampling(known)
     told = {series.device.id: series.explain_implausibility(POWER) for series in known}
@@ -163,15 +155,7 @@ def list_caveats(context: Context, findings: Sequence[Finding]) -> Iterator[tupl
             seen = "what it draws between samples is not seen"
             yield "power_sensor", f"A power reading of the {gpu.model} is that of a moment: {seen}."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
-        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
-        more = ", and the driver's counter does not" if counted else ""
-        yield "energy_without_gaps", f"The integral of power leaves out the time of log gaps{more}."
-    slowed = (one for one in findings if one.kind in {"thermal_throttle", "hw_throttle"})
-    unknown = {device for found in slowed if found.lost_gpu_seconds is None for device in found.devices}
-    if unknown:
-        clocked = all(any(context.series[device].is_recorded(name) for name in CLOCKS) for device in unknown)
-        why = "the recording has no clock to compare with" if clocked else "no clock was recorded"
-        yield "unknown_throttling_loss", f"Time lost to throttling is not known: {why}."
+        yield "energy_without_gaps", "The integral of power leaves out the time of log gaps."
 
 
 def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The cost of a run from prices and a carbon intensity that the user states; none is built in."""
+"""The cost of a run from prices and a carbon intensity that the user states; no values are built in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from gpureport.settings import Section, Settings
 
 OPTION, CARBON_OPTION = "--gpu-hour-price", "--carbon-intensity"
 _HOUR, _KWH = 3600, 3.6e6
-_MOST_OF_IT = 0.95  # share of the run that a driver's energy counter must cover to be used
+_MOST_OF_IT = 0.95  # share of the run that the driver's energy counter must cover to be used
 _SPELLINGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 

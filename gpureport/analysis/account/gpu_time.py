@@ -2,7 +2,7 @@
 
 Each moment falls into the first class of `_list_claims` that applies. Waiting, low use and short pauses count only the
 share of a moment in which no kernel ran, because coarse samples hide short pauses. The rest is computing, less the cost
-of throttled clocks. So computing means the same in every step of a comparison.
+of throttled clocks. Computing therefore means the same in every step of a comparison.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,10 +29,10 @@ FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
 _BELOW_PEERS = "imbalance"  # the kind of a finding on a GPU that does less than its peers
 _ROUNDING = 1e-6
-_BY_USE = float("nan")  # share of a class that takes the part of each moment in which no kernel ran
+_BY_USE = float("nan")  # in place of a share: the part of each moment in which no kernel ran
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, the time in which it applies unless an earlier claim does, and the share of it that counts."""
+"""A class, its cause, the time in which it applies unless an earlier claim does, and the share of that time."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -58,7 +58,7 @@ def divide_gpu_times(
 ) -> Iterator[tuple[str, Divided]]:
     limits = {rule.name: rule.limits for rule in rules}
     low, throttling = limits.get("low_util_cause_unknown"), limits.get("throttling")
-    # low use as its rule detects it, whether or not it became a finding
+    # low use as detected by its rule, even if there is no finding
     episodes = {} if low is None else low_use.find_low_use(context, low).spans
     kinds = kinds_by_gpu_time_class(rules).get("throttled", ())
     for device in context.gpus():
@@ -81,7 +81,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Return the seconds per class and cause in each bucket of `edges`; if several claim a time, the first wins."""
+    """Return the seconds per class and cause in each bucket of `edges`; of several claims, the first counts."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")
@@ -138,7 +138,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         # empty memory also shows that a GPU was unused
         seen = intersection(union(np.column_stack([start, end])), never_used)
     unseen = difference(whole, seen)
-    # utilisation describes the time before a sample, memory the moment itself
+    # utilisation describes the time before a sample, and memory the moment of the sample
     yield "no_job", "", context.time_without_job.get(device, NO_SPANS) - np.array([series.shift, 0]), 1.0
     # an Xid error alone does not mean that the GPU was lost
     lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in LOST_CAUSES]
@@ -154,9 +154,8 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
         yield "idle", gap.cause or UNKNOWN, to_spans(gap.intervals), 1.0
     for found in findings:
         if found.kind in kinds.get("hollow", ()):
-            held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
-            ratio = 1.0 if found.lost_gpu_seconds is None or not held else min(found.lost_gpu_seconds / held, 1.0)
-            yield "hollow", "", to_spans(found.intervals), ratio
+            held = sum(part.seconds for part in found.intervals) * len(found.devices)
+            yield "hollow", "", to_spans(found.intervals), (found.lost_gpu_seconds or 0.0) / held
     below = list[Interval]()
     for found in context.findings(_BELOW_PEERS):
         models = {context.series[name].device.model for name in found.devices}

@@ -49,7 +49,7 @@ def answer_checklist(
     idle = [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
-    # several kinds may need the same recording, so name it once
+    # several kinds may need the same recording, which is named once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
     holds: dict[str, object] = {
         "memory_reserved_at_once": facts.preallocated,

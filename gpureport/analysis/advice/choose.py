@@ -1,4 +1,4 @@
-"""Chooses the steps in `steps.toml` for a finding: all those that no fact about the run rules out."""
+"""Chooses the steps in `steps.toml` that fit a finding and that no fact about the run rules out."""
 
 import tomllib
 from collections import Counter
@@ -25,22 +25,22 @@ _MOST_NAMED = 3  # most steps that a recommendation names
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
-"""Samples in a batch below which tensor cores stay unused: tiles are multiples of 8 (NVIDIA)."""
-_PREFETCHED = 4  # batches that each worker loads ahead, twice PyTorch's default
+"""Batch size below which tensor cores stay unused, since their tiles are multiples of 8 (NVIDIA)."""
+_PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
 _DERIVED = 1.05  # ratio of values that rounding explains, if each was computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Values of settings that no param names: None means unknown. Other settings are off by default."""
+"""Values of settings that no param states; None means unknown. All other settings are off by default."""
 USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
 _FEWEST, _MOST = 2, 8  # number of workers to suggest if the main process loads data, and at most if cores are unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Facts that the conditions of advice need, from the run or from one finding.
+    """Facts about the run or one finding that decide which advice fits.
 
     Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
-    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. With
-    `whole_host`, a tracker logged every GPU of a host.
+    `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. If
+    `whole_host` is true, a tracker logged every GPU of a host.
     """
 
     gpus: int
@@ -93,10 +93,10 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One way to save GPU time, as `steps.toml` describes it; `needs` maps the words of a condition to its check.
+    """One way to save GPU time, as described in `steps.toml`; `needs` maps each condition's text to its function.
 
-    `frameworks` has None if the step fits runs that name no framework. `taken` names the check of whether one run took
-    the step; `changes` show whether the second of two runs did.
+    `frameworks` contains None if the step fits runs without a known framework. `taken` names the check for one run,
+    and `changes` show whether the second of two runs took it.
     """
 
     name: str
@@ -148,7 +148,7 @@ def gather_facts(
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
-        # judged by the cores that the job itself keeps busy, regardless of other load
+        # only cores that the job itself keeps busy count
         job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
@@ -206,7 +206,7 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
-    """Return whether the GPU has room for more; nearly full memory counts as needed."""
+    """Return whether GPU memory is free for larger batches; nearly full memory is not."""
     if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
         return facts.gpu_memory is not None or None
     is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
@@ -240,7 +240,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Return whether each process has a loader worker per core; None if the CPU is not what limits them."""
+    """Return whether each process has one loader worker per core; None if the CPU does not limit their number."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -267,7 +267,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""Checks of whether a run took a step, with the params they read; any other name is a setting that is on."""
+"""How to check whether a run took a step, with the params to read; any other name is a setting that is on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -306,7 +306,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that nothing rules out: first those not yet taken, last those with unknown conditions."""
+    """Return the steps that fit: first those not yet taken, and last those with unknown conditions."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
@@ -339,7 +339,7 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many loader workers to try: twice as many, but no more than cores if those are in use."""
+    """Return how many loader workers to try: twice as many, but at most one per core unless the cores are idle."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than cores, which the job hardly uses"

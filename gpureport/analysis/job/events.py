@@ -1,4 +1,4 @@
-"""Facts that a run recorded about its job besides hardware: checkpoints, epochs, stages, training metrics."""
+"""Facts about the job that a run recorded in addition to hardware: checkpoints, epochs, stages, training metrics."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from gpureport.recording import Recording
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job that does not seem to train."""
 WAITING, DATA = "data_wait_ratio", "data"
-"""The share of an iteration spent on loading data, and the cause of low use it shows."""
+"""The share of an iteration spent on loading data, and the cause of low use that it shows."""
 LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: a loader that keeps up shows none)
 _HALF = 0.5  # share of the events that must be within the intervals
 
@@ -154,7 +154,7 @@ def count_steps(recording: Recording, within: Interval) -> int:
 
 
 def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
-    """Yield the statistics of each stage; a metric that is implausible in the run is left out in its stages."""
+    """Yield the statistics of each stage, without metrics that are implausible in the run."""
     if "stage" not in recording.rows.schema.names:
         return
     whole = series_by_device(recording)

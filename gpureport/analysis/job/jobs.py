@@ -1,4 +1,4 @@
-"""Finds when a job holds each GPU and when the GPU works, from utilisation, power and memory; and restarts of a job."""
+"""Uses utilisation, power and memory to find when a job holds each GPU, when the GPU works, and when a job restarts."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -11,7 +11,7 @@ from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, MEMORY, POWER, UTIL
 from gpureport.analysis.results import Job, ObservedJob, Pauses, Phase
 from gpureport.analysis.rulebook import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, memoized, remove_stretches, series_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, memoized, pick, remove_stretches, series_by_device
 from gpureport.analysis.series.statistics import IDLE_RATIO, memory_total
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
@@ -25,7 +25,7 @@ SHORTEST_GAP = 5.0  # seconds of the shortest rest within a job that is an idle 
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
 """Causes of start-up and tail: no lasting work, very little work, no job on the GPUs, training without them."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
-"""Causes of a start-up finding about the whole run, not its start."""
+"""Causes of start-up findings about the whole run."""
 EMPTY_MEMORY = 2.0**27  # bytes; the context of a process takes more, so with less in use no process holds the GPU
 PROCESS_MEMORY = Threshold(
     value=2.0**29,
@@ -80,7 +80,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     """Return the time from the first to the last sustained activity of one GPU; None if it never worked.
 
     Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
-    The end is found the same way, backwards. Later bursts count if they come half as often as
+    The end is found in the same way, backwards. Later bursts count if they are half as frequent as
     within the job. If the job works in bursts, three or more earlier bursts count as well. With
     coarse samples, high power also counts as activity.
     """
@@ -90,7 +90,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     used, times = series.values(UTILISATION), series.times[rows]
     active, share = used > ACTIVE.value, _SHARE
     if series.interval > POINT_SAMPLE_SECONDS:
-        # low utilisation at power as high as at work is a short pause
+        # low utilisation while power is as high as at work means a short pause
         power = series.values(POWER)
         active, share = active | (power > _estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
     active = active[rows]
@@ -104,7 +104,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
         first -= _measure_dense_reach(active[:first][::-1], usual / 2)
     last += _measure_dense_reach(active[last + 1 :], usual / 2)
-    # if only power shows work, it began or ended at the sample itself
+    # if only power shows work, the work began or ended at the sample itself
     begin, end = rows[first], rows[last]
     start = (series.start if used[begin] > ACTIVE.value else series.times)[begin]
     stop = (series.end if used[end] > ACTIVE.value else series.times)[end]
@@ -122,7 +122,7 @@ def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
 
 def _find_sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
     rows = np.flatnonzero(active)
-    # read in parts, since most jobs show activity early, and a log may cover days
+    # search in parts, since most jobs are active early and a log may cover days
     for first in range(0, len(rows), _PART_ROWS):
         part = rows[first : first + _PART_ROWS]
         ahead = np.searchsorted(times, times[part] + reach, side="right")
@@ -137,10 +137,6 @@ def _measure_dense_reach(active: BoolArray, share: float) -> int:
     places = np.flatnonzero(active) + 1
     dense = places[np.arange(1, len(places) + 1) >= share * places]
     return int(dense[-1]) if len(dense) else 0
-
-
-def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
-    return {name: one for name, one in series.items() if one.device.scope is scope and len(one)}
 
 
 def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
@@ -158,7 +154,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU was lightly used before its work, while its host was at a limit."""
+    """Return when a GPU was lightly used before its work while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -170,7 +166,7 @@ def _find_light_work(
         return None
     start = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift
     end = int(gpu.end[rows[last - 1]]) - gpu.shift
-    # before the work, one busy thread only loads data
+    # before the work, one busy thread may only be loading data
     shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
     for host in hosts if end - start >= shortest * 1e6 else ():
         part = host.rows_between(start + host.shift, end + host.shift)
@@ -199,7 +195,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last seen, if every host saw it."""
+    """Return when the processes of a job were first and last recorded, if all hosts did."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -242,9 +238,9 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     """Return the jobs, the time without a job per GPU, the series within jobs, and the activity per GPU.
 
     A job lasts while any of its GPUs has memory in use. The time before counts as start-up, because the job may already
-    use the CPU. It does not if it lasts half an hour or more and the host is less busy than later. After that, a GPU
-    has no job while it rests with empty memory. If memory cannot show this, all time belongs to one job, except for
-    long breaks between two sessions. A tracker (`is_tracked`) logs all GPUs of its host. GPUs that neither work nor
+    use the CPU, unless it lasts half an hour or more and the host is less busy than later. After the first use, a GPU
+    has no job while it rests with empty memory. If memory use is unknown, all time is assigned to one job, except for
+    long breaks between two sessions. A tracker (`is_tracked`) logs all GPUs of its host; GPUs that neither work nor
     hold memory are then not part of the run.
     """
     gpus = pick(series, Scope.GPU)
@@ -261,13 +257,13 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     for name, spans in free.items():
         other = find_other_use(gpus[name])
-        # a busier or longer use may be the job itself, which takes more memory to evaluate
+        # heavier or longer use may be the job itself, which needs more memory to evaluate
         is_sure = other and 2 * other[1] <= other[2] and 2e6 * intervals.total_seconds(other[0]) <= np.ptp(other[0])
         free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other and is_sure else [])]))
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
-        # a GPU that never works has no job while the others have none, unless a process holds it
+        # a GPU that never works has no job while no other GPU has one, unless a process holds it
         others = (name for name in gpus if name not in active)
         free |= {name: all_free for name in others if not (gpus[name].values(MEMORY) > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
@@ -285,7 +281,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps between sessions: at least half an hour, 60 intervals, and as long as all samples together."""
+    """Return the log gaps between sessions: at least half an hour, 60 intervals, and the total time of all samples."""
     rows = series.gap_rows
     breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -310,12 +306,12 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU rests with empty memory; none if busy rows have empty memory as well."""
+    """Return the rows in which a GPU rests with empty memory; none if it is also empty at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
     held, known = series.values(metric), series.known_rows(metric).copy()
-    # a GPU that no longer responds is not known to be at rest
+    # a GPU that no longer responds may or may not be at rest
     known[np.max(np.flatnonzero(~np.isnan(used)), initial=-1) + 1 :] = False
     in_use = held > (_find_base_memory(series, held) if metric == MEMORY else 0.0)
     busy = known & (used > ACTIVE.value)
@@ -332,7 +328,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
-    """Return the most memory that is in use without a job: almost none, or that of a display."""
+    """Return the maximum memory in use without a job, which may be that of a display."""
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = find_activity(series)
     if window is None:
@@ -345,7 +341,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
     if not len(work) or not levels or not (is_drawn or (len(before) and len(after) >= _FEWEST)):
         return least
     low, high = min(levels), max(levels)
-    # windows may open during the job, but a process that stays doubles the memory
+    # windows may open during the job, but another process would double the memory
     is_same = high - low <= max(_DISPLAY_MEMORY, low if is_drawn else _BASE_DRIFT * high)
     base = (1 + _BASE_DRIFT) * high if is_drawn else high + _DISPLAY_MEMORY
     return float(max(least, base)) if is_same and high <= _BASE_SHARE * np.median(work) else least
@@ -353,7 +349,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when something else uses a GPU, before and after the job holds memory, its use, and that of the job."""
+    """Return when another program uses a GPU before and after the job, its utilisation, and that of the job."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))
@@ -383,7 +379,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the one before; None in a series of similar jobs."""
+    """Return the pause before a job that restarts the previous one; None in a series of similar jobs."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

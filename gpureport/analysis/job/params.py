@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class CoreCount(NamedTuple):
-    """The number of logical cores of a host, or of one process with one GPU, and of the GPUs that share them."""
+    """The number of logical cores of a host, or of one process with one GPU, and the number of GPUs that share them."""
 
     cores: float
     gpus: int
@@ -51,9 +51,9 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """Settings by name; as an attribute, a setting is None if no param states it or if two params disagree.
+    """Settings by name; the attribute of a setting is None if no param states it or if two params disagree.
 
-    `workers` is the number per process, `cores` that of the host or job; `precision` is 1 for 16 bits or fewer.
+    `workers` is the number per process, `cores` the number of the host or job; `precision` is 1 for 16 bits or fewer.
     """
 
     def __getattr__(self, name: str) -> Setting | None:

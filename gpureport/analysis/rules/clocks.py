@@ -33,10 +33,10 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock, None if that is not known.
 
-    Event bits and counters show it, otherwise clock, temperature and power do. A power cap keeps power
-    at its limit, while heat leaves power unused. Single samples vary with the load, so means over
-    several decide. A GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the
-    highest of the run also count as hot.
+    Event bits and counters show this; without them, clock, temperature and power do. A power cap keeps power at its
+    limit, while heat leaves power unused. Single samples vary with the load, so means over several samples decide. A
+    GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the highest of the
+    run also count as hot.
     """
     if signals.are_events_recorded(series, *HEAT):
         return signals.hold_clock_by_events(series, *HEAT)
@@ -238,7 +238,7 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
         yield context.finding(
             "power_limited",
             Severity.INFO if case else Severity.WARNING,
-            # the duration does not matter, so coarse samples will do
+            # the duration does not matter, so coarse samples are enough
             doubts.confidence_of(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
             limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),

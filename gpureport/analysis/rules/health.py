@@ -19,7 +19,7 @@ from gpureport.columns import BoolArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Confidence, Finding, Interval, Provenance, Severity, Threshold
 
-LOST_CAUSES = ("lost", "no answer")  # causes after which a GPU is gone; an Xid error need not mean that
+LOST_CAUSES = ("lost", "no answer")  # causes that mean a GPU is gone; an Xid error alone does not
 _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # printed instead of a reading
@@ -45,7 +45,7 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
     for device in [*context.gpus(), None]:
         said = [loss for loss in losses if loss.device == device and loss.code in _FALLEN]
         errors = [loss for loss in losses if loss.device == device and loss.code not in _FALLEN]
-        # a message that names no GPU is about one that stopped answering
+        # a message that names no GPU refers to a GPU that stopped responding
         lost = None if device is None and (found or not said) else _judge_loss(context, limits, device, said)
         if lost is not None:
             found = True
@@ -254,7 +254,7 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
     left = {
         name: intervals.difference(intervals.to_spans(one.gaps), free.get(name, none)) for name, one in gpus.items()
     }
-    # half an interval of a pause between jobs belongs to the jobs
+    # half an interval at each end of a pause between jobs counts as job time
     gaps = {name: intervals.drop_shorter(one, gpus[name].interval) for name, one in left.items()}
     shared = reduce(intervals.intersection, gaps.values()) if gaps else none
     # less is jitter
@@ -309,7 +309,7 @@ def find_early_ends(context: Context, limits: Limits) -> Found:
         for what, seen in others if not context.findings("gpu_lost", name) else ():
             after = int(seen[-1] - times[-1])
             readings = len(seen) - int(np.searchsorted(seen, limit, side="right"))
-            # a series that also begins later by as much has a different clock
+            # if a series also begins later by the same time, its clock is different
             is_shifted = seen[0] > times[-1] or abs(int(seen[0] - times[0]) - after) <= limits.shifted * after
             if name not in later and readings >= doubts.FEW_READINGS and not is_shifted:
                 later[name] = what, seen

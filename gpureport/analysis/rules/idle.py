@@ -46,7 +46,7 @@ Cause = tuple[str, Sequence[Evidence]] | None
 def find_idle_gaps(context: Context, limits: Limits) -> Found:
     if context.whole.seconds < limits.shortest:
         yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
-    if context.whole.seconds < limits.shortest or context.window is None:
+    if context.whole.seconds < limits.shortest or not context.jobs:
         return
     known = events.find_job_events(context.recording)
     stalls = list[tuple[Period, list[str], list[Gap]]]()
@@ -116,7 +116,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     for host in [] if is_last else context.hosts_of(series):
         wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
         usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
-        # far more than usual, and more than was read
+        # far more than usual, and more than the host read
         if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
             return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
     return None
@@ -145,7 +145,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, caused by requests if only short bursts of work lie between them."""
+    """Return the gaps, with requests as cause if only short bursts of work separate them."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -168,7 +168,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # a little work is not a problem, and a GPU that never worked has its own finding
+        # very little work is not a problem, and another finding covers a GPU that never worked
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -212,7 +212,7 @@ def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
         return cause
     if len(gaps) > 1:
         return "several, open" if is_open else "several"
-    # one of several GPUs may begin later or stop earlier
+    # one of several GPUs may start later or stop earlier
     if gaps[0].interval.start <= series.times[0]:
         return "first"
     if gaps[0].interval.end + series.shift >= series.times[-1]:
@@ -294,7 +294,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
     counts = _count_readings(context.whole_log, stretch)
     if is_short or not _read_use(context.whole_log, stretch)[0].sum():
-        # too short, nearly all in a log gap, or memory alone shows that there was no job
+        # too short, nearly all in a log gap, or without a job, as memory alone shows
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
         yield doubts.unjudged(kind, "single_reading", where="before the first" if is_start else "after the last")

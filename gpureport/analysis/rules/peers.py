@@ -18,7 +18,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Severity
 
 _PAIR, _FEWEST = 2, 4
-_MOST_BLOCKS = 100_000  # a clock that jumps by years must not create more
+_MOST_BLOCKS = 100_000  # if a clock jumps by years, no more than this are created
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
 """Metrics to compare: utilisation by its difference in points, power by its ratio."""
@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return per GPU (row) and bin (column) whether it is far from the others, which agree; of two, the lower one."""
+    """Return for each GPU (row) and bin (column) whether the GPU differs from others that agree; of two, the lower."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
@@ -263,8 +263,6 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
 
 def _compare_heat(peers: Peers, names: Sequence[str]) -> tuple[float, float]:
     rows = np.isin(peers.names, names)
-    if rows.all() or not rows.any():
-        return 0.0, 0.0
     warm, cool = (float(np.median(np.nan_to_num(peers.tables[TEMPERATURE][each]))) for each in (rows, ~rows))
     return warm, cool
 

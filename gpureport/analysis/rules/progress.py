@@ -96,7 +96,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return metric, unit, times and values of the training rate: as logged, from step times, or from step counts."""
+    """Return the metric, unit, times and values of the training rate: as logged, or from step times or step counts."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]
@@ -236,7 +236,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change: the first of each GPU, otherwise that of the rate."""
+    """Yield case, metric, unit, GPU and change: the first of each GPU, or otherwise that of the rate."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):
@@ -327,7 +327,7 @@ def find_no_progress(context: Context, limits: Limits) -> Found:
     metric = max(known, key=lambda each: int(each.times[each.best_row]))
     job, last = context.job, int(metric.times[-1])
     best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
-    # known up to the last evaluation; up to the next one no better value can appear
+    # the value is known up to the last evaluation; none can be better before the next one
     stood = Interval(best, max(min(last, job.end), best))
     after = Interval(best, max(min(last + int(np.diff(metric.times).max(initial=0)), job.end), best))
     share = stood.seconds / job.seconds if job.seconds else 0.0

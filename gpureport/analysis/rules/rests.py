@@ -14,9 +14,8 @@ from gpureport.analysis.series.intervals import contains, find_hysteresis_runs, 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Evidence, Interval
 
-_HALF = 0.5  # use that replaces a low reading at power as high as at work; also a share of samples
+_HALF = 0.5  # utilisation that replaces a low reading if power shows work; also a share of samples
 _SEVERAL_A_WINDOW = 0.5  # seconds; with shorter intervals, samples show the slope at the end of work
-_BRIDGE = 1.6  # seconds: one sample at an interval of 1 s, with jitter
 _STRAY_SECONDS = 0.2  # seconds of a stray kernel; a training step is longer
 _STRAY = 0.35  # utilisation from a stray kernel of 0.17 s in a window of 0.5 s
 _SETTLED = 3  # number of low rows required on both sides of a stray reading
@@ -36,7 +35,7 @@ STRICT = 0.04  # share of the period; few distances agree this closely only if t
 
 
 class Gap(NamedTuple):
-    """A rest of a GPU with its cause. Samples cover `seconds` of it; fewer than `needed` readings may be chance."""
+    """A rest of a GPU with its cause. Samples cover `seconds` of it; fewer than `needed` low readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -61,8 +60,6 @@ class _Readings(NamedTuple):
 
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
-    if not own_jobs:
-        return []
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
     first, stop = _find_low_runs(one, own_jobs, limits)
     busy = one.used[one.used > limits.still + 1e-6]
@@ -89,7 +86,7 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 
 
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
-    """Return the readings of a GPU; with coarse samples, low utilisation at the power of work is set to a half.
+    """Return the readings of a GPU; with coarse samples, low utilisation is set to a half if power shows work.
 
     The power of work begins half-way between the lowest power and the median at work. With samples more than 2 s apart,
     it begins at twice the power at rest at the same clock, if that is less.
@@ -131,8 +128,7 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
     first, stop = find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
     work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
     between, busy = first[1:] - stop[:-1], work[first[1:]] - work[stop[:-1]]
-    brief = (busy * interval <= _STRAY_SECONDS) & (between * interval <= _BRIDGE)
-    brief &= busy <= still * (between + (length[1:] + length[:-1]) / 2)
+    brief = (busy * interval <= _STRAY_SECONDS) & (busy <= still * (between + (length[1:] + length[:-1]) / 2))
     stray = (between == 1) & (busy <= _STRAY) & (np.minimum(length[1:], length[:-1]) >= _SETTLED)
     apart = (parted[first[1:]] > parted[stop[:-1] - 1]) | ~(brief | stray)
     return first[np.append(True, apart)[: len(first)]], stop[np.append(apart, True)[: len(stop)]]

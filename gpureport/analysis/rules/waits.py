@@ -1,7 +1,7 @@
 """GPUs that wait for input because of the CPU, storage, one core or the PCIe link.
 
 A resource is a cause if its load is high while the GPUs do little, and higher than while they are busy. Causes are
-tried in order; time that one explains is left out for the next.
+tried in order, and time that one explains is left out for the next.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,14 +22,13 @@ from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Provenance, Severity
-from gpureport.metrics import find_gpu
 
 CORES, PROCESS = "cpu_logical_cores", "process_cpu_cores"
 RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
 BESIDE_OTHERS = "not shown beside other programs"
-"""Cause if other programs fill the CPU and the job itself hardly uses it."""
+"""The cause if other programs fill the CPU and the job itself hardly uses it."""
 _COPYING = "copying"
 ROWS = 30  # point samples needed for a mean
 # length in seconds and least number of bins for a mean of the host's load
@@ -47,7 +46,7 @@ Parts = dict[str, Any]  # keyword arguments for `build_finding`
 
 
 class Sign(NamedTuple):
-    """A load that GPUs may wait for: its metric per bin, where it is high, and the number of bins of its means."""
+    """A load that GPUs may wait for: its mean per bin, where it is high, and the bins of its rolling means."""
 
     metric: str
     series: FloatArray
@@ -186,12 +185,10 @@ def transfer_bound(context: Context, limits: Limits) -> Found:
 
 
 def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
-    gpu, known = lane.source, find_gpu(lane.source.device.model)
+    gpu = lane.source
     names = ((f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width"))
     logged = [next((gpu.known_values(name).max() for name in each if gpu.is_recorded(name)), None) for each in names]
     generation, width = (None if value is None else int(value) for value in logged)
-    if generation is None and known is not None and known.pcie_generation is not None:
-        generation = round(known.pcie_generation.value)
     if generation not in _LANE or not width:
         return
     share = np.fmax(lane.mean(RECEIVED), lane.mean(SENT)) / (_LANE[generation] / 8 * width)
@@ -203,7 +200,6 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
         return {
             "cause": _COPYING,
             "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
-            "most": Confidence.LOW if logged[0] is None else Confidence.HIGH,
             "words": {"carried": mean, "link": f"gen {generation} x{width}"},
         }
 
@@ -246,7 +242,7 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
         is_close = is_compared and max(lane.interval, lane.source.interval) <= _CLOSE
         most = parts.get("most", Confidence.HIGH)
         parts["most"] = doubts.lowest(most, Confidence.HIGH if is_close else Confidence.MEDIUM)
-        # a thread that spins while it waits for the GPU looks the same as one that delays it
+        # a thread that spins while waiting for the GPU looks the same as a thread that delays it
         is_unsure = kind == "cpu_bound_single" and not is_compared
         parts["problem"] = np.inf if is_unsure else limits.problem if "problem" in limits else _PROBLEM
         parts["words"] = {"fed": fed, **parts.get("words", {})}
@@ -300,14 +296,14 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
-    """Return how long a wait must last: less in a short job, unless the settings state it."""
+    """Return how long a wait must last, which is less in a short job unless the user has set it."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
-    """Return the episodes with a higher load than beside busy GPUs, and the mean load there (NaN if unknown)."""
+    """Return the episodes with a higher load than while GPUs are busy, and the mean load then (NaN if unknown)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
@@ -327,7 +323,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether the mean of samples is surely below a limit; a long log has low means by chance."""
+    """Return whether a mean is surely below a limit; a long log contains low means by chance."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

@@ -76,7 +76,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 
 def find_default_limit(series: DeviceSeries) -> tuple[float, str]:
-    """Return a GPU's default power limit (NaN if unknown) and its source: the log or the GPU table."""
+    """Return the default power limit of a GPU (NaN if unknown) and its source: the log or the GPU table."""
     logged = series.device.power_limit_default_watts
     if series.is_recorded(DEFAULT_LIMIT):
         logged = float(series.known_values(DEFAULT_LIMIT).max())
@@ -134,7 +134,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
 
 @memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
-    """Return when any of some clock event reasons held the clock; a missing bit counts as not set."""
+    """Return when any of the given clock event reasons held the clock; a missing bit counts as not set."""
     bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
     return add_counters(series, bits, *reasons)
 
@@ -208,7 +208,7 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    """Yield a total per recorded clock event reason of a GPU, in the order of NVML, unnamed bits last."""
+    """Yield a total for each recorded clock event reason of a GPU, in NVML's order, unnamed bits last."""
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
     signals = gather_signals(series)
     events = {reason: hold_clock_by_events(series, reason) for reason in recorded}
@@ -228,7 +228,7 @@ def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
             loss = compute_loss(series, held, slowed) if held.share.any() else None
             if loss is not None:
                 lost = float((loss * series.seconds).sum()) / busy_seconds
-            # time that was counted only in log gaps has no clock
+            # time counted only in log gaps has no recorded clock
             elif not held.share.any() and not held.counted:
                 lost = 0.0
         has_bit = name not in BY_NAME or series.is_recorded(name)

@@ -1,6 +1,6 @@
 """The samples of one device, each with the time that it covers."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ from gpureport.analysis.series.intervals import Spans, contains, overlap_seconds
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 from gpureport.findings import Interval
-from gpureport.metrics import find_gpu
+from gpureport.metrics import Scope, find_gpu
 from gpureport.rates import SamplingRate
 from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 
@@ -41,7 +41,7 @@ _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary(
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, kept by key for the recording read last; it must not refer to the rows."""
+    """Return the result of `make`, cached by key for the latest recording; it must not refer to the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -54,7 +54,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Keeps results that depend on a series or a context; their key must contain everything else they depend on."""
+    """Caches results that depend on a series or a context; the key must contain everything else that they depend on."""
 
     made: dict[Hashable, Any]
 
@@ -69,7 +69,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function of a series or a context, and of hashable arguments, to keep its results."""
+    """Decorate a function of a series or a context and of hashable arguments to cache its results."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -151,7 +151,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, as words after its name; empty if they can."""
+        """Return why the readings of a metric cannot be right, as words after its name; empty if they can be."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -174,7 +174,7 @@ class DeviceSeries(Memo):
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the least seconds between two readings of a metric, None if unknown."""
+        """Return the minimum seconds between two readings of a metric, or None if unknown."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
@@ -217,6 +217,10 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     return {device.id: build_device_series(recording, device) for device in recording.run.devices}
+
+
+def pick(series: Mapping[str, DeviceSeries], scope: Scope) -> dict[str, DeviceSeries]:
+    return {name: one for name, one in series.items() if one.device.scope is scope and len(one)}
 
 
 def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-Spans = IntArray  # start and end per row, sorted and disjoint
+Spans = IntArray  # one start and end per row, sorted and disjoint
 NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # without any rows
 
 
@@ -21,7 +21,7 @@ def to_intervals(stretches: Spans) -> tuple[Interval, ...]:
 
 
 def union(stretches: Spans, within: int = 0) -> Spans:
-    """Return intervals sorted and disjoint, joined if at most `within` microseconds apart."""
+    """Return sorted, disjoint intervals, joined if they are at most `within` microseconds apart."""
     starts, ends = stretches[stretches[:, 1] > stretches[:, 0]].T
     if len(starts) == 0:
         return NO_SPANS
@@ -33,7 +33,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 
 def row_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
-    """Return the time of selected rows, whose cells [start, end) are in order and disjoint."""
+    """Return the time that selected rows cover; rows are sorted and disjoint."""
     if not rows.any():
         return NO_SPANS
     breaks = np.zeros(len(rows), dtype=np.bool_)

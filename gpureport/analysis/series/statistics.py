@@ -28,7 +28,7 @@ Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the increments of counters of one GPU, of several the largest; None without two rows that have all.
+    """Return the increments of a GPU's counter, or the largest of several; None without two rows that have all.
 
     A counter that falls was reset, and its new value counts. Increments of more than `most` per second are left out.
     """
@@ -65,12 +65,9 @@ def _summarise(series: DeviceSeries, metric: Metric) -> MetricSummary:
     weights = seconds if observed > 0 else np.ones(len(values))
     whole = observed or float(len(values))
     weighted = float((values * weights).sum()) if values.any() else 0.0
-    levels, times = values, weights
-    if metric.dtype == "bool":
-        levels, times = np.array([0.0, 1.0]), np.array([whole - weighted, weighted])
-    order, quantum = levels.argsort(), _QUANTUM[metric.unit]
-    passed = times[order].cumsum(dtype=np.float64)
-    found = levels[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
+    order, quantum = values.argsort(), _QUANTUM[metric.unit]
+    passed = weights[order].cumsum(dtype=np.float64)
+    found = values[order[passed.searchsorted(_QUANTILES * passed[-1] * (1 - 1e-9))]]
     logged = np.rint(found / quantum) * quantum
     p5, p50, p95 = np.where(np.abs(found - logged) <= _OFF_GRID * np.abs(found), logged, found).tolist()
     limits = BELOW if metric.name == UTILISATION else ()
@@ -100,7 +97,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the log says all of it."""
+    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the logged value is all of it."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
@@ -108,7 +105,7 @@ def memory_reserved(series: DeviceSeries) -> int:
 
 
 def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return the energy in joules, its time in seconds, and the seconds in it that are interpolated."""
+    """Return the energy in joules, the seconds that it covers, and how many of these are interpolated."""
     rows = np.flatnonzero(series.known_rows(POWER))
     power, owned, inside = series.values(POWER)[rows], series.seconds[rows], series.seconds_in_run[rows]
     if not len(rows) or series.observed_seconds <= 0 or (len(rows) == 1 and inside[0] <= 0):
@@ -203,7 +200,7 @@ class Grid:
 
 
 def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window, as wide as the longest sampling interval and at least 1 s."""
+    """Return bins over a window that are as wide as the longest sampling interval, and at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in filter(len, series):

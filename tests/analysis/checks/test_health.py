@@ -5,15 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.testing import (
-    AbsentCells,
-    Recording,
-    analyze,
-    steps,
-    with_host,
-    with_quality,
-    with_training,
-)
+from gpureport.testing import AbsentCells, Recording, analyze, steps, with_host, with_quality, with_training
 from tests.analysis.tables import Hold, rec
 from tests.support.runs import event
 

@@ -18,10 +18,6 @@ def job(*middle: tuple[float, int], edge: int = 60) -> Floats:
     return steps((WORK, edge), *middle, (WORK, edge))
 
 
-def falling(util: Floats) -> Floats:
-    return np.convolve(np.concatenate([np.full(9, util[0]), util]), np.ones(10) / 10, "valid")
-
-
 def starved() -> Recording:
     """Return a job at 5 s that waits for its data, and 40 s of rest in the midst of that."""
     texture = np.where(rng(5).random(80) < 0.3, 0, 50)
@@ -74,7 +70,7 @@ WAITING_DRAW = steps((300, 100), (110, 120), (300, 180))
 
 def test_gaps_are_found_where_they_are(hold: Hold) -> None:
     stopped, ranks = steps((97, 100), (0, 120), (97, 180)), steps((97, 300))
-    blind = job((0, 10), (np.nan, 5), (0, 10))
+    blind, rest = job((0, 10), (np.nan, 5), (0, 10)), steps((97, 309), (0, 53), (97, 300))
     table = {
         "one": rec(util=steps((97, 100), (0, 20), (97, 380))),
         "a partly idle sample moves the edge": rec(util=steps((96, 100), (24, 1), (0, 20), (96, 300))),
@@ -88,7 +84,7 @@ def test_gaps_are_found_where_they_are(hold: Hold) -> None:
         "two minutes apart": rec(util=job((0, 10), edge=30), every=120.0),
         "off and on": rec(util=np.tile(steps((97, 9), (0, 7)), 20), every=5.0),
         "momentary power at rest": rest_in_power(),
-        "half-way at 0.1 s": rec(util=falling(steps((97, 300), (0, 53), (97, 300))), every=0.1),
+        "half-way at 0.1 s": rec(util=np.convolve(rest, np.ones(10) / 10, "valid"), every=0.1),
         "repeated rows are one reading": rec(
             every=0.01,
             util=np.repeat(np.r_[rng(0).integers(90, 99, 150), np.zeros(50), rng(1).integers(90, 99, 150)], 20),
@@ -232,10 +228,6 @@ def test_a_gap_loses_what_its_class_holds_and_follows_from_a_stall(hold: Hold) -
     hold("idle_gap, periodic_stall, GPU time", {"nulls": rec(util=job((0, 10), (np.nan, 5), (0, 10))), "eight": RUN})
 
 
-def named(name: str) -> Recording:
-    return with_training(RUN, [(start + PAUSE - 1.0, name, float(place)) for place, start in enumerate(STARTS)])
-
-
 def hosted(metric: str, inside: float, outside: float) -> Recording:
     moments = np.arange(1000)
     paused = np.isin(moments, [start + step for start in STARTS for step in range(1, PAUSE + 1)])
@@ -244,10 +236,12 @@ def hosted(metric: str, inside: float, outside: float) -> Recording:
 
 def test_the_cause_of_a_stall(hold: Hold) -> None:
     written = "host_disk_write_bytes_per_second"
+    names = ("checkpoint_seconds", "epoch", "time/epoch_time", "val_loss", "train_loss")
+    ends = [start + PAUSE - 1.0 for start in STARTS]
     stages = tuple(Stage(name="save_checkpoint", start=at(start), end=at(start + PAUSE)) for start in STARTS)
     table = {
         # the first value of a count begins an epoch, it ends none
-        **{name: named(name) for name in ("checkpoint_seconds", "epoch", "time/epoch_time", "val_loss", "train_loss")},
+        **{name: with_training(RUN, [(end, name, float(n)) for n, end in enumerate(ends)]) for name in names},
         "val_loss all the time": with_training(RUN, [(float(at), "val_loss", 1.0) for at in range(5, 1000, 5)]),
         "stages": replace(RUN, run=replace(RUN.run, stages=stages)),
         "writes": hosted(written, 9e8, 1e6),

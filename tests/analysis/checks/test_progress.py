@@ -33,13 +33,15 @@ GPU: dict[str, Any] = {"util": np.full(2020, 97.0)}
 
 
 def test_rate_falls(hold: Hold) -> None:
+    slower = [*range(1000), *range(1000, 2000, 2)]
     table = {
         "a step": rated(STEP),
         "a steady drift": rated(DRIFT),
         "seconds of a step": rated(64 / STEP, "step_time"),
         "seconds per iteration": rated(64 / STEP, "sec_per_iter"),
         "tokens": rated(80 * STEP, "tokens_per_sec"),
-        "the step alone": steps_alone(),
+        # a loss and its step, one a second at first, one every other second later
+        "the step alone": with_training(rec(util=[97] * 2001), [(float(at), "loss", 1.0) for at in slower]),
         "the clock": rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))),
         "full memory": rated(STEP, **GPU, power=steps((300, 1020), (140, 1000)), memory=steps((60, 1020), (79, 1000))),
         "less power": rated(STEP, **GPU, power=steps((300, 1020), (200, 1000)), memory=60),
@@ -56,25 +58,15 @@ def test_rate_falls(hold: Hold) -> None:
     hold("summaries", {"the clock": table["the clock"]})
 
 
-def steps_alone() -> Recording:
-    """Return a run of which a loss and its step are logged, one a second at first, one every other second later."""
-    times = np.concatenate([np.arange(0, 1000, 1.0), np.arange(1000, 2000, 2.0)])
-    points = [(float(second), "loss", 1.0) for second in times]
-    return with_training(rec(util=[97] * 2001), points)
-
-
 def four(odd: Floats, usual: float = 1410, **series: Any) -> Recording:
     clocks = [noisy(np.full(len(odd), usual), 0.003, seed) for seed in (1, 2)]
     return rec(**({"util": 97} | series), clock=[clocks[0], clocks[1], noisy(odd, 0.003), clocks[0]])
 
 
-def other_model(run: Recording) -> Recording:
-    devices = tuple(replace(one, model="NVIDIA L40S") if one.id == "gpu:2" else one for one in run.run.devices)
-    return replace(run, run=replace(run.run, devices=devices))
-
-
 def test_slow_gpu(hold: Hold) -> None:
     half = np.full(900, 700.0)
+    equal, models = four(half), list(four(half).run.devices)
+    models[2] = replace(models[2], model="NVIDIA L40S")
     hot = [np.full(900, each) for each in (60.0, 62.0, 88.0, 61.0)]
     table = {
         "at half": four(half),
@@ -93,7 +85,7 @@ def test_slow_gpu(hold: Hold) -> None:
         "a minute of a quarter": four(steps((1410, 600), (900, 300))),
         "all scatter": rec(util=97, clock=[np.full(600, clock) for clock in (1410, 1340, 1270, 1200)]),
         "less busy": four(half, util=[np.full(900, used) for used in (97, 97, 60, 97)]),
-        "another model": other_model(four(half)),
+        "another model": replace(equal, run=replace(equal.run, devices=tuple(models))),
         "a brief difference at a time": four(np.where(np.arange(900) % 300 < 60, 700.0, 1410.0)),
     }
     hold("slow_gpu", table)

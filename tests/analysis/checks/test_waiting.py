@@ -198,7 +198,6 @@ def test_waiting_for_copies(hold: Hold) -> None:
         "the other direction": linked(received=COPIES * 0, sent=COPIES),
         "only the GPU that waits": linked([util, steps((97, 900))], [COPIES, COPIES]),
         "received alone": rec(util=util, received=COPIES, link_generation=4, link_width=16),
-        "generation from the table": rec(util=util, received=COPIES, sent=0.5, link_width=16),
         "8 of 15.8 GB/s": rate(3, 16, 8),
         "22 of 63 GB/s": rate(5, 16, 22),
         "0.7 of 2 GB/s": rate(2, 4, 0.7),

@@ -8,14 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support.logs import HEADER, row, table, wavering
-from tests.support.program import Outcome, Program
-from tests.support.tables import play
+from tests.support.program import Program
+from tests.support.tables import play, words_of
 
 CHANGE = "change gpu_utilization_ratio >= -4 points"
 IDLE = "idle_ratio <= 5%"
-EPOCH = "1793145600"
-"""A moment in October 2026."""
-DOCS = Path(__file__).parents[3] / "docs"
 
 
 def policy(*limits: str) -> str:
@@ -37,11 +34,10 @@ def outcomes(gpureport: Program, *words: str) -> dict[str, str]:
 
 
 def test_a_gate(gpureport: Program, logs: Path) -> None:
-    (logs / "idle.toml").write_text(policy(IDLE))
-    (logs / "both.toml").write_text(f'{policy(CHANGE, IDLE)}\n[baseline]\nname = "both"\n')
+    texts = {"idle.toml": policy(IDLE), "both.toml": f'{policy(CHANGE, IDLE)}\n[baseline]\nname = "both"\n'}
+    for name, text in (texts | {"nothing.csv": "", "text.csv": "hello\n" * 50}).items():
+        (logs / name).write_text(text)
     (logs / "empty").mkdir()
-    (logs / "nothing.csv").write_text("")
-    (logs / "text.csv").write_text("hello\n" * 50)
     play(gpureport, Path(__file__).with_name("gate.tsv"))
 
 
@@ -105,7 +101,7 @@ def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pyt
 def test_acknowledged_by_the_date_that_is_stated(
     gpureport: Program, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1793145600")  # in October 2026
     limit = "gpu_utilization_ratio >= 95%"
     for until, code in (("2026-10-31", 0), ("2026-09-30", 1)):
         text = f'{policy(limit)}[[acknowledge]]\nlimit = "{limit}"\nreason = "new model"\nuntil = {until}\n'
@@ -117,10 +113,8 @@ def test_acknowledged_by_the_date_that_is_stated(
 
 def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
     (logs / "gpureport.toml").write_text(policy("gpu_utilization_ratio >= 95%"))
-    formats = ("html", "md", "json", "txt")
-    outputs = [word for form in formats for word in ("-o", f"r.{form}")]
-    assert gpureport("report", "same.csv", *outputs).code == 0
-    for form in formats:
+    assert gpureport(*words_of("report same.csv -o r.html -o r.md -o r.json -o r.txt")).code == 0
+    for form in ("html", "md", "json", "txt"):
         text = (logs / f"r.{form}").read_text().replace("\\", "").replace("&gt;", ">")
         assert ("gpu_utilization_ratio mean >= 95%" in text, "failed" in text) == (True, True), form
     (logs / "gpureport.toml").unlink()
@@ -130,7 +124,7 @@ def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
 
 def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path: Path) -> None:
     """The example of docs/how-to/gates.md as written, on a job of 15 minutes and on one of 89 s, both with one GPU."""
-    page = (DOCS / "how-to/gates.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/how-to/gates.md").read_text()
     (tmp_path / "gpureport.toml").write_text(page.split("```toml\n")[2].split("```")[0])
     header = f"{HEADER}, clocks_event_reasons.active"
     for name, rows, start in (("base", 900, 0), ("night", 900, 3), ("short", 90, 3)):
@@ -139,7 +133,7 @@ def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path
     step = ("--step", "nightly", "--work", "1000:steps")
     gpureport("ingest", "base.csv", *step)
     gpureport("baseline", "set", "main", "base")
-    night: Outcome = gpureport("check", "night.csv", "--baseline", "main", *step)
+    night = gpureport("check", "night.csv", "--baseline", "main", *step)
     assert night.code == 0, night.out
     assert "broken" not in outcomes(gpureport, "short.csv", *step).values()
 

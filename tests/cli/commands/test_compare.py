@@ -88,12 +88,8 @@ def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
 def test_each_run_did_its_own_work(gpureport: Program, two: Path) -> None:
     for name in ("a1", "a2", "b1", "b2", "c1"):
         (two / f"{name}.csv").write_text(long(60, 120))
-    (two / "steps.toml").write_text(
-        '[[step]]\nlabel = "a"\nruns = ["a1.csv", "a2.csv"]\nwork = "500:steps"\n'
-        '[[step]]\nlabel = "b"\nruns = ["b1.csv", "b2.csv"]\nwork = ["600:steps", "700:steps"]\n'
-        '[[step]]\nlabel = "c"\nruns = ["c1.csv"]\n'
-    )
-    assert works(compare(gpureport, "--steps", "steps.toml", "--work", "800:steps")) == [[500, 500], [600, 700], [800]]
+    shutil.copy(Path(__file__).parents[1] / "inputs/worked.toml", two)
+    assert works(compare(gpureport, "--steps", "worked.toml", "--work", "800:steps")) == [[500, 500], [600, 700], [800]]
     given = ("--work", "1000:steps", "--work", "2000:steps")
     assert works(compare(gpureport, "before.csv", "after.csv", *given)) == [[1000], [2000]]
 
@@ -110,16 +106,6 @@ def test_stored_runs_are_steps_by_label_param_and_tag(gpureport: Program, two: P
     by_param = compare(gpureport, "before", "again", "after", "--by", "param:workers")
     assert steps(by_param) == {"workers=2": 2, "workers=8": 1}
     assert gpureport("compare", "before", "again", "after", "--by", "tag:node").code == 2
-
-
-def test_steps_by_folder_stand_by_the_time_they_were_recorded(gpureport: Program, two: Path) -> None:
-    for name, first in (("base/1", 0), ("base/2", 350), ("8-workers", 700)):
-        (two / "runs" / name).mkdir(parents=True)
-        (two / "runs" / name / "gpu.csv").write_text(table(*(row(second) for second in range(first, first + 300))))
-    assert list(steps(compare(gpureport, "runs", "--by", "folder")).items()) == [("base", 2), ("8-workers", 1)]
-    assert gpureport("compare", "runs", "--by", "folder").err.endswith("base, 8-workers\n")
-    shutil.copy(two / "before.csv", two / "runs" / "before.csv")
-    assert gpureport("compare", "runs", "--by", "folder").code == 2
 
 
 def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:
