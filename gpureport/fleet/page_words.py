@@ -23,7 +23,7 @@ _UNITS = (
 """Units of GPU time, each with its size and the smallest total for which it is used, in GPU-seconds."""
 _WHOLE_FROM = 100  # smallest amount of money without decimals
 _NAME, _ID = 64, 8
-"""Maximum length of a user's name, and length of the part of an id that is unique."""
+"""Maximum length of a user's name, and length of the unique start of an id."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
 """Maximum days missing at either end of a period named as a month, and minimum seconds of a period in days."""
 _MODELS = 3

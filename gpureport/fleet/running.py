@@ -35,7 +35,7 @@ from gpureport.store.store import Entry, Store
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 TRIES = 3
-"""Worker deaths after which a task is abandoned: one while other tasks run, then two without other tasks."""
+"""Worker deaths after which a task is abandoned: one among other tasks, then two while it runs alone."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
 """Tasks given to each local process, so that one is always waiting, and to a whole cluster."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond

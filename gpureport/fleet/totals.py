@@ -23,7 +23,7 @@ _OWN_LABELS = ("node", "model", "step")
 """Labels that are columns of the row itself."""
 _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
-"""Maximum number of groups and runs to list (few enough to follow up), and of runs and steps in advice."""
+"""Maximum number of groups and runs to list, and of runs and steps in advice."""
 _MOST_WEEKS = 520
 """Maximum number of weeks with empty ones included, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000

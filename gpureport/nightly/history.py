@@ -68,7 +68,6 @@ SCHEMA = pa.schema(
 
 _TEXTS = {"source": "source", "run_id": "run_id", "run_name": "name", "step": "step"}
 _TEXTS |= {"gpu_model": "model", "driver": "driver", "reason": "reason"}
-"""Text columns, and the fields of a run that they contain."""
 
 
 def dump_record(night: NightlyRecord) -> bytes:

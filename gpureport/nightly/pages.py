@@ -120,7 +120,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return the checks of a run; checks of a step go with its first run, and all others with the night's first run."""
+    """Return a run's checks; those of a step go with its first run, and all others with the night's first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
