@@ -123,11 +123,11 @@ def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> Non
     for number, seconds in enumerate((592, 600, 608, 596, 1800)):
         write_log(Path(f"{number}.csv"), rows=seconds)
     said = gate("baseline", "set", "main", "0.csv", "1.csv", "2.csv", *work).out.replace("\N{NO-BREAK SPACE}", " ")
-    (size,) = re.findall(r"hold a size of (\d+%)", said)
+    (size,) = re.findall(r"detect changes of (\d+%)", said)
     rule = f"change gpu_seconds_per_1000_work <= {size}"
     assert gate("check", "3.csv", *work, "--baseline", "main", "--fail-on", rule).code == 0
     assert gate("check", "4.csv", *work, "--baseline", "main", "--fail-on", rule).code == 1
-    assert "hold a size" not in gate("baseline", "set", "one", "0.csv", *work).out
+    assert "detect changes of" not in gate("baseline", "set", "one", "0.csv", *work).out
 
 
 FIRST = 1_772_366_400
