@@ -14,7 +14,7 @@ from math import isclose, isfinite
 
 from gpureport.analysis import RULES
 from gpureport.analysis.account.selection import kinds_by_name
-from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES
 from gpureport.analysis.rulebook import KINDS
 from gpureport.comparison.figures import BY_METRIC, SECONDS_TO_TARGET, TRAINING_RATE
 from gpureport.errors import SettingsError
@@ -185,17 +185,12 @@ class Limit:
         return value < limit if self.is_upper else value > limit
 
 
-# --- what a limit may refer to, and how it is written
-
 FINAL, BEST = "final", "best"
-"""Statistics of a training metric; the default is the final value."""
 STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
 """Statistics of a metric; the default is the mean."""
 BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
 LOST = "lost"
-"""The GPU time in all lost classes."""
 FAMILIES = kinds_by_name(RULES)
-"""The kinds that each name of a kind or family covers."""
 EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
 Allowed = tuple[Subject, tuple[str, ...]]
 """The subject of a name and the units of its limits, the most usual unit first."""
@@ -225,6 +220,7 @@ FIGURES: dict[str, Allowed] = {
     },
 }
 """Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
+_LOW = {*LOST_CLASSES, LOST, *FAMILIES, *Severity}
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
 """Minimum similarity of a misspelt name to the known one, and of a known name that is suggested."""
@@ -236,7 +232,7 @@ _LIMIT = re.compile(
 )
 
 
-def parse_limit(text: str, where: str) -> Limit:
+def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
     """Return the limit that a text states. Raises SettingsError, which names `where`."""
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
@@ -246,8 +242,7 @@ def parse_limit(text: str, where: str) -> Limit:
     no, of, training, quoted, name, statistic, relation, amount = match.groups(default="")
     name = name or quoted
     if no and relation:
-        hint = "write one of the two"
-        raise SettingsError(where, f"{text!r} has both 'no' and an amount", hint, code="not_a_limit")
+        raise SettingsError(where, f"{text!r} has both 'no' and an amount", "write one of the two", code="not_a_limit")
     if not (training or statistic or name in FIGURES) and name.rpartition(".")[0] in FIGURES:
         name, _, statistic = name.rpartition(".")
     subject, units = _find_figure(of, name, where, is_named=bool(training), is_bounded=bool(relation))
@@ -265,6 +260,10 @@ def parse_limit(text: str, where: str) -> Limit:
     words = " ".join(filter(None, ("" if relation else "no", of, training, written, statistic, bound)))
     limit = Limit(subject, name, statistic, relation or "<=", threshold, words)
     _refuse_idle_limit(limit, where)
+    is_low = name in _LOW or (subject is Subject.FIGURE and BY_METRIC[name].better < 0)
+    if is_rule and is_low and relation.startswith(">"):
+        hint = f"a rule states what must hold: write '{name} <= {threshold.text}'"
+        raise SettingsError(where, f"{words!r} lets only bad runs pass", hint, code="inverted_limit")
     return limit
 
 

@@ -76,7 +76,7 @@ class Policy:
         return any(entry.limit.needs_baseline for entry in self.entries)
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
-        added = tuple(PolicyEntry(parse_limit(text, OPTION)) for text in limits)
+        added = tuple(PolicyEntry(parse_limit(text, OPTION, is_rule=True)) for text in limits)
         return replace(self, entries=self.entries + added)
 
 
@@ -100,7 +100,8 @@ def _read_entry(section: Section) -> PolicyEntry:
     if not text:
         first, hint = next(iter(section.values), "limit"), "write limit = 'idle_ratio <= 5%'"
         raise section.wrong(first, "a policy without a limit", hint, code="missing_key")
-    limit, scope, unless = parse_limit(text, section.at("limit")), _read_scope(section), _read_exemption(section)
+    limit = parse_limit(text, section.at("limit"), is_rule=True)
+    scope, unless = _read_scope(section), _read_exemption(section)
     if confidence not in tuple(Confidence):
         what, hint = f"{confidence!r} is not a confidence", f"write one of {', '.join(Confidence)}"
         raise section.wrong("confidence", what, hint, code="wrong_value")

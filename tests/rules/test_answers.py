@@ -127,7 +127,7 @@ def test_a_baseline_holds_a_rule_of_the_size_that_it_names(gate: Program) -> Non
     rule = f"change gpu_seconds_per_1000_work <= {size}"
     assert gate("check", "3.csv", *work, "--baseline", "main", "--fail-on", rule).code == 0
     assert gate("check", "4.csv", *work, "--baseline", "main", "--fail-on", rule).code == 1
-    assert "detect changes of" not in gate("baseline", "set", "one", "0.csv", *work).out
+    assert "detect changes" not in gate("baseline", "set", "one", "0.csv", *work).out
 
 
 FIRST = 1_772_366_400

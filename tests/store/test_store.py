@@ -205,6 +205,8 @@ def test_reading_the_log_again_mends_a_run(before: Known, store: Path, gpureport
     ok(gpureport(*before.ingest("old", store)))
     assert read_store(store)[before.old_id].rows.equals(before.runs[before.old_id].rows)
     ok(gpureport(*export))
+    ok(gpureport("runs", "rm", before.old_id[:6], "--store", str(store)))
+    assert list((store / "runs").iterdir()) == []
 
 
 def test_series_beyond_the_limit_are_not_read(before: Known, store: Path, gpureport: Program) -> None:

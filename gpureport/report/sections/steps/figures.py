@@ -42,6 +42,7 @@ _SCALES = {
     GRAPHICS_CLOCK: scales.CLOCK,
     MEMORY: scales.MEMORY,
 }
+_OF_WORK = {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
 _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
 """Columns of the table of steps in display order, with and without known work."""
@@ -65,11 +66,16 @@ class Figures:
     comparison: Comparison
 
     def values(self, metric: str) -> list[float]:
-        return [value for step in self.comparison.steps if (value := step.value(metric)) is not None]
+        return [value for step in self._steps(metric) if (value := step.value(metric)) is not None]
 
     def ends(self, metric: str) -> tuple[float | None, float | None]:
-        first, last = self.comparison.steps[0], self.comparison.steps[-1]
-        return None if first is last else first.value(metric), last.value(metric)
+        values = [step.value(metric) for step in self._steps(metric)] or [None]
+        return values[0] if len(values) > 1 else None, values[-1]
+
+    def _steps(self, metric: str) -> Sequence[Step]:
+        """Return all steps, but none for figures of work that the steps count in different units."""
+        units = {step.work_unit for step in self.comparison.steps if step.work_unit}
+        return () if metric in _OF_WORK and len(units) > 1 else self.comparison.steps
 
     def delta(self, metric: str) -> Delta | None:
         ends = self.comparison.steps[0].label, self.comparison.steps[-1].label
@@ -116,10 +122,9 @@ class Figures:
         )
 
     def list_pair(self, sides: tuple[Step, Step], deltas: Sequence[Delta]) -> list[tuple[FigureFormat, Delta]]:
-        """Return the known figures of two steps in display order."""
         found = {delta.metric: delta for delta in deltas}
         has_work = any(side.work_unit for side in sides)
-        left_out = {ENERGY} if has_work else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+        left_out = {ENERGY} if has_work else set(_OF_WORK)
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]

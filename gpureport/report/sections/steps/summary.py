@@ -147,11 +147,11 @@ _Ends = tuple[float | None, float | None]
 
 def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
     figures, memory, last = Figures(comparison), printed.build_memory_tile(comparison), comparison.steps[-1]
-    if last.value(measured.PER_WORK) is None:
+    if figures.ends(measured.PER_WORK)[1] is None:
         # do not judge GPU time if the work is unknown, because the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
-        context = "Runs may differ in work"
+        context = "Steps count work in different units" if last.value(measured.PER_WORK) else "Runs may differ in work"
         time = _set_tile(name, spent, lambda value: display.number(value / size), change, context, unit=unit)
         return _build_use_tile(figures), time, _build_tile(figures, printed.ENERGY, "GPUs only"), memory
     factor, rate = scales.choose_rate_unit(figures.ends(measured.WORK_RATE), last.work_unit)
