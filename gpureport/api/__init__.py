@@ -50,25 +50,25 @@ def read(  # noqa: PLR0913 - each option is given by name
     tracker: Mapping[str, Any] | None = None,
     mlflow_raw_times: bool = False,
 ) -> list[Recording]:
-    """Return every run in a log, folder or tracker's store; logs from one machine at the same time are one run.
+    """Return every run in a log, folder or tracker's store; simultaneous logs from one machine form one run.
 
     Args:
         source: a log, a folder with logs at any depth, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. `source`, `host` and
             `training` may be URLs such as `s3://BUCKET/PATH`.
         host: CPU logs, or further GPU logs of the run, to join by time.
         training: logs of training metrics; if empty, those in the folder `source`.
-        labels: facts that are not in the logs: `name`, `step`, `params` and `tags` (dicts), the total `work` as
+        labels: facts that are not in the logs, namely `name`, `step`, `params` and `tags` (dicts), the total `work` as
             `"12000:steps"` or `(12000, "steps")`, and `table`, output of `sacct -P` with user, account, job and node.
         as_one_run: whether all logs of the folder are one run.
         tz: time zone of the log, such as `"Europe/Berlin"`, if it names none.
         gpus: indices of the GPUs to keep; None keeps all.
-        columns: query fields of a log without a header, in order: `"timestamp,index,utilization.gpu"` or a list.
+        columns: query fields of a log without a header, in order: a list, or `"timestamp,index,utilization.gpu"`.
         interval: seconds between samples of a log without time stamps.
         gpus_per_tick: number of GPUs in a log without a column that distinguishes them.
-        column_map: TOML file that explains the columns of an unknown table.
+        column_map: TOML file that describes the columns of an unknown table.
         tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
             `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If only some runs can be
-            read, each of the others causes a `UserWarning`.
+            read, a `UserWarning` is issued for each of the others.
         mlflow_raw_times: whether MLflow's system metrics keep the times at which they were logged.
 
     Raises PlaceError if a bucket cannot be reached or denies access; SourceError if the source is missing or contains
@@ -140,9 +140,9 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         recording: the run, as `read` returns it.
         select: kinds of findings to look for, such as `"idle_gap"`; all if empty.
         ignore: kinds to leave out.
-        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
-            2.49, "currency": "EUR", "date": "2026-11-01"}}`. If None, the defaults apply and no file in the working
-            directory is read. Secrets named here are hidden from then on. A removed setting causes a `UserWarning`.
+        settings: a `gpureport.toml`, or its content as a dict (`{"rules": {"idle_gap": {...}}, "prices": {"gpu_hour":
+            2.49, "currency": "EUR", "date": "2026-11-01"}}`). If None, the defaults apply and no file in the working
+            directory is read. Secrets in `settings` are hidden from then on. A removed setting causes a `UserWarning`.
 
     Raises SettingsError if a kind or a setting is unknown.
     """
@@ -152,7 +152,7 @@ def analyze(recording: Recording, *, select: Names = (), ignore: Names = (), set
         stated = Settings() if settings is None else read_settings(Path(settings))
     if stated.content.get(SECRETS):
         use_own_secrets(read_own_secrets(stated))
-        # rows in a file lose secrets whenever they are read
+        # secrets are removed from rows in a file whenever the rows are read
         held = recording.rows
         rows = hold_rows(redact_extra_columns(held.table())) if held.in_memory else held
         recording = Recording(run=replace(recording.run), rows=rows, training=recording.training)
@@ -187,9 +187,9 @@ def compare(
         runs: recordings or analyses in the order of their steps, or a dict of steps: `{"before": [run, run], "after":
             run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
-        by: how to group a list into steps, as for `--by`: `"param:batch_size"`, `"gpu,param:precision"`. Groups are in
-            the order of their values. With `"folder"`, groups are in the order of the numbers at the start of folder
-            names, or else in the order in which their first runs started.
+        by: how to group a list into steps, as for `--by`, such as `"param:batch_size"` or `"gpu,param:precision"`.
+            Groups are in the order of their values. With `"folder"`, groups are ordered by the numbers at the start of
+            folder names or, failing that, by the start of their first runs.
         better: direction of training metrics whose names do not show it: `{"my_metric": "higher"}`, or `"lower"`.
         target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the times to reach it are compared.
 
@@ -199,7 +199,7 @@ def compare(
     grouping = factors.parse_factors(by)
     if isinstance(runs, Mapping):
         if by != "step":
-            raise ValueError("a dict already names its steps; to use by, give a list of runs")
+            raise ValueError("a dict already names its steps; to use `by`, give a list of runs")
         given = [_label(run, label) for label, several in runs.items() for run in _analyse(several)]
     else:
         given = _analyse(runs)

@@ -36,11 +36,11 @@ _GAIN = ("base", "step", "figure", "ratio", *_ENDS, "verdict", "reason")
 _GAINS = ("whole_job", "training", "gpu_time", "cost", "energy")
 _QUALITY = ("base", "step", "metric", "higher_is_better", "work", "work_unit", *_CHANGE, "verdict", "reason")
 _STATISTICS = ("device", *(field.name for field in fields(results.MetricSummary) if field.name != "below"))
-_SHOWN = 8  # most findings that a notebook shows; the rest are counted
+_SHOWN = 8  # maximum number of findings in a notebook; the rest are counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
-_GAP = 5.0  # Distance between samples, in intervals, above which a line is broken.
-_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # Inches of a single figure and of each of several.
+_GAP = 5.0  # Gap between samples, in sampling intervals, above which a line is interrupted.
+_WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # Width and height of a figure in inches, and height of a panel.
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 Figure = Literal["changes", "gpu_time", "overlay"]
 
@@ -54,7 +54,7 @@ class Analysis(results.Analysis):
     kinds: frozenset[str]
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row per finding, the gravest first; `start` and `end` are empty if it concerns the whole run."""
+        """Return one row per finding, the gravest first; findings on the whole run have no `start` and `end`."""
         spans = (each.intervals for each in self.findings)
         ends = ({"start": own[0].start, "end": own[-1].end} if own else {} for own in spans)
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
@@ -85,14 +85,14 @@ class Analysis(results.Analysis):
         shown = sorted(set(devices) or {device.id for device in run.gpus})
         panels = list(metrics) or [name for name in _SIGNALS if name in recorded]
         for unknown in sorted({*panels} - {*recorded} | {*shown} - {*known}):
-            raise ValueError(f"{unknown!r} was not recorded; recorded are {', '.join([*recorded, *known])}")
+            raise ValueError(f"{unknown!r} was not recorded; choose from {', '.join([*recorded, *known])}")
         axes = _make_axes(len(panels) or 1, 1 + _PANEL * (len(panels) or 1))
         for panel, metric in zip(axes, panels, strict=False):
             for device in shown:
                 rows = self.recording.rows_of(device).select(["timestamp", metric]).drop_null()
                 minutes = (integers(rows["timestamp"]) - run.started) / 6e7
                 values = _scale(rows[metric].to_numpy().astype(float), metric)
-                # a line is broken where samples are missing
+                # interrupt a line where samples are missing
                 gaps = np.flatnonzero(np.diff(minutes) > _GAP * (run.interval or np.inf) / 60) + 1
                 broken = [np.insert(each, gaps, np.nan) for each in (minutes, values)]
                 panel.plot(*broken, label=device, linewidth=0.8)
@@ -149,7 +149,7 @@ class Comparison(chain.Comparison):
         return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row per training metric of two steps: the values at equal work, and the verdict."""
+        """Return one row per training metric of two steps: its values after equal work, and the verdict."""
         rows = []
         for change in (change for pair in chain.pair_steps(self) for change in pair.quality):
             before, after = change.values
@@ -179,8 +179,8 @@ class Comparison(chain.Comparison):
     def plot(self, figure: Figure = "changes", *, metric: str = _SIGNALS[0], axes: "Axes | None" = None) -> "Axes":
         """Draw one figure with matplotlib.
 
-        `figure` is `changes` (the last step against the first, in per cent, with intervals), `gpu_time` (of each step
-        by class) or `overlay` (`metric`, a column of the series, in the first run of each step).
+        `figure` is `changes` (from the first step to the last, in per cent, with intervals), `gpu_time` (of each step,
+        by class) or `overlay` (the series column `metric` in the first run of each step).
         """
         if figure not in get_args(Figure):
             raise ValueError(f"there is no figure {figure!r}; use changes, gpu_time or overlay")
@@ -222,7 +222,7 @@ class Comparison(chain.Comparison):
                 minutes = (rows["timestamp"] - rows["timestamp"].min()).dt.total_seconds() // 10 / 6
                 means = rows[metric].groupby(minutes).mean()
                 axes.plot(means.index, _scale(means.to_numpy(), metric), label=step.label)
-        axes.set_xlabel("minutes since the start, means of ten seconds")
+        axes.set_xlabel("minutes since the start (means over ten seconds)")
         axes.set_ylabel(_label(metric))
         axes.legend(fontsize="small")
 
@@ -273,7 +273,6 @@ def _show(found: Sequence[Analysis] | Comparison) -> str:
 
 
 def _make_frame(names: Iterable[str], items: Iterable[tuple[object, dict[str, Any]]]) -> "pd.DataFrame":
-    """Return a frame with the named columns, and a row per item with its fields and further known values."""
     import pandas as pd
 
     rows = []

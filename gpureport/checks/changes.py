@@ -40,14 +40,14 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""Distance within which a change is close to its limit, as a share of limit and interval (pragmatic)."""
+"""A change is close to its limit within this share of the limit and of the interval."""
 _ROOM = 0.9
-"""Safety factor on the wanted half-width, as a few runs give only a rough estimate of the scatter (pragmatic)."""
+"""Safety factor for the wanted half-width, because the scatter of a few runs is only a rough estimate."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline from three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
-"""Reasons for an uncertain change even though both sides have the figure."""
+"""Reasons why a change may be uncertain even if both sides have the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
-    """Return the change of a figure: in points, relative to the baseline, or in its unit."""
+    """Return the change of a figure in points, as a share of its baseline value, or in its unit."""
     if limit.statistic:
         return _observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -88,7 +88,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
     low, high = delta.interval or (difference, difference)
     if delta.interval is None or delta.basis is not Basis.REPLICATES:
-        # for one run per side, cover at least the usual change
+        # with one run per side, the interval covers at least the normal variation
         figure, margin = BY_METRIC[delta.metric], BY_METRIC[delta.metric].margin(delta.before or 0.0)
         low, high = figure.clip((min(low, difference - margin), max(high, difference + margin)), delta.before)
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
@@ -104,9 +104,9 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a known change with its interval, and a doubt if it is unclear whether it keeps the limit.
+    """Return a known change with its interval, and a doubt if it is unclear whether the change keeps the limit.
 
-    The outcome is clear if the whole interval keeps or breaks the limit, if the run did better, or if the change keeps
+    The outcome is clear if the whole interval keeps or breaks the limit, if the run improved, or if the change keeps
     the limit and its interval extends towards the limit by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
@@ -122,14 +122,14 @@ def _hold_change(
     verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
     text = f"{verb} by {size}"
     if all(map(isfinite, ends)):
-        # label only an interval that contains the change in 95% of cases
+        # label an interval only if its confidence level is 95%
         low, high = (f"{MINUS if end < 0 else '+'}{format_size(limit, end).removesuffix(unit)}" for end in ends)
         text += f" ({'95%: ' if has_level else ''}{low} to {high})"
     return Observed(value=value, text=f"{text} against the baseline", ends=ends, doubt=doubt)
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
-    """Return whether a change is an improvement, under a limit that only bounds deterioration."""
+    """Return whether a change is an improvement and the limit restricts only deterioration."""
     return not limit.demands_change and (value < 0 if limit.is_upper else value > 0)
 
 
@@ -163,7 +163,7 @@ def _describe_basis(delta: Delta) -> Why:
     waits = "; gpureport compare calls it unconfirmed until repeated" if delta.verdict is Verdict.UNCONFIRMED else ""
     if delta.basis is Basis.REPLICATES:
         return _count_runs(*delta.runs, waits)
-    covers = "the interval covers at least the usual change between repeated runs"
+    covers = "the interval covers at least the normal variation between repeated runs"
     return Why("single_runs", f"one run per side; {covers}{waits}")
 
 
@@ -173,12 +173,11 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 
 
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
-    """Return why the size of a change is not known well enough, and how to measure it.
+    """Return why the size of a change is not known precisely enough, and how to measure it better.
 
-    The interval must no longer reach the limit or, if the change keeps the limit, must be smaller
-    than the limit's size. Its half-width must shrink to the share `aim`, if possible through more
-    baseline runs. If a change may break the limit by very little, the advice is to state another
-    size.
+    The interval must shrink until it excludes the limit or, if the change keeps the limit, until it is smaller than the
+    limit's size. Its half-width must fall to the share `aim`, if possible through more baseline runs. If a change
+    breaks the limit by very little, the advice is to state another size.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
@@ -206,7 +205,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
     if change is None:
         return not_observed("not_recorded", f"{name} was not recorded")
     if not is_best and change.after.diverged > change.before.diverged:
-        return observe_divergence(limit, "this run's last values include one that is not a number")
+        return observe_divergence(limit, "the last values of this run include one that is not a number")
     before, after = (change.before.best, change.after.best) if is_best else change.values
     if before is None or after is None:
         return Observed(doubt=_explain_absence(name, _list_lacking(before, after)))
@@ -224,7 +223,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
         low, high = difference - (high - low) / 2, difference + (high - low) / 2
     runs = change.before.runs, change.after.runs
     advice = f"from one run per side: {_THREE_RUNS}, and check several"
-    note = Why("single_runs", "one run per side; the interval is the plausible change between repeated runs")
+    note = Why("single_runs", "one run per side; the interval is the plausible variation between repeated runs")
     if min(runs) > 1:
         advice, note = "from runs that differ this much: add runs to the baseline", _count_runs(*runs)
     ends, has_level = (low / scale, high / scale), change.interval is not None
@@ -238,7 +237,7 @@ def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
         if each.change is ChangeKind.NEW:
             new[each.fingerprint] = NO_REASON
         elif each.change is ChangeKind.CANNOT_TELL and each.after:
-            why = f"whether {each.kind} is new is not known ({describe_unknown_change(each)})"
+            why = f"it is not known whether {each.kind} is new ({describe_unknown_change(each)})"
             new[each.fingerprint] = Why("novelty_not_known", why)
     return new
 
@@ -250,7 +249,7 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield how much a baseline's runs differ, and the smallest change of a further run that a rule can detect."""
+    """Yield how much the runs of a baseline differ, and the smallest change that a rule can detect in another run."""
     if len(runs) == 1:
         yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return

@@ -1,4 +1,4 @@
-"""Checks every limit in a policy on every run to which it applies, and respects acknowledgements."""
+"""Checks each run against the limits that apply to it, and takes account of acknowledgements."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "unknown"): ("idle_gap", "io"),
     ("power_limited", "capped below its limit"): ("power_cap", None),
 }
-"""Kind and cause of renamed findings in the previous release, which acknowledgements may still use in this one."""
+"""The former kind and cause of each renamed finding, which acknowledgements may still use in this release."""
 _SEVERITIES, _CONFIDENCES = list(Severity), list(Confidence)
 _LISTED = 6
 
@@ -47,7 +47,8 @@ _LISTED = 6
 class CheckInput:
     """The runs to check, with their training metrics, and other inputs of the checks.
 
-    `comparisons` has the comparison of each `step_name` with the baseline. `today` decides which acknowledgements hold.
+    `comparisons` maps each `step_name` to its comparison with the baseline. `today` decides which acknowledgements are
+    valid.
     """
 
     runs: tuple[SampledRun, ...]
@@ -59,7 +60,6 @@ class CheckInput:
 
 
 def step_name(analysis: Analysis) -> str:
-    """Return the key of a run's comparison with the baseline: its step label or, without one, its id."""
     return analysis.run.step or analysis.run.id
 
 
@@ -112,7 +112,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope and all hosts, or of everything if the run lacks these GPUs."""
+    """Return the analysis of the GPUs in scope and all hosts, or of all devices if the run lacks these GPUs."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:
@@ -130,7 +130,7 @@ def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return the reason why a limit does not apply, and why this is unknown; a reason is false if there is none."""
+    """Return why a limit does not apply, and why this is unknown; a missing reason is false."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)
@@ -139,7 +139,7 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     if unless is None or limit is None or not (has_gpus or limit.subject is Subject.RUN):
         return NO_REASON, NO_REASON
     seen = _OBSERVERS[limit.subject](limit, run)
-    # as a limit, a bare kind must be absent; as an exemption, it must be present
+    # a kind alone must be absent for a limit, but present for an exemption
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
         return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
@@ -162,7 +162,7 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in _select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
-    # a finding with too little confidence is reported as not counted, even if it may not be new
+    # report a finding with too little confidence as not counted, even if it may not be new
     counted = {each for each, why in new.items() if not why or each not in sure}
     seen = _observe_findings(limit, replace(run, only=counted))
     return replace(seen, doubt=seen.doubt or next((new[each] for each in new if each not in counted), NO_REASON))
@@ -180,7 +180,6 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
 
 
 def _judge(rule: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput) -> tuple[Observed, CheckOutcome, Why]:
-    """Return the observation for a limit, the outcome and the reason; acknowledged findings do not break a limit."""
     limit, seen = rule.limit, _observe(rule, run, given)
     outcome, reason = _decide_outcome(limit, seen)
     if outcome is not CheckOutcome.BROKEN:
@@ -192,7 +191,7 @@ def _judge(rule: PolicyEntry, run: CheckedRun, policy: Policy, given: CheckInput
         meant = [finding for finding in run.analysis.findings if is_counted and _acknowledges(each, finding)]
         is_limit, why = each.limit == limit.words, display.clean(each.reason)
         if (meant or is_limit) and each.until < given.today:
-            expired.append(f"acknowledged until {each.until} ({why}), which has passed ({each.origin})")
+            expired.append(f"the acknowledgement expired after {each.until} ({why}; {each.origin})")
         elif meant or is_limit:
             findings += meant
             is_whole = is_whole or is_limit
@@ -234,7 +233,6 @@ def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: Obser
 
 
 def _select_findings(limit: Limit, run: CheckedRun) -> tuple[Finding, ...]:
-    """Return the findings that count against a limit; a limit on a severity also covers worse ones."""
     kinds = frozenset(FAMILIES.get(limit.name, EVERY_KIND))
     severities = _SEVERITIES[_SEVERITIES.index(Severity(limit.name)) :] if limit.name in _SEVERITIES else _SEVERITIES
     sure = _CONFIDENCES[: _CONFIDENCES.index(run.confidence) + 1]
@@ -260,7 +258,7 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
         words = f"{display.plural(less_sure, 'finding')} with less than {run.confidence} confidence not counted"
         unsure = Why("unsure_findings", words)
     if unsure and not found:
-        # the output of a passed rule shows only the observation, so the note is added to it
+        # add the note, because the output of a passed rule shows only the observation
         seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
     unjudged = NO_REASON
     if lacking and not one_kind:
@@ -277,7 +275,7 @@ def _name_kinds(found: Sequence[Finding]) -> str:
 
 
 def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return the number of findings, or their loss; a root includes its consequences."""
+    """Return the number of findings, or their loss; the loss of a root includes that of its consequences."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
     named = f": {_name_kinds(found)}" if found else ""
     if unit == FINDINGS:
@@ -319,4 +317,3 @@ _OBSERVERS = {
     Subject.TRAINING: figures.observe_training,
     Subject.FINDING: _observe_findings,
 }
-"""The functions that observe the subjects of limits that need no baseline."""

@@ -1,4 +1,4 @@
-"""Observes each figure that may be limited, of a device, all GPUs, the run or its training."""
+"""Observes the figures that limits may name: of a device, all GPUs, the run or its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -51,7 +51,6 @@ _COSTS = {
         Why("no_carbon", "carbon needs the power of every GPU and an intensity (--carbon-intensity or [carbon])"),
     ),
 }
-"""The field of each amount spent, and why it may be unknown."""
 _FIELDS = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
 _NAMED = 6
 _KINDS_BEHIND_CLASS = {
@@ -59,11 +58,10 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds of findings that fill a class of GPU time; if they cannot be judged, the class stays empty."""
+"""Kinds of findings that assign time to a class of GPU time; if they cannot be judged, the class stays empty."""
 
 
 def join_reasons(*reasons: Why) -> Why:
-    """Return several reasons as one, with all texts and the code of the first."""
     known = [reason for reason in reasons if reason]
     return Why(known[0].code, "; ".join(reason.text for reason in known)) if known else NO_REASON
 
@@ -72,8 +70,8 @@ def join_reasons(*reasons: Why) -> Why:
 class Observed:
     """The observation of a run for a limit.
 
-    `value` is in the unit of the limit. If a part, named by `open_part`, is not known, the true value lies within
-    `ends`. `doubt` is why there is no value, or why a run can break the limit but not pass it.
+    `value` is in the unit of the limit. If a part of the value (`open_part`) is unknown, the true value lies within
+    `ends`. `doubt` is the reason why there is no value, or why the run may break the limit but cannot keep it.
     """
 
     value: float | None = None
@@ -107,9 +105,9 @@ def measured(limit: Limit, value: float, where: str = "", doubt: Why = NO_REASON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRun:
-    """A run to check against limits, and which of its findings count.
+    """A run to check against limits, and the criteria for the findings that count.
 
-    Findings count from `confidence` upwards, except acknowledged ones and, if `only` is given, those with other
+    A finding counts if it has at least this `confidence`, is not acknowledged and, if `only` is given, has one of these
     fingerprints. Kinds outside `selected_kinds` cannot be judged.
     """
 
@@ -123,7 +121,7 @@ class CheckedRun:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why the currency of a cost prevents a comparison with a limit; false if it does not."""
+    """Return why a cost in this currency cannot be compared with a limit; false if it can."""
     asked = limit.threshold.currency
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON
@@ -134,7 +132,7 @@ def explain_currency(currency: str, limit: Limit) -> Why:
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return a figure of the device that is worst for the limit; a doubt about one device applies to all."""
+    """Return the figure of the device that does worst against the limit; a doubt about one device applies to all."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -198,13 +196,13 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
         return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
-    # the class `idle` excludes start-up and end, so it is usually smaller
+    # unlike this figure, the class `idle` excludes start-up and end, so it is usually smaller
     counted = ", start-up and end included" if name == "idle_ratio" and not limit.holds(value) else ""
     return measured(limit, value, counted, _explain_unsampled_time(analysis, name))
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Return why too little time on all GPUs was recorded to represent the run; false if there was enough.
+    """Return why the time recorded on all GPUs is too short to represent the run; false if it is not.
 
     Energy and carbon need recorded power, and other figures need recorded utilisation.
     """
@@ -257,8 +255,8 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     """Return the GPU time in a class, as a share or in seconds; unsampled time may belong to any class.
 
-    Low use with an unknown cause may be waiting for input, as may short pauses over 30% of the time. Shares are
-    relative to the time in which a job held a GPU or, for `no_job`, to all time.
+    Low use of unknown cause may be waiting for input, and so may short pauses over 30% of the time. Shares are relative
+    to the time in which a job held a GPU or, for `no_job`, to the total time.
     """
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)
@@ -360,7 +358,7 @@ def _observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
     if found.missing is MissingTarget.NOT_RECORDED:
         return _miss_metric(target.name, run.sampled)
     if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
-        # the time is unknown, but longer than the run's training
+        # the time is unknown, but exceeds the length of the training
         curve = next(each for each in run.sampled.training if each.name == target.name)
         seconds = seconds_since_job_start(run.sampled, curve, -1)
         trained = display.duration(seconds)

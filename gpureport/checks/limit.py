@@ -1,8 +1,8 @@
 """Parses limits such as `gpu_utilization_ratio p5 >= 80%` or `change idle_ratio <= 2 points`.
 
-A limit is `no`, `change` or `new`, then a name, a statistic, a relation and an amount; only the name is required.
-The name of a training metric may follow `training`, and is quoted if it has spaces. Amounts (`5%`, `10 min`, `80 GiB`,
-`3 EUR`) are stored in base units.
+A limit consists of `no`, `change` or `new`, a name, a statistic, a relation and an amount; only the name is required.
+The name of a training metric may follow the word `training`, and is quoted if it contains spaces. Amounts (`5%`, `10
+min`, `80 GiB`, `3 EUR`) are stored in base units.
 """
 
 import re
@@ -27,15 +27,15 @@ from gpureport.report.wording import display
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
 """Units other than the base units of metrics."""
 _DECIMALS = 13
-"""Enough decimals to show any difference beyond rounding errors."""
+"""Enough decimals to show any difference larger than a rounding error."""
 _LONGEST = 100
-"""Most characters of a quantity, because the pattern takes quadratic time."""
+"""Maximum length of a quantity, in characters, as matching it takes quadratic time."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-"""A number in which a comma may separate thousands or decimals."""
+"""A number whose comma may separate either thousands or decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
-# nvidia-smi writes MB for MiB, but users do not
+# nvidia-smi writes MB where it means MiB, but users do not
 _UNITS = {name: unit for name, unit in UNITS.items() if name != "MB"} | {
     **dict.fromkeys(("points", "point"), Unit(POINTS, 1, 100)),
     **dict.fromkeys(("findings", "finding"), Unit(FINDINGS, 1)),
@@ -71,7 +71,7 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number in a base unit or one of the units above, its currency if any, and the text as written."""
+    """A number in a base unit or one of the units above, with its currency (if any) and its original text."""
 
     value: float
     unit: str
@@ -102,7 +102,6 @@ def format_quantity(value: float, unit: str, currency: str = "") -> str:
 
 
 def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
-    """Return a quantity in the unit of a limit, with enough decimals to show any difference from the limit."""
     read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
     parts = _QUANTITY.fullmatch(limit.text)
     word = parts[2] or "" if parts else ""
@@ -115,7 +114,7 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
         return text
     scale = _UNITS.get(word, Unit(limit.unit, 1)).to_base(1)
     own, other = value / scale, limit.value / scale
-    # use the fewest decimals that show on which side of the limit it is
+    # use the fewest decimals that show on which side of the limit the value is
     texts = (f"{own:.{decimals}f}" for decimals in range(_DECIMALS))
     differing = (text for text in texts if (float(text) > other) == (own > other) and not isclose(float(text), other))
     return _join(next(differing, str(own)), word, gap=display.GAP)
@@ -194,7 +193,7 @@ LOST = "lost"
 FAMILIES = kinds_by_name(RULES)
 EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
 Allowed = tuple[Subject, tuple[str, ...]]
-"""The subject of a name, and the units of its limits, the usual one first."""
+"""The subject of a name and the units of its limits, the most usual unit first."""
 _FIGURES: dict[Allowed, tuple[str, ...]] = {
     (Subject.TRAINING, ("1/s",)): (TRAINING_RATE,),
     (Subject.DEVICE, (TIME,)): ("idle_seconds", "observed_seconds"),
@@ -213,7 +212,7 @@ _FIGURES: dict[Allowed, tuple[str, ...]] = {
 FIGURES: dict[str, Allowed] = {
     **{each.metric: (Subject.FIGURE, (each.unit,)) for each in BY_METRIC.values()},
     **{name: allowed for allowed, names in _FIGURES.items() for name in names},
-    # a state is limited by its share of the time
+    # a limit on a state applies to its share of the time
     **{
         each.name: (Subject.STATISTIC, (SHARE if each.kind is MetricKind.STATE else each.unit,))
         for each in METRICS
@@ -224,7 +223,7 @@ FIGURES: dict[str, Allowed] = {
 _LOW = {*LOST_CLASSES, LOST, *FAMILIES, *Severity}
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Similarity to a known name at which another one is a typing error, and at which the known one is suggested."""
+"""Minimum similarity of a misspelt name to the known one, and of a known name that is suggested."""
 _SUGGESTED = 3  # kinds at most
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
@@ -270,7 +269,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
 
 def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: bool) -> Allowed:
     is_change, metric = of == "change", recognise_metric(name)
-    # a loss, an error or an accuracy needs no `training` before it, unless it is a typing error of a known name
+    # a loss, an error or an accuracy needs no `training` before it, unless it is a misspelling of a known name
     is_slip = name in FIGURES or get_close_matches(name, FIGURES, 1, _NEAR)
     is_quality = metric is not None and metric.role in QUALITY_ROLES and not is_slip
     if is_bounded and of != "new" and (is_named or is_quality):
@@ -303,7 +302,6 @@ def _suggest_name(name: str, *, is_change: bool) -> str:
 
 
 def _find_statistic(name: str, written: str, where: str, subject: Subject, units: tuple[str, ...]) -> str:
-    """Return the limited statistic, or the default one; empty if the figure has no statistics."""
     known: tuple[str, ...] = (FINAL, BEST) if NUMBER in units else ()
     if subject is Subject.STATISTIC:
         known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
@@ -335,7 +333,7 @@ def _read_amount(text: str, name: str, where: str, subject: Subject, units: tupl
 
 
 def _refuse_idle_limit(limit: Limit, where: str) -> None:
-    """Refuse a limit that no run can break, usually a change written as a level. Raises SettingsError."""
+    """Reject a limit that no run can break; usually, the word `change` is missing. Raises SettingsError."""
     name, relation, value, is_share = limit.name, limit.relation, limit.threshold.value, limit.threshold.unit == SHARE
     metric = recognise_metric(name) if limit.statistic and limit.subject is Subject.TRAINING else None
     is_rate = metric is not None and metric.role not in QUALITY_ROLES

@@ -21,7 +21,7 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """Why a limit does not apply: another limit is kept, a bare kind is found, or the run has a param or tag."""
+    """When a limit does not apply: if another limit is kept, a kind of finding is present, or a param or tag is set."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -30,9 +30,9 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """One limit in a policy: its scope and exemption, the least confidence of findings, and where it is stated.
+    """One limit in a policy, with its scope, exemption, minimum confidence, and where it is stated.
 
-    The scope is a set of GPUs, and patterns for steps and for names of runs or files; None means all.
+    The scope consists of GPUs, and patterns for steps and for names of runs or files; None means all.
     """
 
     limit: Limit
@@ -57,7 +57,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A kind, family or fingerprint of findings, or a limit, that fails no gate until a given day, and the reason."""
+    """A kind, family or fingerprint of findings, or a limit, that is accepted until a given day, and the reason."""
 
     finding: str
     limit: str

@@ -1,4 +1,4 @@
-"""The verdict of a gate on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
+"""The verdict of a gate, based on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
 Each rule is described in one sentence: the rule as written, the runs, the observation and the reason. CI servers
 identify a JUnit case by its class and name. A case is named only after its rule and its run, without dates and numbers,
@@ -31,7 +31,7 @@ _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED, _NAMED = 3, 2
 _ROWS = 200
-"""Most checks to list; the rest are counted, so that the summary stays far below the size limit of CI servers."""
+"""Maximum number of checks listed, to stay far below the size limit of CI servers; the rest are counted."""
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -39,14 +39,14 @@ OUTCOMES = {
     CheckOutcome.ACKNOWLEDGED: "Acknowledged",
     CheckOutcome.NOT_APPLIED: "Does not apply",
 }
-"""The beginning of each line of text, the gravest outcome first."""
+"""The beginning of a line of text for each outcome, the gravest first."""
 _TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0  # exit codes
 WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
-"""The rule that always applies: every source gives a run that can be assessed."""
+"""The rule that always applies: every source must provide a run that can be assessed."""
 _LONGEST = 264
-"""Most characters of a line for a chat, not counting the command before it."""
+"""Maximum length of a line for a chat, in characters, excluding the command before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """1 if a rule is broken, else 4 if a rule could not be assessed or there is none, else 0."""
+        """1 if a rule is broken, otherwise 4 if a rule could not be assessed or no rule is set, otherwise 0."""
         outcomes = {check.outcome for check in self.checks}
         if CheckOutcome.BROKEN in outcomes:
             return FAILED
@@ -69,7 +69,7 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """The number of checks with each outcome, the gravest first; empty without checks."""
+        """The number of checks with each outcome, the gravest first; empty if there are no checks."""
         counted = {each: number for each in CheckOutcome if (number := self.count(each))}
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
@@ -206,7 +206,7 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
     """Return the checks as one JUnit suite, without times, so that the same input gives the same bytes.
 
     Each check is a test case: a failure if its limit is broken, an error if it is not assessed. A rule without a check
-    is an error. Servers reject a suite without cases, so if no rule is set, one case states this.
+    is an error. Servers reject a suite without cases, so if no rule is set, a single case reports this.
     """
     held, gone = {check.limit for check in checks}, [check.run for check in checks if check.limit == HAS_DATA]
     absent = build_missing_check(next(iter(gone), ""), "there is no run to assess")
@@ -235,7 +235,6 @@ def _name_class(run: str) -> str:
 
 
 def _add_case(suite: ET.Element, check: Check, class_name: str) -> None:
-    """Add a test case with the element of its outcome, which contains the details line by line."""
     name, run, word = display.plain(check.limit), display.plain(check.run), OUTCOME_WORDS[check.outcome]
     case = ET.SubElement(suite, "testcase", classname=class_name, name=name)
     said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))

@@ -202,7 +202,7 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
         what = error.strerror or str(error)
         hint = getattr(error, "hint", "check permissions and free space")
         if not error.filename:
-            # Python must not write unflushed output again at exit
+            # keep Python from writing unflushed output again at exit
             sys.stdout = io.StringIO()
         error = SourceError(str(error.filename or "standard output"), what, hint, code="system_refused")
     code, status, message = getattr(error, "code", ""), Exit.USAGE, str(error)
@@ -254,12 +254,12 @@ def _prepare() -> None:
             os.open(os.devnull, flags)
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
-            # Python must have nothing left to flush at exit
+            # leave Python nothing to flush at exit
             raw: Any = io.FileIO(number, "w", closefd=False)
             setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-    # matrices are small, so parsing needs the cores more
+    # matrices are small, so the cores are more useful for parsing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # huge pages make ingest 3% slower and take 30 MB
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")

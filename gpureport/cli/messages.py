@@ -17,7 +17,6 @@ from gpureport.redaction import redact_text
 from gpureport.regular_files import name_by_url
 
 _PATIENCE, _CLEAR = 1.0, "\r\x1b[K"
-"""Seconds before progress appears on a terminal, and the code that clears its line."""
 Exit = IntEnum("Exit", "BROKEN USAGE SOURCE UNASSESSED INTERNAL")
 """Exit codes from 1; the last one means an internal error."""
 Verbosity = IntEnum("Verbosity", "QUIET NORMAL VERBOSE", start=-1)

@@ -35,7 +35,7 @@ _OWN = (
     b'<testsuites name="gpureport',
     b" gpureport_",
 )
-"""Text near the start of JSON, text, JUnit and metrics files by gpureport, which may otherwise look like logs."""
+"""Text near the start of the files that gpureport writes (JSON, text, JUnit, metrics), which may look like logs."""
 _SECTIONS = {
     "by": "Steps",
     "tagged": "Stored runs",
@@ -71,7 +71,7 @@ def choice(choices: str, text: str, typed: str = "") -> Any:
 class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
-        "HOURS", "GPU-hours your site uses per month, to project losses.", kind=click.FloatRange(min=0, min_open=True)
+        "HOURS", "Your site's monthly GPU-hours, to project losses.", kind=click.FloatRange(min=0, min_open=True)
     )
     group_by: Texts | None = one("--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels)
     engine: str = choice("local dask", "Where runs are analysed (default: local).")
@@ -114,8 +114,8 @@ class Options:
     # rules for runs
     baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] in the settings).")
     policy: Path | None = one("FILE", "File with the rules (default: [[policy]] in the settings).", Path)
-    form: str = choice("text json", "Text for people, or JSON.", "--format")
-    list_form: str = choice("text json csv", "Text for people, JSON or CSV.", "--format")
+    form: str = choice("text json", "Readable text, or JSON.", "--format")
+    list_form: str = choice("text json csv", "Readable text, JSON or CSV.", "--format")
     text_detail: str = choice("short full", "One screen of text (short), or everything (full).", "--detail")
     explained_detail: str = choice(
         "short full", "One page on a check (short), or all its limits, advice and steps (full).", "--detail"
@@ -127,18 +127,18 @@ class Options:
     summary: "Place | None" = one("FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place)
     fail_on_change: bool = flag("Exit with 1 on the night that first shows a change for the worse.")
     fail_on_standing_change: bool = flag("Exit with 1 as long as a change for the worse lasts.")
-    gate_form: str = choice("text json line", "Text for people, JSON, or one line for a chat.", "--format")
+    gate_form: str = choice("text json line", "Readable text, JSON, or one line for a chat.", "--format")
     exports: "tuple[Place, ...]" = many("--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export)
     # which runs make which step
     by: "tuple[Factor, ...] | None" = one(
         "step|folder|gpu|param:KEY|tag:KEY",
-        "How to group runs into steps (default: by step label); separate two settings with a comma: param:A,param:B.",
+        "How to group runs into steps (default: by step label); a comma separates two settings: param:A,param:B.",
         read.grouping,
     )
     steps: Path | None = one("FILE", "TOML file that lists the runs of each step.", Path)
     # which stored runs
     tagged: Pairs = many(
-        "--tag KEY=VALUE", "Select stored runs with this tag: short for --where tag:KEY=VALUE (repeatable).", read.pair
+        "--tag KEY=VALUE", "Select stored runs with this tag; short for --where tag:KEY=VALUE (repeatable).", read.pair
     )
     where: Texts = many(
         "COMPARISON",
@@ -191,7 +191,7 @@ class Options:
     )
     map: Path | None = one(
         "FILE",
-        "TOML file that explains the columns of an unknown table, or your own series in a tracker.",
+        "TOML file that describes the columns of an unknown table, or your own series in a tracker.",
         Path,
     )
     mlflow_raw_times: bool = flag("Use the times that MLflow logged for its system metrics, without correction.")
@@ -200,21 +200,21 @@ class Options:
     tag: Pairs = many("KEY=VALUE", "Label of the run (repeatable).", read.pair)
     work: tuple[tuple[float, str], ...] = many(
         "N:UNIT",
-        "Work that each run did while recorded, such as 12000:steps (repeatable: one per source, in order).",
+        "Work that each run did while it was recorded, such as 12000:steps (repeatable: one per source, in order).",
         read.amount,
     )
     name: str | None = once("TEXT", "Name of the run.")
     step: Texts = many("LABEL", "Optimisation step of the run (repeatable: one per source, in order).")
     label_table: Path | None = one(
         "--labels FILE",
-        "Table of jobs, such as the output of sacct -P; its user, account, job and node label the runs.",
+        "Table of jobs, such as the output of sacct -P; its user, account, job and node become labels of the runs.",
         read.fetched,
     )
     gpu_model: str | None = one("NAME", "GPU model, if the log does not name it, such as 'A100 80GB'.", read.gpu_model)
     # which part of a run
     start: str | None = once(
         "--from TIME",
-        "Leave out samples before this time, since the start (90s, 1h30m, 0:10:00) or as a date (2026-03-14T09:26).",
+        "Leave out samples before this time: time since the start (90s, 1h30m, 0:10:00) or a date (2026-03-14T09:26).",
     )
     end: str | None = once("--to TIME", "Leave out samples from this time on.")
     job: int | None = one("N|EACH", "Read only job N of a log, or each job as a separate run.", read.job)
@@ -227,7 +227,7 @@ class Options:
     children: bool = flag("Also read runs nested in a run of a tracker.")
     stage: str | None = one("NAME", "Keep one stage of a run, such as training.")
     group: str | None = one(
-        "NAME", "Read a tracker's local recordings, all or those of --run, as one run with this name."
+        "NAME", "Read a tracker's local recordings (all, or those of --run) as one run with this name."
     )
     gpu_memory_total: float | None = one("GIB", "Memory of each GPU, if the tracker does not record it.", read.price)
     throughput: str | None = one("KEY", "Training metric that counts the work done.")
@@ -239,7 +239,6 @@ class Options:
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}
 READ = (Path, read.fetched)
 WRITTEN = (parse_place, read.export, read.local_folder)
-"""Readers of options for inputs, and of options for outputs; `--store` is for both."""
 
 
 class Option(click.Option):

@@ -50,11 +50,11 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     """Return the named runs; a run that is named both directly and by its folder is read once.
 
     `tolerant` skips an unreadable log if another log in its folder is readable. `steps` treats each folder as a step;
-    `every` lists all sources of the command if `named` are those of one `step`.
+    `every` lists all sources of the command if `named` lists only those of one `step`.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:
-        # no option has one value per source
+        # no option has a separate value for each source
         fetched = _drop_repeated_sources(fetched)
 
     def find(group: Sequence[str], own: Options) -> list[RunReading]:
@@ -71,7 +71,7 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     sources.check_single_name(options, len(read))
     if step is not None:
         read = [replace(one, run=replace(one.run, step=step)) for one in read]
-    # names are hidden only now, as copies of a log are recognised by name
+    # hide names only now, because copies of a log are recognised by name
     return name_runs(_drop_repeated_runs(read) if steps or step is not None else read, options)
 
 
@@ -234,7 +234,7 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
             run = recording.run
             say(f"Analysing {run.name} ({place} of {len(recordings)})")
             try:
-                # errors name the log, which users know
+                # errors name the log, because users know that name
                 with internal_errors(run.sources[0].locator if len(run.sources) == 1 else run.name):
                     analysis = selection.keep_kinds(analyze(recording, rules), set(kinds))
                     runs.append((recording, replace(analysis, cost=calculate_cost(analysis, prices))))

@@ -174,11 +174,11 @@ def _fetch_watched(place: RemotePath) -> Path:
 
 
 def pair_sources(sources: Sequence[str], options: Options, *, steps: bool = False) -> list[tuple[str, Options]]:
-    """Return the source of each run with its options, which name the run's other logs."""
+    """Return the source of each run, with options that name the run's other logs."""
     logs, hosts, training = split_companions(sources, options)
     named = options
     if len(logs) > 1 and len(options.training) not in {0, len(logs)}:
-        # if counts differ, each file belongs to the run that it overlaps in time
+        # if there are not as many files as logs, each file belongs to the run that it overlaps in time
         training, options = [*training, *map(str, options.training)], replace(options, training=())
     every = give_each(logs, options)
     is_read = [

@@ -38,7 +38,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         raise UsageError(msg, code="named_or_selected")
     if options.steps is None:
         hides_folders = options.anonymise and by[0].kind == "folder"
-        # group by folder before names are hidden, and then number the folders, unless --step names them
+        # group by folder before hiding names, and number the folders afterwards, unless --step names them
         by = _BY_LABEL if hides_folders and options.step else by
         own = replace(options, anonymise=options.anonymise and not hides_folders)
         found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)

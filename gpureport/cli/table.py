@@ -1,7 +1,7 @@
 """The help, options and arguments of all commands.
 
 A command is a function in a module of `commands`, called `first_second` for a command of two words. `takes` lists up to
-ten usual options and, after a slash, those of --help-all only; `!` marks a required option, `@` a group.
+ten usual options and, after a slash, those that only --help-all shows; `!` marks a required option, and `@` a group.
 """
 
 from typing import NamedTuple
@@ -50,8 +50,8 @@ def _name_several(name: str = "source", *, required: bool = False, metavar: str 
 
 
 _STEPS = """is a log, a folder of logs, a stored run, or a baseline. Runs of one step are repetitions. A run without a
-step label is a separate step. If other sources are named too, a folder with several runs of `gpureport record` is one
-step; `--by folder` also makes other logs in a folder one step."""
+step label is a separate step. If there are several sources, a folder with several runs of `gpureport record` is one
+step; `--by folder` also combines other logs in one folder into one step."""
 COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
@@ -90,7 +90,7 @@ COMMANDS = {
     ),
     "check": Entry(
         "Check runs against rules. The exit code is 0 if every rule passes.",
-        """Code 1 means that a rule is broken, 4 that a rule cannot be assessed (a source is missing, too short, or
+        """Exit code 1 means that a rule is broken, 4 that a rule cannot be assessed (a source is missing, too short, or
         lacks the metric), and 5 that gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml,
         from the file of --policy, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a stored run) is
         checked separately; a rule on a change treats runs of one --step as repetitions.""",
@@ -109,10 +109,10 @@ COMMANDS = {
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / anonymise "
         "all_reports policy junit step store @ALL",
         (_name_several(),),
-        brief="Keep a history of nights, and write its pages.",
+        brief="Keep a history of nightly runs, and write its pages.",
     ),
     "fleet": Entry(
-        "Show who wastes GPU time in many runs, what would save most, and which GPU is faulty.",
+        "Show who wastes GPU time across many runs, what would save most, and which GPU is faulty.",
         """Without a SOURCE, the report covers all stored runs, or those that --tag, --where and --since select. Logs
         and folders of logs are read into the store first. Only new runs are analysed, with one process per core or on a
         Dask cluster. A run that cannot be analysed is reported and left out.""",
@@ -120,7 +120,7 @@ COMMANDS = {
         "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month "
         "anonymise engine scheduler @READ",
         (_name_several(),),
-        brief="Show who wastes GPU time in many runs, and which GPU is faulty.",
+        brief="Show who wastes GPU time across many runs, and which GPU is faulty.",
     ),
     "ingest": Entry(
         "Read logs into the store and report what was kept, what was rejected, and why.",
@@ -187,7 +187,7 @@ COMMANDS = {
         "Publish reports and figures to a folder, a bucket or MLflow.",
         """The prefix mlflow: is optional for a database or an mlruns folder.
 
-        For a run in MLflow, each FILE becomes an artifact and, over http, a tag names it.
+        For a run in MLflow, each FILE becomes an artifact and, over http, is named in a tag.
 
         An MLflow store accepts the JSON of `gpureport compare`. Each compared run receives its figures as metrics, and
         its step, verdict and change as tags. Every other FILE becomes an artifact of each run. Publishing again does
@@ -209,7 +209,7 @@ COMMANDS = {
     ),
     "demo": Entry(
         "Compare the five steps of a sample: a training job that waits for data, and four changes to it.",
-        """The logs were recorded on an NVIDIA H100, three runs per step. The folder of other samples is printed.""",
+        """The logs were recorded on an NVIDIA H100, three runs per step. The path to further samples is printed.""",
         "demo -o report.html --open",
         "outputs opened text_detail",
         brief="Analyse the sample logs: a first look.",

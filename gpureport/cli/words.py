@@ -174,7 +174,7 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
         done = " again" if store.intact(known) else " again, since it was damaged"
         labelled = reading.file_labels.applied(known.run) if force else reading.file_labels.filled_in(known.run)
         run = reading.labels.applied(labelled)
-        # a GPU log that has grown counts as a new run
+        # treat a GPU log that has grown as a new run
         has_grown = bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})
         if done == " again" and known.stored.importer_version == IMPORTER_VERSION and not (has_grown or force):
             if not _is_alike(run, known.run):

@@ -33,7 +33,7 @@ _WITH_FULL = {".txt", ".pdf"}
 _ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
-"""Numbers of bars on the screen, and of tables other than the worst runs."""
+"""Number of bars on the screen, and of tables besides that of the worst runs."""
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6
 _KEPT = frozenset(("model", "partition", "job_state"))
@@ -104,7 +104,7 @@ def _render_html(page: FleetPage, brand: Brand) -> str:
     from gpureport.report.formats import html
 
     pages = html.template_environment(brand)
-    # a heading shows its meaning when the pointer is over it
+    # hovering over a heading shows its meaning
     pages.filters["term"] = html.term_filter([Fact(name=name, text=text) for name, text in DEFINITIONS])
     style = pages.get_template(html.STYLE).render()
     return pages.get_template("fleet.html").render(
@@ -172,7 +172,7 @@ def _round(value: Any) -> Any:
 
 
 def anonymise_fleet_report(report: Facts) -> Facts:
-    """Return the report with numbers or short hashes instead of names; times, amounts and models stay.
+    """Return the report with numbers or short hashes instead of names; times, amounts and models are kept.
 
     Names inside a text cannot be found, so a text that may contain one is replaced as a whole.
     """
@@ -206,7 +206,7 @@ def anonymise_fleet_report(report: Facts) -> Facts:
                 value = value | ({"selection": "a selection of runs"} if value.get("selection") else {})
         return {key: hide(entry) for key, entry in value.items()}
 
-    # number groupings first, so that numbers follow the order of losses
+    # number the names in groupings first, in the order of their losses
     hide(report["groupings"])
     hidden: Facts = hide(report)
     return hidden

@@ -1,4 +1,4 @@
-"""The fleet page as text ready to print: headline, key figures, bars by class, what would save most, and parts."""
+"""The fleet page as text ready to print: headline, key figures, bars by class, best savings, and further parts."""
 
 import re
 from collections.abc import Iterator
@@ -25,18 +25,18 @@ from gpureport.report.wording.words import choose_headline
 HEADING = "What would save most"
 _OPEN = 3
 _UNKNOWN = 0.05
-"""Share of the GPU time without data from which the lost share is a lower bound."""
+"""Minimum share of GPU time without data for the lost share to be a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""Largest share and least number of runs for which the headline counts the runs with half the loss."""
+"""For the headline to count the runs with half the loss: their maximum share, and the minimum number of all runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
-"""Share below which a segment is invisible, and share from which the largest loss is flagged."""
+"""Maximum share of an invisible segment, and minimum share of a loss that is flagged."""
 _TITLE = 80
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page; `ended` is the time of the last sample in seconds since 1970, and dates the file."""
+    """The page; `ended`, the time of the last sample in seconds since 1970, dates the file."""
 
     title: str
     subtitle: str
@@ -129,7 +129,7 @@ def _write_lead(report: Facts, amounts: words.Amounts) -> Iterator[str]:
         hours, lost = (display.number(month[name] / 3600) for name in ("gpu_seconds", "lost_gpu_seconds"))
         time, cost = f"{lost}{display.GAP}GPU-h", month["lost_cost"]
         amount = time if cost is None else f"{amounts.format_money(cost)} ({time})"
-        yield f"At this rate, {hours} GPU-hours per month lose {amount}."
+        yield f"At this rate, {hours} GPU-hours per month mean a loss of {amount}."
     if doubts := "; ".join(_list_doubts(report, amounts)):
         yield f"{doubts[:1].upper()}{doubts[1:]}."
     pulled = words.count_cards(report["health"], PULL)
@@ -221,7 +221,7 @@ def _build_bars(report: Facts, amounts: words.Amounts) -> TimeSpent | None:
         bars.append(
             SpentBar(
                 label=terms.class_title(name),
-                # the row names the class and states the share, so its only segment has no text
+                # the row names the class and gives the share, so its only segment needs no text
                 segments=(TimeSegment(key=name, label="", value=scaled[name], text=""),),
                 total=amounts.format_time(seconds),
                 note=f"{display.percent(seconds / whole)}{meaning}",

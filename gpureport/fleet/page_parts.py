@@ -1,4 +1,4 @@
-"""The parts of the fleet page below its head: each has a table, bars or statements, and a line that sums it up."""
+"""The parts of the fleet page below its head: each has a table, bars or statements, and a summary line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,10 @@ from gpureport.report.wording import display, terms
 
 RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
-"""Most table rows, steps of advice, and weeks (half a year) to show."""
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
-"""A label that may be used in an address without changes."""
+"""A label that needs no changes in a URL."""
 _ERROR, _UUID = 240, 12
-"""Most characters of an error, and characters of a uuid that distinguish GPUs, such as `GPU-5e0f1106`."""
+"""Maximum length of an error, and length of the start of a uuid, such as `GPU-5e0f1106`."""
 _SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
 
 
@@ -191,7 +190,7 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
         for card in shown
     )
     unknown = health["unidentified_gpu_seconds"]
-    lost = "ran on GPUs without a recorded uuid or node, so these can't be tracked from run to run."
+    lost = "ran on GPUs without a recorded uuid or node, so they can't be tracked from run to run."
     more = _hidden(len(health["cards"]) - len(shown), "GPU")
     return PagePart(
         id="health",
@@ -328,7 +327,7 @@ def _list_method(report: Facts, command: str) -> Iterator[Fact]:
         "Energy": energy,
         "Times": "in UTC" if report["is_zoned"] else "local times of the recording machines",
         **{name: meanings[name] for name in ("GPU-hour", "GPU time lost")},
-        "Would save": "The most that a step could save; each lost second counts once, with the best step for it.",
+        "Would save": "The most that a step could save; each lost second is counted only for the best step.",
         "Health of a GPU": "GPUs are tracked from run to run by uuid or, without one, by node and index.",
     }
     yield from (Fact(name=name, text=text) for name, text in facts.items() if text)

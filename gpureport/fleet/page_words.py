@@ -20,18 +20,18 @@ _UNITS = (
     ("GPU-min", "GPU-minutes", 60.0, 600.0),
     ("GPU-s", "GPU-seconds", 1.0, 0.0),
 )
-"""Units of GPU time, each with its size and the total GPU-seconds from which it is used."""
-_WHOLE_FROM = 100  # amount of money from which decimals are dropped
+"""Units of GPU time, each with its size and the smallest total for which it is used, in GPU-seconds."""
+_WHOLE_FROM = 100  # smallest amount of money without decimals
 _NAME, _ID = 64, 8
-"""Most characters of a user's name, and characters of an id that make it unique."""
+"""Maximum length of a user's name, and length of the unique start of an id."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
-"""Days that may be missing at each end of a month named as a whole, and seconds from which a period is in days."""
+"""Maximum days missing at either end of a period named as a month, and minimum seconds of a period in days."""
 _MODELS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """A page's unit of GPU time and its `size` in GPU-seconds, its currency, and whether any cost is known."""
+    """A page's unit of GPU time with its `size` in GPU-seconds, its currency, and whether any cost is known."""
 
     unit: str
     long_unit: str
@@ -69,12 +69,11 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
         others = f" and {display.plural(more, 'other model')}" if more > 0 else ""
         return f"No price is given for {models}{others}, so the cost of all runs is not known."
     if not amounts.is_priced:
-        return f"No price given, so no cost ({PRICE_OPTION})."
+        return f"Without a price, no cost is known ({PRICE_OPTION})."
     return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."
 
 
 def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
-    """Return the share of GPU time that was lost, or `not recorded`."""
     ratio = use["lost_ratio"] if use["gpu_seconds"] > use["unknown_gpu_seconds"] else None
     if is_lower_bound and ratio is not None:
         return f"at least {display.percent(ratio)}" if ratio >= NOTABLE_RATIO else UNKNOWN
@@ -106,7 +105,7 @@ def name_runs(runs: Sequence[Facts]) -> list[str]:
 
 
 def describe_period(report: Facts) -> tuple[str, str]:
-    """Return the period of the runs as `in October` or `in 18 days` and `1 to 31 October 2026`; empty if undated."""
+    """Return the period's length (`in October`, `in 18 days`) and dates (`1 to 31 October 2026`); empty if undated."""
     if report["started"] is None:
         return "", ""
     start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))

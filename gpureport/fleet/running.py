@@ -1,4 +1,4 @@
-"""The rows of many runs: those that a store keeps, and others computed on an engine.
+"""The rows of many runs, taken from a store or computed on an engine.
 
 An engine runs a function on many tasks, in this process, in other processes or on a Dask cluster, and survives the
 death of workers. Everything sent to a worker and back is picklable.
@@ -35,23 +35,23 @@ from gpureport.store.store import Entry, Store
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 TRIES = 3
-"""Worker deaths after which a task is abandoned: one while other tasks run, then two alone (pragmatic)."""
+"""Worker deaths after which a task is abandoned: one among other tasks, then two while it runs alone."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
-"""Tasks given to each local process, so that one always waits, and to a cluster of hundreds of workers."""
+"""Tasks given to each local process, so that one is always waiting, and to a whole cluster."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
-"""Takes the numbers of finished runs and of all runs, and the name of the last one."""
+"""Takes the numbers of finished runs and of all runs, and the name of the last finished run."""
 
 
 class Engine(NamedTuple):
-    """Where tasks run: `open` opens an executor, again if its workers die, for `at_once` tasks at a time."""
+    """Where up to `at_once` tasks run: `open` opens an executor, and a new one if its workers die."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return the engine `local`, or `dask` with the given scheduler or its own cluster; None means this process."""
+    """Return the engine `local`, or `dask` with the given scheduler or a local cluster; None means this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -138,7 +138,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Ignore interrupts, use one core, take the owner's environment, and end when the owner of the pool ends."""
+    """Ignore interrupts, use one core, adopt the environment of the pool's owner, and end when the owner ends."""
     import pyarrow as pa
 
     if owner := parent_process():
@@ -161,7 +161,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
-        # silence Dask's long reports of dead workers, as others take over
+        # silence Dask's long reports of dead workers, because others take over
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start: Any = LocalCluster
     with ExitStack() as stack:
@@ -199,7 +199,7 @@ class _SummaryTask(NamedTuple):
 
 
 class ReadTask(NamedTuple):
-    """A log to read into a store; `read` stores it unless it is there, and returns the entry and what it did."""
+    """A log to read into a store; `read` stores it if it is new, and returns the entry and what it did."""
 
     store: Place
     reading: Any
@@ -207,7 +207,7 @@ class ReadTask(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a task: the id or the rows of a run, or why it failed, with the traceback of a bug."""
+    """The result of a task: the id or rows of a run, or why it failed, with a traceback if this is a bug."""
 
     locator: str = ""
     run_id: str = ""

@@ -56,8 +56,8 @@ _FINDING = pa.struct(
 )
 """The findings of one run that share kind, cause and devices, as far as they concern one GPU.
 
-`lost_gpu_seconds` is the most they lost on this GPU, and `steps` lists their advice, the most promising first. A
-consequence follows from another finding, whose loss includes that of the consequence.
+`lost_gpu_seconds` is the maximum that they lost on this GPU, and `steps` lists their advice, the most promising first.
+A consequence follows from another finding, whose loss includes that of the consequence.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
 """The column of each class of GPU time; together they add up to the time from the first to the last sample."""

@@ -23,14 +23,14 @@ _OWN_LABELS = ("node", "model", "step")
 """Labels that are columns of the row itself."""
 _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
-"""Most groups and runs to list, few enough to follow up, and most runs and steps to name in advice."""
+"""Maximum number of groups and runs to list, and of runs and steps in advice."""
 _MOST_WEEKS = 520
-"""Most weeks before weeks without a run are left out, so that a wrong clock cannot fill the page."""
+"""Maximum number of weeks with empty ones included, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
 """The part of `unused` in which a process held the GPU's memory, so that no other job could use the GPU."""
 _CONTEXT = 0.05
-"""Share of memory above which a process occupies the GPU; a context alone needs less."""
+"""Share of memory above which a process occupies a GPU; a CUDA context alone needs less."""
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
@@ -46,7 +46,7 @@ def build_fleet_report(
     selection: str = "",
     gpu_hours_per_month: float | None = None,
 ) -> Facts:
-    """Return the report on runs in the shape of its JSON; docs/reference/fleet-json.md describes each field."""
+    """Return the report on runs, structured like its JSON, which docs/reference/fleet-json.md describes."""
     rows = _price_rows(summaries, prices)
     members = _group(rows, (row["run_id"] for row in rows))
     whole, runs = _sum(rows), {run: _sum(own) for run, own in members.items()}
@@ -133,7 +133,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
 
 def _identify_card(row: Row) -> tuple[str, str] | None:
-    """Return what identifies a GPU across runs; None without a uuid and a node, since ids repeat between jobs."""
+    """Return a key for a GPU across runs; None without a uuid and a node, because ids repeat between jobs."""
     node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
     return ("uuid", row["uuid"]) if row["uuid"] else node or None
 
@@ -221,7 +221,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return the sums of each week, oldest first; a run across weeks is divided in proportion to its time in each."""
+    """Return the sums of each week, oldest first; a run that spans weeks is divided in proportion to its time."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]

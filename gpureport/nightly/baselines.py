@@ -18,7 +18,7 @@ from gpureport.store.run_selection import BASELINES
 from gpureport.store.store import Entry, Store
 
 _MARKER = "store.json"
-"""The file that marks a folder as a store, and so completes a baseline."""
+"""The file that marks a folder as a store, and a baseline as complete."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -31,7 +31,7 @@ class Baseline:
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as a store. Raises StoreError, with a similar name if there is one."""
+    """Return a baseline as a store. Raises StoreError, which suggests a similar name if there is one."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -87,7 +87,7 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
         found = []
     entries = sorted(filter(None, found), key=lambda entry: (entry.run.started, entry.run.id))
     if not entries and not runs.is_dir():
-        hint = "if git ignored it where it was set, run there: git add --force .gpureport/baselines"
+        hint = "if git ignored the baseline, run this where it was set: git add --force .gpureport/baselines"
         raise StoreError(f"baseline {name}", f"damaged: {runs} is missing", hint, code="damaged_baseline")
     if not entries:
         hint = f"restore it, or run gpureport baseline set {name} SOURCE"

@@ -1,4 +1,4 @@
-"""The figures of a night: their names, which direction is better, and which changes matter; also in OpenMetrics."""
+"""The figures of a night, with the direction that is better and the changes that matter; also as OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ COUNT = "count"  # the unit of counts
 class FigureKind:
     """One figure of a run that is tracked from night to night, with its base unit or `count`.
 
-    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it reaches both
-    `smallest`, in the unit, and `relative`, a share of the earlier value.
+    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` (in the
+    unit) and at least `relative` (a share of the earlier value).
     """
 
     name: str
@@ -40,7 +40,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The least deviation between nights to assume; 0.5 for counts, which are whole numbers."""
+        """The minimum deviation between nights to assume; 0.5 for counts, which are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property
@@ -76,7 +76,7 @@ FIGURES = (
     _kind("findings_info", COUNT, "lower", "Facts found"),
 )
 SAMPLING = "sampling_interval_ratio"
-"""Name of the sampling interval as a share of the recording, which is stored with the figures."""
+"""Name of a stored figure: the sampling interval as a share of the recording."""
 BY_NAME = {kind.name: kind for kind in FIGURES}
 
 
@@ -109,10 +109,10 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     """Yield shares of the GPU time that jobs held; None if not known."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
-    # without a clock, throttled time is not known
+    # without a recorded clock, throttled time is not known
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", measure_lost_ratio(analysis)
-    # the share is not known if further time may be waiting
+    # the share is not known if more time may have been spent waiting
     waiting = taken.get("waiting_for_input", 0.0)
     possible = fsum(list_possible_waits(analysis).values())
     is_open = possible > max(waiting, NOTABLE_RATIO * held)
@@ -123,7 +123,7 @@ def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
 
 
 _SHORTEST_STEADY_SECONDS = 60.0
-"""Seconds of steady time from which the means of a run cover only this time."""
+"""Minimum steady time, in seconds, for a run's means to cover only steady time."""
 
 
 def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) -> str:
@@ -151,7 +151,6 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
 
 
 def _measure_run(run: "SampledRun") -> dict[figures.Figure, float]:
-    """Return the figures of a run; means cover the steady time if it is long enough, otherwise the whole run."""
     plain = figures.read_run(run)
     interval = run.series.interval if run.series else 0.0
     values = {}

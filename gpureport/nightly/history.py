@@ -34,7 +34,7 @@ _DAMAGE = (
 """Exceptions that reading a damaged night may raise."""
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
-"""Key of the checks, which are JSON in the metadata because the table of figures has no place for them."""
+"""Key of the checks, stored as JSON in the metadata because the table of figures has no place for them."""
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),
@@ -68,7 +68,6 @@ SCHEMA = pa.schema(
 
 _TEXTS = {"source": "source", "run_id": "run_id", "run_name": "name", "step": "step"}
 _TEXTS |= {"gpu_model": "model", "driver": "driver", "reason": "reason"}
-"""Text columns, and the fields of a run that they contain."""
 
 
 def dump_record(night: NightlyRecord) -> bytes:
@@ -105,7 +104,7 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from a Parquet file's bytes. Raises ValueError if it is not a record or is too new."""
+    """Return a record from a Parquet file's bytes. Raises ValueError for another kind of file, or a newer version."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
@@ -149,8 +148,8 @@ class History:
     def append(self, night: NightlyRecord) -> Place:
         """Write a record atomically to one file named after its content, and return the file.
 
-        An existing file is kept, unless its runs have since been recorded differently; it is then written again, so
-        that it is the latest.
+        An existing file is kept, unless its runs have since been recorded differently; in that case, it is written
+        again to become the latest.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
@@ -199,7 +198,7 @@ def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     """Return records with each run once, as it was last recorded, and without gaps that a later call filled.
 
     A source without data is a gap. A later call in the same night fills a gap with a run from a source of the same name
-    and step. A run of the same call does not fill the gap, since it comes from another file of that name.
+    and step. A run of the same call does not fill the gap, because it comes from a different file with that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}

@@ -32,9 +32,9 @@ ORIGIN = "--fail-on-change"
 _RULE, _STANDING_RULE = "no change for the worse", "no standing change for the worse"
 _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
-_LABEL, _MANY_SECONDS = 60, 10_000  # below so many GPU-s, nights side by side have one unit
+_LABEL, _MANY_SECONDS = 60, 10_000  # below this many GPU-seconds, neighbouring nights share a unit
 _GONE = 0.005
-"""Share of GPU time that counts as gone, because it prints as less than one per cent."""
+"""Share below which GPU time is described as gone, as it would print as less than one per cent."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 
 
@@ -71,7 +71,7 @@ def summarize_latest_night(
 ) -> LatestNight:
     """Return the latest night, or that of `record`, ignoring later nights and other calls in that night.
 
-    A change no longer stands once a run accepted as a baseline shows it.
+    A standing change is dropped once a run accepted as a baseline shows it.
     """
     if record is not None:
         nights = [night for night in nights if night.date <= record.date]
@@ -168,7 +168,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     for event in night.standing_events:
         trend, change = event.changes[0]
         good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
-        accept = "To accept the change: gpureport baseline set NAME on newer nights."
+        accept = "To accept the change, run gpureport baseline set NAME on newer nights."
         lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad night: {bad}. {accept}"]
     needed = night.nights_needed.items() if len(night.groups) > 1 else ()
     more = ((display.plural(count, "more night"), night.name(group, " of {}")) for group, count in needed)
@@ -248,7 +248,7 @@ def describe_absence(kind: FigureKind, point: Point) -> str:
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95% interval of a change: in points for shares, absolute for counts, otherwise in per cent."""
+    """Return the 95% interval of a change: in points for shares, as numbers for counts, otherwise in per cent."""
     if kind.unit not in (COUNT, "1") and step.before > 0:
         return display.drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")
@@ -289,7 +289,7 @@ def name_figure_page(trend: Trend) -> str:
 
 def describe_event(event: ChangeEvent) -> str:
     (trend, change), *others = event.changes
-    # a change in per cent is the same per unit of work as per thousand units
+    # in per cent, a change per unit of work equals a change per thousand units
     title = name_for_one(trend.kind.title)
     words = f"{title} {'drifts ' if change.shift.gradual else ''}{format_change(trend.kind, change.shift)}"
     behind = [(other.kind, found.shift) for other, found in others if other.kind.name in _CAUSES]

@@ -46,14 +46,13 @@ _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
 _OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
-"""Most groups with a drawing on the first page."""
+"""Maximum number of groups with a drawing on the first page."""
 SMALL_NIGHTS = 90
-"""Most nights in a small drawing, which shows the newest."""
+"""Maximum number of nights in a small drawing, which shows the newest."""
 _LARGE, _SMALL = (720, 200), (180, 28)
-"""Width and height of the large and the small drawing of a figure."""
 _MARGIN = 4
 _LEAST_RANGE = 0.1
-"""Least range of the vertical axis as a share of the largest value, so that 1% noise does not look like a jump."""
+"""Minimum range of the vertical axis as a share of the largest value, to keep 1% noise from looking like a jump."""
 _TICKS, _SHORTEST_MONTH = 8, 28
 Content = dict[str, Any]
 
@@ -64,7 +63,7 @@ def build_index(
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
-    # draw the figure of the change in the headline, or else the job's own
+    # draw the figure of the change in the headline, or else the job's own figure
     changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
     own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
     events = group_changes(trends)
@@ -121,7 +120,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return the checks of a run; a step's checks go to its first run, and others to the first run of all."""
+    """Return a run's checks; those of a step go with its first run, and all others with the night's first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
@@ -292,7 +291,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on first days of months."""
+    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on the first days of months."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:

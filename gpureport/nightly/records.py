@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY = "--work", "--gpu-hour-price currency"
-"""Names that no user's param has, for the work of a run, such as `12000 steps`, and its currency."""
+"""Keys for the work of a run (such as `12000 steps`) and its currency, which no user's param can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class NightlyRun:
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     known = run.analysis.run
     work = known.work
-    # work counted from a log varies by fractions from night to night, so only its unit is recorded
+    # work counted from a log varies slightly from night to night, so only its unit is recorded
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
     stated += [(CURRENCY, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
@@ -127,7 +127,7 @@ class NightlyRecord:
         # in earlier versions, the digest called runs "parts"
         content["parts"] = content.pop("runs")
         if not self.checks:
-            # records from versions without limits keep their id
+            # records from versions that had no limits keep their id
             del content["checks"]
         for check in content.get("checks", ()):
             # earlier versions had no reason codes

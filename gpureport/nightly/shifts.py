@@ -1,4 +1,4 @@
-"""Detects shifts in the level of a figure beyond its noise, over many nights rather than between two."""
+"""Detects shifts in the level of a figure that exceed its noise, over many nights rather than between two."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,50 +13,50 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 SHORTEST = 3
-"""Least number of values in a level; one or two that differ are outliers."""
+"""Minimum number of values in a level; one or two that differ are outliers."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
-"""Differences are clipped at this many deviations, so that outliers and shifts do not count as noise."""
+"""Number of deviations at which differences are clipped, so that outliers and shifts do not count as noise."""
 _CENTRE_CLIP = 2.0
-"""Deviations at which values of a level are clipped to estimate its centre."""
+"""Number of deviations at which values of a level are clipped to estimate its centre."""
 _TO_DEVIATION = 1.4826
 """Ratio of standard deviation to median absolute deviation in a normal distribution."""
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """The assumed correlation of a night with the previous one, and the weight of this assumption in nights."""
 _HIGHEST = 0.8
-"""The highest correlation to accept; a drift looks like 1, and would leave the deviation unbounded. The value is
+"""Maximum correlation to assume; a drift would appear as 1 and leave the deviation unbounded. The value is
 chosen, not measured: at 0.8, the deviation is 1.6 times that of differences between nights."""
 _DOUBT = 0.3
-"""Standard errors added to the correlation, since underestimating it would make chance look like a change."""
+"""Standard errors added to the correlation, because an underestimate would make chance look like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
-"""The share of its variance that a normal distribution keeps when clipped at `_CLIP`."""
+"""Share of the variance of a normal distribution that remains after clipping at `_CLIP`."""
 FEWEST = 10
-"""Nights with a value that are needed to detect changes."""
+"""Minimum number of nights with a value for changes to be detected."""
 WINDOW = 365
 """Number of newest nights that are examined."""
 _PENALTY = 5.0
 """The cost of a step, in deviations."""
 _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
-"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors, as few nights show less of the noise.
+"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors: a short series shows less of the noise.
 
 In simulations of twenty figures over sixty nights at a correlation of 0.5, 20 of 3060 nights raise an alarm, and a step
-of five deviations is detected by its third night in seven cases of ten. At 4.3, 27 nights raise an alarm; at 4.6, 13
-nights do, but fewer than seven steps in ten are detected.
+of five deviations is detected by its third night in seven cases of ten. With a limit of 4.3, 27 nights raise an alarm;
+with 4.6, 13 nights do, but fewer than seven steps in ten are detected.
 """
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
-"""In a level of fewer than `_YOUNG` nights, three must be at least `_APART` deviations from the neighbouring level.
+"""In a level of fewer than `_YOUNG` nights, three nights must be at least `_APART` deviations from the next level.
 
-A single large shock fades over the following nights, and its mean over three of them is not a level.
+A single large shock fades over the following nights, so the mean of three of them is not a level.
 """
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
-"""Standard errors to each end of a 95% interval, and their rise for few nights."""
+"""Standard errors to each end of a 95% interval, and the term that widens it for few nights."""
 _GRADUAL = 0.8
-"""A change is gradual if a straight line fits the values better than two levels, by this ratio of distances."""
+"""A change is gradual if the distances from a straight line are below this share of those from two levels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class NightNoise:
         design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
         old, new = spread @ (design.T @ self._prewhiten(values[:, None])[:, 0])
-        # the deviation of what is new in a night compared with the one before
+        # the deviation of the innovation: the part of a value that the night before does not predict
         shock = self.deviation * sqrt(1 - self.correlation**2)
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
@@ -89,9 +89,9 @@ class NightNoise:
 
 
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
-    """Return the noise of a series with few steps or none; `grain` is the least deviation to assume.
+    """Return the noise of a series with few steps or none; `grain` is the minimum deviation to assume.
 
-    Differences between values one and two nights apart do not depend on levels, and hardly on drifts.
+    Differences between values one and two nights apart do not depend on levels, and hardly depend on drifts.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)
@@ -100,11 +100,11 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise about levels of three or more values, from what is new in each night."""
+    """Return the noise around levels of three or more values, from the innovation of each night."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
-    # each fitted level has absorbed a part of the noise
+    # each fitted level has absorbed part of the noise
     wider = sqrt(len(values) / max(len(values) - len(parts), 1))
     deviation = wider * shock / sqrt(1 - correlation**2)
     return NightNoise(deviation=max(deviation, grain), correlation=correlation)
@@ -119,7 +119,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return a robust standard deviation about zero, from the mean size if most differences are zero."""
+    """Return a robust standard deviation around zero, based on the mean size if most differences are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _CLIP * unit)
@@ -127,10 +127,10 @@ def _robust_deviation(differences: "FloatArray") -> float:
 
 
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
-    """Return where each level begins in the fit with the least sum of absolute distances and a penalty per step.
+    """Return where each level begins in the fit that minimises the sum of absolute distances and penalties for steps.
 
-    The fit is exact for levels that are values of the series, or its quantiles if it is long, and that last for at
-    least SHORTEST values. Values must not be NaN.
+    The fit is optimal for levels of at least SHORTEST values that equal a value, or a quantile of a long series. Values
+    must not be NaN.
     """
     count = len(values)
     if count < 2 * SHORTEST:
@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # rows are last levels, and columns their lengths so far, the last one for all sufficient lengths; values are the
-    # cost of the best fit and where that level began
+    # a row is a last level, and a column its length so far (the last column: any sufficient length); values are the
+    # cost of the best fit and the start of that level
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)
@@ -161,7 +161,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """A change of level in a series: the index of the first value that shows it, and the 95% interval of its size."""
+    """A change of level: the index of the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -180,7 +180,7 @@ def detect_changes(
 ) -> tuple[LevelShift, ...]:
     """Return the changes of a series, the earliest first; only its newest `WINDOW` nights are examined.
 
-    Changes below `smallest`, or below the share `relative` of the level before, are ignored. `grain` is the least
+    Changes below `smallest`, or below the share `relative` of the level before, are ignored. `grain` is the minimum
     deviation between nights to assume.
     """
     first = max(len(values) - WINDOW, 0)
@@ -189,7 +189,7 @@ def detect_changes(
         return ()
     edges = [*fit_levels(recent, _PENALTY * estimate_noise(recent, grain).deviation), len(recent)]
     while True:
-        # measure the noise again for the remaining steps, since a false step had absorbed a part of it
+        # measure the noise again for the remaining steps, because a false step absorbs part of it
         parts = [recent[start:end] for start, end in pairwise(edges)]
         noise = estimate_noise_about_levels(parts, grain)
         signs = []

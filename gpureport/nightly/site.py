@@ -35,7 +35,7 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 
 def check_site(site: Place) -> None:
-    """Refuse a folder with a first page that is not from gpureport, before any work. Raises RenderError."""
+    """Reject a folder whose first page is not from gpureport, before other work. Raises RenderError."""
     # check even a marked folder, as somebody may have added a page
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)

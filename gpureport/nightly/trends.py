@@ -17,7 +17,7 @@ from gpureport.report.wording.terms import name_figure, per_batch
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """Figures by which a job with unknown work is judged, in order of precedence."""
 _LEFT = 0.1
-"""Share of a change that may remain after a later one has undone it (pragmatic)."""
+"""Maximum share of a change that may remain for it to count as undone."""
 
 
 class ParamChange(NamedTuple):
@@ -97,7 +97,7 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
     values = [value for _, run in held if (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
-        # driver, GPUs and version count as params, because each may change the figures
+        # treat driver, GPUs and version as params, because each may change the figures
         beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
         runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
     value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label
@@ -115,7 +115,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
         for each in (values, values[:-1])
     )
-    # a change that the night before showed is not new, and nothing is new in a night without a value
+    # a change that the night before already showed is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}
@@ -129,10 +129,10 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
 
 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
-    """Yield changes with intervals at least as wide as the sampling error of a job's length in the nights around them.
+    """Widen the intervals of changes to at least the sampling error of a job's length in the nights around them.
 
-    All jobs have the same error, since recordings begin with them, so further nights do not average it out. Nights
-    without a recorded sampling interval count like those around them.
+    Every job has the same error, because recordings begin with the job, so more nights do not average it out. Nights
+    without a recorded sampling interval are treated like those around them.
     """
     places = [0, *(shift.place for shift in shifts), len(known)]
     for at, shift in enumerate(shifts, 1):
@@ -146,7 +146,7 @@ def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> It
 def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *, is_new: bool) -> FigureChange:
     after, before = known[step.place], known[step.place - 1]
     verdict = "better" if (step.difference > 0) == (kind.better == "higher") else "worse"
-    # different values of several runs are joined
+    # join the different values of several runs
     old, new = _collect_params(before.runs), _collect_params(after.runs)
     params = [ParamChange(key, old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys())]
     return FigureChange(
@@ -197,7 +197,7 @@ def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
 
     A group with known work is judged by figures per unit of work, since a faster job can have a larger idle share. A
     group without known work is judged by its lost share of GPU time, then by its utilisation. A change more than two
-    nights after the first one of an event begins the next event.
+    nights after the first change of an event begins a new event.
     """
     events = []
     for _, group in groupby(trends, key=lambda trend: trend.group):

@@ -84,7 +84,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
-    """Write the report atomically; the path `-` is plain text on standard output."""
+    """Write the report atomically; the path `-` means plain text on standard output."""
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return

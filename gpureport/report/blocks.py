@@ -105,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total if all bars share it and none has a change, otherwise an empty string."""
+    """Return the total if all bars have the same one and none has a change, otherwise an empty string."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -244,7 +244,7 @@ def _list_evidence(cards: Sequence[FindingCard]) -> Table | None:
 def list_reference(report: Report) -> Iterator[Block]:
     shown = [*_list_sections(report)]
     yield from shown
-    # explain only terms in headings and names: sentences also mention checks that found nothing
+    # explain only terms in headings and names, as sentences also mention checks that found nothing
     named = [fact.name for block in shown for fact in block.facts]
     named += [name for block in shown if block.table for name in block.table.columns]
     yield from _method(report, " ".join([*named, *(block.title for block in shown)]).lower())
@@ -315,7 +315,7 @@ def _gpu_time(report: Report) -> Iterator[Block]:
         # charts of groups by two settings show fewer figures than the table
         table = part.estimates if part.grouped else None
         yield Block(forms=Form.PAGE, anchor="runs", title=title, texts=[part.legend], charts=part.charts, table=table)
-        # paper has no charts; without an interval the table of steps says as much
+        # paper has no charts; without intervals, this table adds nothing to the table of steps
         on_paper = any(cell.small for row in part.estimates.rows for cell in row.cells)
         yield Block(forms=Form.TEXT | Form.PAPER if on_paper else Form.TEXT, title=title, table=part.estimates)
         yield Block(forms=Form.SHEET, table=None if table else part.estimates)
@@ -376,7 +376,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
-    # the table of missing checks lists the others
+    # checks that cannot be judged are in the table of missing checks
     shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
     texts = [] if several else [f"{run.summary}." for run in answers]

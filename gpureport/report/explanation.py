@@ -30,9 +30,9 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # Maximum number of suggested names.
-_SLIP = 0.85  # Minimum similarity of a suggested figure; users mean other names more often.
+_SLIP = 0.85  # Minimum similarity of a suggested figure; other names are meant more often.
 _SHORTEST = 3  # Minimum length of a word to search for within names.
-_FIRST = 3  # Steps per cause in the short form.
+_FIRST = 3  # Number of steps per cause in the short form.
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
 _FIGURES: dict[str, tuple[str, str, str]] = _SAID["figures"]
 _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items() if isinstance(text, str)} | {
@@ -43,8 +43,7 @@ _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items()
 def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
     """Return the explanation of a name, or the list of all names if `name` is None.
 
-    Raises:
-        SettingsError: for an unknown name; the hint suggests similar known names.
+    Raises SettingsError, which suggests similar names, if `name` is unknown.
     """
     if name is None:
         return list(_index(rules))

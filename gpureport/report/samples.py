@@ -1,7 +1,7 @@
 """The samples of the timelines, embedded in a page for its script as deflated base64 text with an index.
 
-If samples are too large, the minimum, mean and maximum per bucket are embedded. Times are differences, and values
-are codes on a scale per metric and run. The text of a report never comes from these bytes.
+If the samples take too much space, the minimum, mean and maximum per bucket are embedded. Times are stored as
+differences, and values as codes on a scale for each metric and run. The text of a report is never based on these bytes.
 """
 
 import json
@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale for series; it is exact if their values are few multiples of `grid` apart."""
+    """Return a common scale for series; it is exact if all values are multiples of `grid` in a narrow range."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -190,7 +190,7 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     for digits, size in enumerate((1, 10)):
-        # steps are nearly whole numbers, or at least half a digit
+        # both are nearly whole numbers, or the step is at least half a digit
         is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004
         if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004
             return digits
@@ -332,7 +332,7 @@ def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[Plott
 def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
     source = "Text and tables are from the samples themselves."
     if lengths := sorted({run.about["bucket"] for run in packed} - {0}):
-        why = "as asked" if is_asked else f"since all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
+        why = "as asked" if is_asked else f"because all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
         return f"The charts show the smallest, mean and largest value of every {each}, {why}. {source}"
     rounded = dict.fromkeys(metric.title for run in packed for metric in run.rounded)

@@ -53,8 +53,8 @@ def test_a_price_gives_a_cost_and_names_its_currency(gpureport: Program, tmp_pat
     assert (cost["price"], round(cost["total"], 3), cost["currency"]) == (3.6, 0.299, None)
     assert 0.02 < cost["idle"] < 0.04
     full = gpureport("analyze", "gpu.csv", "--gpu-hour-price", "2.49", "--detail", "full")
-    assert (" ".join(full.out.split()).count("no currency given"), "names no currency" in full.err) == (1, True)
-    assert "names no currency" not in gpureport("analyze", "gpu.csv", "--gpu-hour-price", "2.49 EUR").err
+    assert (" ".join(full.out.split()).count("no currency given"), "has no currency" in full.err) == (1, True)
+    assert "has no currency" not in gpureport("analyze", "gpu.csv", "--gpu-hour-price", "2.49 EUR").err
     (tmp_path / "gpureport.toml").write_text('[prices]\ncurrency = "CHF"\ndate = 2026-03-01\n')
     currencies = {"€3.6": "€", "3.6 $": "$", "3.6": "CHF"} | dict.fromkeys(("3.6 EUR", "EUR 3.6", "3.6EUR"), "EUR")
     for price, currency in currencies.items():
