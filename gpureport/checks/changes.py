@@ -47,7 +47,6 @@ _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline from three runs: gpureport baseline set NAME A B C"
 _UNSURE_SIZE = {ReasonKind.SHORT_RUN, ReasonKind.SINGLE_FIGURE, ReasonKind.FEW_BATCHES}
-"""Reasons why a change may be uncertain even if both sides have the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,6 @@ def _hold_change(
 
 
 def _is_improvement(limit: Limit, value: float) -> bool:
-    """Return whether a change is an improvement and the limit restricts only deterioration."""
     return not limit.demands_change and (value < 0 if limit.is_upper else value > 0)
 
 

@@ -333,7 +333,6 @@ def _read_amount(text: str, name: str, where: str, subject: Subject, units: tupl
 
 
 def _refuse_idle_limit(limit: Limit, where: str) -> None:
-    """Reject a limit that no run can break; usually, the word `change` is missing. Raises SettingsError."""
     name, relation, value, is_share = limit.name, limit.relation, limit.threshold.value, limit.threshold.unit == SHARE
     metric = recognise_metric(name) if limit.statistic and limit.subject is Subject.TRAINING else None
     is_rate = metric is not None and metric.role not in QUALITY_ROLES

@@ -39,7 +39,6 @@ OUTCOMES = {
     CheckOutcome.ACKNOWLEDGED: "Acknowledged",
     CheckOutcome.NOT_APPLIED: "Does not apply",
 }
-"""The beginning of a line of text for each outcome, the gravest first."""
 _TAGS = {CheckOutcome.PASSED: "system-out", CheckOutcome.BROKEN: "failure", CheckOutcome.CANNOT_JUDGE: "error"}
 FAILED, NOT_ASSESSED, PASSED = 1, 4, 0  # exit codes
 WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
