@@ -130,8 +130,7 @@ def _run_rules(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], 
             not_judged += (doubts.not_recorded(name, None, *absent) for name in rule.kinds)
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        own = replace(context.whole_log if rule.whole_log else context, earlier_findings=found)
-        for result in rule.judge(own, rule.limits):
+        for result in rule.find(replace(context.whole_log if rule.whole_log else context, earlier_findings=found)):
             if isinstance(result, Finding):
                 findings.append(result)
             else:

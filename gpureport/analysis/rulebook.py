@@ -281,6 +281,9 @@ class Rule:
     def kinds(self) -> tuple[str, ...]:
         return tuple(kind.name for kind in self.descriptions)
 
+    def find(self, context: Context) -> Found:
+        return self.judge(context, self.limits)
+
 
 def _read_limits(said: Mapping[str, Any]) -> dict[str, Threshold]:
     known = {key: _SHARED[key] for key in said.get("shared", ())} | {key: said[key] for key in said if key != "shared"}
