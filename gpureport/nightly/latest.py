@@ -130,7 +130,9 @@ def _describe_most_important(night: LatestNight) -> str:
         sources = list(dict.fromkeys(format_label(run.name or run.source) for run in night.missing_runs))
         named = sources if len(sources) <= _NAMED else [*sources[:_NAMED], "others"]
         return f"no data from {display.join_words(named)}."
-    checks = [check for record in night.records for check in record.checks]
+    # a change says more than that its rule failed
+    known = [check for record in night.records for check in record.checks]
+    checks = [check for check in known if check.limit not in {_RULE, _STANDING_RULE}]
     failed = len(select_checks(checks, CheckOutcome.BROKEN))
     if failed:
         what = name_failure(checks)
