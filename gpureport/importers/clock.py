@@ -182,7 +182,7 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""A second in microseconds, and the fewest stamps that show how often rows were written (pragmatic)."""
+"""A second in microseconds, and the fewest stamps that show how often rows were written."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
@@ -305,9 +305,9 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 """How far, and how many times, a time server or the end of summer time may set a clock back."""
 _PUNCTUAL, _MANY = 3, 20
-"""A second writer begins within this many intervals of the first stamp, and after this many rows (pragmatic)."""
+"""A second writer begins within this many intervals of the first stamp, and after this many rows."""
 _LATE = 3
-"""At most this many rows arrive late together (pragmatic); more of them mean that the clock was set back."""
+"""At most this many rows arrive late together; more of them mean that the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
 
 

@@ -204,9 +204,9 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 _MOST = 1024
 """The most identities in a block whose columns identify GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""The most rows with a damaged identity, and how many times more rows the real GPU must have (pragmatic)."""
+"""The most rows with a damaged identity, and how many times more rows the real GPU must have."""
 _AT_EDGE = 2
-"""This many odd rows at the beginning or end show another GPU rather than damage (pragmatic)."""
+"""This many odd rows at the beginning or end show another GPU rather than damage."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
@@ -263,13 +263,13 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
 
 _LARGEST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""The fewest ticks, the least share of ticks of the usual size, and the largest share of larger ticks (pragmatic)."""
+"""The fewest ticks, the least share of ticks of the usual size, and the largest share of larger ticks."""
 _SILENCE, _TOGETHER = 4, 60_000
 """The least ratio of gaps between ticks to gaps within ticks, and the largest median of gaps within ticks."""
 _REPEATED, _CLEARLY = 0.9, 0.2
 """The least share of rows that repeat after one tick, and by how much it must exceed other distances."""
 _HEAD = 50_000
-"""The number of rows that are searched for ticks (pragmatic)."""
+"""The number of rows that are searched for ticks."""
 _MIXED = (
     "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
     "apart. They are kept as one device, which no check uses. Give the number of GPUs with --gpus-per-tick."

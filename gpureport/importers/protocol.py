@@ -169,7 +169,7 @@ _SHORTEST, _SHOWN = 6, 5
 """The fewest letters of an id that select a run, and the most runs to list."""
 
 _AT_ONCE = 5_000_000
-"""Starts within this many microseconds are treated as equal, since no run is so short (pragmatic)."""
+"""Starts within this many microseconds are treated as equal, since no run is so short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

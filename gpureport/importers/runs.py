@@ -16,9 +16,9 @@ from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""The share of the longer of two logs that both must cover, and of the shorter if it adds metrics (pragmatic)."""
+"""The share of the longer of two logs that both must cover, and of the shorter if it adds metrics."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""The most microseconds, or intervals, between the starts or the ends of the logs of one run (pragmatic). One command
+"""The most microseconds, or intervals, between the starts or the ends of the logs of one run. One command
 starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
 
 

@@ -30,11 +30,11 @@ KEYS = frozenset(field.name for field in KEY_FIELDS)
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _SLACK = 5_000_000
-"""The most microseconds that two rotated logs may share, whatever their rows are (pragmatic)."""
+"""The most microseconds that two rotated logs may share, whatever their rows are."""
 _MOST_HELD = 256 * 2**20
 """The most bytes of rows to keep in memory; further rows are read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""The share of a log that a copy must contain, and of rows at common times that may differ (pragmatic)."""
+"""The share of a log that a copy must contain, and of rows at common times that may differ."""
 
 
 class Log:

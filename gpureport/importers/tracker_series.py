@@ -210,7 +210,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
             order = order[(points.times[order] >= span[0]) & (points.times[order] <= span[1])]
         training = build_training_table(metrics, codes[order], points.taken(order))
     unseen = (last - span[1]) / 1e6
-    # more than three intervals without samples at the end cause a note (pragmatic)
+    # more than three intervals without samples at the end cause a note
     if unseen > max(3 * (interval or 0.0), 0):
         what = "before the run ended, so nothing is known about that time; the run's stderr may show why"
         notes.append(f"hardware monitoring ended {unseen:.0f} s {what}")

@@ -46,7 +46,7 @@ _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
 """The fewest rows that show a clock, and the share of falling times that rules it out."""
 _SLOW = 2
-"""The first iterations are start-up if they take this many times as long as usual (pragmatic)."""
+"""The first iterations are start-up if they take this many times as long as usual."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""

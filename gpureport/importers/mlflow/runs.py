@@ -66,7 +66,7 @@ _METRICS = {
 }
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""How many medians two ticks may be apart (pragmatic), and the most names in a note."""
+"""How many medians two ticks may be apart, and the most names in a note."""
 
 
 def is_store_scheme(scheme: str) -> bool:

@@ -255,7 +255,7 @@ def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)
         for edge in (0, round(_find_pace(block.times) * 1.5)):
-            # if most rows are copies, rows next to them are treated as copies too (pragmatic)
+            # if most rows are copies, rows next to them are treated as copies too
             if edge == 0 or 2 * int(copies.sum()) > len(copies):
                 for each in kept:
                     copies |= (block.times >= each.times[0] - edge) & (block.times <= each.times[-1] + edge)

@@ -286,7 +286,7 @@ _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
 """Labels that describe the exporter itself unless they are set by dcgm-exporter."""
 _WHOLE_RUN = 0.95
-"""The least share of samples whose label becomes a tag of the run (pragmatic)."""
+"""The least share of samples whose label becomes a tag of the run."""
 _QUERY = "save the response of /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)

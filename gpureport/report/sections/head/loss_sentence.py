@@ -163,7 +163,7 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# share of a run outside training from which the cost of training alone is also stated (pragmatic)
+# share of a run outside training from which the cost of training alone is also stated
 _NOTABLE = 0.05
 
 

@@ -23,9 +23,9 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Minimum backward clock step in seconds for the lead (pragmatic); clock daemons make smaller steps."""
+"""Minimum backward clock step in seconds for the lead; clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Sample counts below which shares are rough (pragmatic): if samples are so many seconds apart, and otherwise."""
+"""Sample counts below which shares are rough: if samples are so many seconds apart, and otherwise."""
 _PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
 _MOST_NAMES = 120  # Length of a list of names above which only the first is named.
 

@@ -44,8 +44,8 @@ _FATES = {
 _Shown = Sequence[tuple[FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share from which start-up is large, and run length in seconds from which a short trial does not explain it
-(pragmatic)."""
+"""Share from which start-up is large, and run length in seconds from which a short trial does not explain
+it."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
