@@ -145,7 +145,7 @@ def test_what_is_given_and_what_was_stored_before_is_hidden_at_once(gpureport: P
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ('\n[secrets]\npatterns = ["(a+)+"]\n', ":3: text 1 of patterns cannot be used: it contains"),
+        ('\n[secrets]\npatterns = ["(a+)+"]\n', ":3: text 1 in patterns cannot be used: it contains"),
         *((f"\n[{name}]\n", f":2: unknown section [{name}]; known are") for name in ("secret", "Secrets", "secerts")),
     ],
 )
