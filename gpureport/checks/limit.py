@@ -260,9 +260,9 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
     words = " ".join(filter(None, ("" if relation else "no", of, training, written, statistic, bound)))
     limit = Limit(subject, name, statistic, relation or "<=", threshold, words)
     _refuse_idle_limit(limit, where)
-    is_low = name in _LOW or (subject is Subject.FIGURE and BY_METRIC[name].better < 0)
+    is_low = (subject in {Subject.GPU_TIME, Subject.FINDING} and name in _LOW) or name == "idle_ratio"
     if is_rule and is_low and relation.startswith(">"):
-        hint = f"a rule states what must hold: write '{name} <= {threshold.text}'"
+        hint = f"a rule states what must hold: write '{words.replace(relation, '<=')}'"
         raise SettingsError(where, f"{words!r} lets only bad runs pass", hint, code="inverted_limit")
     return limit
 

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     @property
     def help(self) -> str:
         example = f"Example: gpureport {self.example}" if self.example else ""
-        select = " Instead, --where and --since can select stored runs." if "@PICK" in self.takes else ""
+        select = " Without sources, --where and --since select stored runs." if "@PICK" in self.takes else ""
         more = "\n".join(map(str.strip, self.more.splitlines()))
         return "\n\n".join(filter(None, (self.summary, example, more + select)))
 
@@ -177,7 +177,7 @@ COMMANDS = {
         arguments=(_name_several("name", required=True),),
     ),
     "baseline set": Entry(
-        "Copy runs to the baseline NAME. Several runs are repetitions of one step.",
+        "Make or replace the baseline NAME with copies of runs. Several runs are repetitions of one step.",
         """A SOURCE is a stored run, or a log or folder of logs, which is ingested first.""",
         "",
         "store host training as_one_run tz gpus name step param tag / anonymise @READ",

@@ -275,7 +275,7 @@ _MIXED = (
     "apart. They are kept as one device, which no check uses. Give the number of GPUs with --gpus-per-tick."
 )
 _ONE_GPU = (
-    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. If not, give --gpus-per-tick."
+    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. For more, give --gpus-per-tick."
 )
 _PLACES = "No column identifies the GPUs, so each is a place in the tick: {}."
 

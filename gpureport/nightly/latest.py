@@ -164,7 +164,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
         # figures that are no longer known
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
         if titles:
-            lines.append(f"Recorded before, but not this night{night.name(group, ' of {}')}: {'; '.join(titles)}.")
+            lines.append(f"Recorded before, but not this night{night.name(group, ' for {}')}: {'; '.join(titles)}.")
     for event in night.new_events:
         lines += _describe_new_event(night, event)
     for event in night.standing_events:

@@ -90,7 +90,7 @@ def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
             )
             if any(point.value is not None for point in points):
                 found.append(_build_trend(group, kind, points))
-    return tuple(found)
+    return tuple(trend for trend in found if trend.recorded_points)
 
 
 def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], name: str) -> Point:
@@ -105,10 +105,11 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
 
 
 def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, ...]) -> Trend:
-    unit = next((run.work_unit for each in reversed(points) for run in each.runs[::-1] if each.value is not None), "")
+    units = [{run.work_unit for run in each.runs if run.value(kind.name) is not None} for each in points]
+    unit = next((min(each) for each in reversed(units) if len(each) == 1), "")
     if kind.is_of_work:
         # a night that counts work in another unit than the newest one cannot be compared with it
-        points = tuple(replace(at, value=None) if {run.work_unit for run in at.runs} - {unit} else at for at in points)
+        points = tuple(replace(at, value=None) if held - {unit} else at for at, held in zip(points, units, strict=True))
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
     found, before = (

@@ -183,7 +183,7 @@ def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool)
         raise SourceError(store.where, what, hint, code="not_a_tracked_run")
     lost = [figures.name for run, figures in looked if run is None or run.deleted]
     if lost and not skip_missing:
-        what = f"some compared runs are not in the store, so nothing was written: {', '.join(lost)}"
+        what = f"nothing was written, because some compared runs are not in the store: {', '.join(lost)}"
         hint = "write to the others with --skip-missing"
         raise SourceError(store.where, what, hint, code="unknown_run")
     return found

@@ -81,7 +81,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus twice their standard error, because a sensor may measure only moments."""
+    """Return rolling means plus twice their standard error, because a sensor may sample only moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -147,16 +147,23 @@ def _name_cause(signs: Mapping[str, float], limits: Limits, *, is_together: bool
 
 
 def _group_episodes(episodes: Iterable[_Episode], together: float) -> Iterator[list[_Episode]]:
-    known, groups = list(episodes), dict[tuple[str, ...], list[_Episode]]()
-    for one in known:
-        beside = list[str]()
-        for other in known:
-            shared = min(one.span.end, other.span.end) - max(one.span.start, other.span.start)
-            either = max(one.span.end, other.span.end) - min(one.span.start, other.span.start)
-            if one.cause == other.cause and shared >= together * either:
-                beside.append(other.device)
-        groups.setdefault((one.cause, *beside), []).append(one)
-    yield from groups.values()
+    groups: list[list[_Episode]] = []
+    for one in episodes:
+        for group in groups:
+            start = min(each.span.start for each in group)
+            end = max(each.span.end for each in group)
+            shared = min(end, one.span.end) - max(start, one.span.start)
+            either = max(end, one.span.end) - min(start, one.span.start)
+            is_alike = one.cause == group[0].cause and all(one.device != each.device for each in group)
+            if is_alike and shared >= together * either:
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    merged: dict[tuple[str, ...], list[_Episode]] = {}
+    for group in groups:
+        merged.setdefault((group[0].cause, *(each.device for each in group)), []).extend(group)
+    yield from merged.values()
 
 
 def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) -> Finding:

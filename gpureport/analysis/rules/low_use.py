@@ -35,7 +35,7 @@ _NEAR = 5.0  # seconds; a metric is logged just after its work
 
 
 class Phases(NamedTuple):
-    """Recurring phases of similar low use, their period in seconds, and whether logged evaluations match them."""
+    """Similar phases of low use that recur, their period in seconds, and whether logged evaluations match them."""
 
     spans: intervals.Spans
     period: float
@@ -99,7 +99,7 @@ def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     median = median_over_devices(used)
     seconds = max(map(intervals.total_seconds, left.values()))
     over = max(round(limits.over / grid.width), ROWS) * grid.width
-    # a shorter job is judged by its overall mean, unless other kinds explain most of it
+    # a job too short for that is judged by its overall mean, unless other kinds explain most of it
     is_short, sampled = seconds < over, int((~np.isnan(median)).sum())
     mean = rolling_mean(median, 2 * grid.count if is_short else round(over / grid.width))
     mean[mean < limits.idle] = 1.0
@@ -149,7 +149,10 @@ def underutilised(context: Context, limits: Limits) -> Found:
     hosts = {host.device.id: host for name in spans for host in context.hosts_of(context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
-    unknown = [what for name, what in _OPEN.items() if name not in levels]
+    # a brief job gets no finding on a full core, so that this cause is not ruled out
+    shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
+    is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
+    unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
     cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
     parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
@@ -160,7 +163,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use during which the CPU was not recorded or was filled by other programs."""
+    """Yield low use during which the CPU was not recorded, and low use during which other programs filled it."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
@@ -292,7 +295,7 @@ def _build_unused(
     memory = [float(known.max()) for one in group if len(known := one.find_values(MEMORY, _span(one, job)))]
     most = max(memory, default=0.0)
     is_taken = most >= limits.context
-    # what a GPU did in log gaps is unknown
+    # log gaps do not show what a GPU did
     gaps = (Interval(one.end[row - 1], one.start[row]) for one in group for row in one.gap_rows)
     parts = intervals.difference(window, intervals.to_spans(gaps))
     parts = parts if len(parts) else window

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.analysis import doubts, phrases
-from gpureport.analysis.job import params
+from gpureport.analysis.job import jobs, params
 from gpureport.analysis.names import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
@@ -86,7 +86,7 @@ def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        # a logger's interval may be slightly too short
+        # the interval of a logger may be a little short
         state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
     samples = series.count_readings(MEMORY, series.find_known_rows(MEMORY))
     capacity = total - memory_reserved(series)
@@ -103,8 +103,9 @@ def _measure_step(
     released = np.flatnonzero(used[at:] < used[at] / 2)
     end = at + (int(released[0]) if len(released) else len(used) - at)
     trim = max(limits.trim, interval * 1.01) * 1e6
+    given_back = used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value
     settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
-    is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6
+    is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6 and not given_back.any()
     return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
 
 
@@ -146,7 +147,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        # the longest time for which memory was held, without its first part
+        # the longest time for which memory was held, without its beginning
         rows = series.rows_between(job.start, job.end + 1)
         known = series.known_rows(MEMORY)[rows]
         times, used = series.times[rows][known], series.values(MEMORY)[rows][known]

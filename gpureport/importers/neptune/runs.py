@@ -210,7 +210,7 @@ def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
     if zeros := found.count("imputed"):
         yield f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 were restored"
     if never:
-        yield f"utilization of {never} was never reported, because it is unknown, always 0 or not supported"
+        yield f"utilization of {never} was never reported, so it is unknown: always 0, or not supported"
     if unrestored:
         yield f"memory of {unrestored} was not recorded, so zeros cannot be restored and idle time is missing"
     if any(each.metric == hardware.MEMORY for process in found.processes for each in process.leaves.values()):

@@ -29,11 +29,14 @@ def watched(util: Any, cpu: Any = None, core: float = 45.0) -> Recording:
 
 def test_low_use_beside_a_calm_machine(hold: Hold) -> None:
     two = steps((97, 200), (40, 200), (97, 200), (40, 200), (97, 200))
+    gap = np.concatenate([badly_fed(28), np.zeros(8), badly_fed(28)])
+    core = {"core": np.repeat([100.0, 20.0], [40, 24]), "iowait": np.zeros(64)}
     table = {
         "a phase": watched(PHASES),
         "one core and storage not recorded": rec(util=PHASES, cpu=CALM),
         "the phase beside a full CPU is left out": rec(util=two, cpu=steps((9, 200), (95, 200), (9, 600))),
         "two GPUs": rec(util=[PHASES, PHASES], cpu=CALM),
+        "a core full for too short": rec(util=gap, cpu=np.full(64, 15.0), host=core),
         "healthy": watched(steps((97, 900))),
         "idle gaps": watched(np.tile(steps((97, 60), (0, 30)), 10)),
         "evaluation": watched(steps((97, 600), (40, 60), (97, 240))),

@@ -23,6 +23,7 @@ def with_memory(memory: Any, util: Any = UTIL, **known: Any) -> Recording:
 
 
 def test_room_pressure_and_preallocation_exclude_each_other(hold: Hold) -> None:
+    again = np.concatenate([steps((0, 10)), np.tile(steps((62, 100), (20, 20)), 5)])
     rare = with_memory(steps((0, 1), (50.2, 60)), steps((0, 1), (98, 60)), every=1000.0)
     full = with_memory(steps((0, 7), (78, 53)), steps((0, 7), (97, 53)), every=10.0)
     table = {
@@ -37,6 +38,7 @@ def test_room_pressure_and_preallocation_exclude_each_other(hold: Hold) -> None:
         "the fuller of two": with_memory([growing(79.92), growing(20)]),
         "a step that goes on growing": with_memory(np.concatenate([np.zeros(10), np.linspace(60, 63, 290)])),
         "a bare context": with_memory(steps((0.5, 300)), np.zeros(300)),
+        "given back and taken again": with_memory(again, np.full(len(again), 97.0)),
         "never moves, full": with_memory(steps((78.0, 300))),
         "never moves, with room": with_memory(steps((30.0, 300))),
         "little for a GPU that works": with_memory(steps((0.5, 20), (2.5, 280))),

@@ -150,7 +150,7 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            yield f"{whose} held no memory and did not count as part of this run. Name its GPUs with --gpus."
+            yield f"{whose} held no memory, and so did not count as part of this run. Name the run's GPUs with --gpus."
             return
 
 
