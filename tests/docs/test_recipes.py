@@ -212,8 +212,8 @@ def test_github_first_night_without_data(bench: Bench) -> None:
 @pytest.mark.slow
 def test_github_baseline(bench: Bench) -> None:
     clone = begin_history(bench)
-    page = (RECIPES / "github-actions.md").read_text()
-    (rule,) = re.findall(r"replace `--fail-on problem` with `(.*?)`", " ".join(page.split()))
+    page = (RECIPES.parent / "nightly.md").read_text()
+    (rule,) = re.findall(r"replace `--fail-on problem` in the recipes with `(.*?)`", " ".join(page.split()))
     nights = [replace(NIGHTS[0], number=number) for number in range(4)]
     assert [run_github(bench, night, rule=rule) for night in nights[:3]] == [4, 4, 4]
     bench.run_all([["bash", "-e", "-c", SET_NIGHTLY]], clone, RUNS="0 1 2", **PERSON)

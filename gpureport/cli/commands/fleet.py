@@ -77,7 +77,7 @@ def _summarise(
     with show_stage("Analysing runs") as say:
         done = running.summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
-        print_note(f"gpureport: {path}: damaged, so its runs were analysed again")
+        print_note(f"gpureport: {path}: damaged; its runs were analysed again")
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
     traces = [(each.locator, each.trace) for each in unread if each.trace]
