@@ -376,7 +376,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
             last, before, kept = int(times[-1]), int(sizes[-1]), fits[tick]
             account.reject_rows(reasons.WRONG_TICK, rows.lines[~kept])
-            rows, places = rows.select(kept), places[kept]  # noqa: PLW2901
+            rows, places = rows.select(kept), places[kept]  # noqa: PLW2901 - the rest
         else:
             places = (counted + count + lost) % ticks.size
             counted += len(rows)

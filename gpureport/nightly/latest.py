@@ -236,8 +236,8 @@ def format_value(kind: FigureKind, amount: float | None) -> str:
         return display.money(amount, kind.currency)
     if kind.unit == "1/s":
         return f"{display.number(amount)}{display.GAP}/s"
-    gpu_time = (GPU_SECONDS if amount < _MANY_SECONDS else GPU_HOURS).format(amount)
-    return gpu_time if kind.name.startswith("gpu_seconds") else display.quantity(amount, kind.unit)
+    as_gpu_time = (GPU_SECONDS if amount < _MANY_SECONDS else GPU_HOURS).format(amount)
+    return as_gpu_time if kind.name.startswith("gpu_seconds") else display.quantity(amount, kind.unit)
 
 
 def describe_absence(kind: FigureKind, point: Point) -> str:

@@ -108,7 +108,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
     units = [{run.work_unit for run in each.runs if run.value(kind.name) is not None} for each in points]
     unit = next((min(each) for each in reversed(units) if len(each) == 1), "")
     if kind.is_of_work:
-        # a night that counts work in another unit than the newest one cannot be compared with it
+        # work in another unit than the newest cannot be compared
         points = tuple(replace(at, value=None) if held - {unit} else at for at, held in zip(points, units, strict=True))
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)

@@ -191,8 +191,8 @@ def describe_metric(metric: PlottedMetric, scale: CodeScale, highest: float) -> 
 def _count_digits(offset: float, step: float, *, is_exact: bool) -> int:
     for digits, size in enumerate((1, 10)):
         # both are nearly whole numbers, or the step is at least half a digit
-        is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004
-        if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004
+        is_whole = all(abs(each * size % 1 - 0.5) > 0.499 for each in (offset, step))  # noqa: PLR2004 - half
+        if is_whole if is_exact else step * size >= 0.5:  # noqa: PLR2004 - half
             return digits
     return 2
 

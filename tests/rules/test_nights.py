@@ -17,12 +17,10 @@ from tests.support.runs import ReadPage
 
 NIGHTS, WORSE = 15, 12
 EARLIER = Path(__file__).with_name("earlier")
-"""Records of earlier versions: one without checks, and one with a check."""
 
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a history that is worse from one night on, with other params."""
     folder = tmp_path_factory.mktemp("grown")
     for number in range(NIGHTS):
         is_worse = number >= WORSE
@@ -74,10 +72,12 @@ def test_a_source_found_later_fills_its_gap_and_no_other(tmp_path: Path) -> None
 
 def test_a_night_that_counts_other_work_has_no_figure_of_work(tmp_path: Path) -> None:
     for number, unit in enumerate(("steps", "images")):
-        said = add_night(tmp_path, number, "--work", f"5000:{unit}").out
-        assert f"per 1,000 {unit}" in said
+        assert f"per 1,000 {unit}" in add_night(tmp_path, number, "--work", f"5000:{unit}").out
     (page,) = (text for name, text in site(tmp_path).items() if "gpu_seconds_per_1000_work" in name)
     assert "work in another unit" in page
+    logs = [write_log(tmp_path / f"{number}.csv", number).name for number in (3, 4)]
+    works = ("--work", "5000:images", "--work", "5000:tokens")
+    assert run_program(tmp_path, "nightly", *logs, *works, "--site", "mixed", "--store", "mixed").code == 0
 
 
 @pytest.mark.slow

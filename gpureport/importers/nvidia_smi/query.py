@@ -152,7 +152,7 @@ def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]],
                 hint = "write one file per machine and read them with --as-one-run, or log the uuid"
                 raise SourceError(where, what, hint, code="several_machines")
         if rows.times is None and log.dates and dated:
-            rows = date_rows(rows, log)  # noqa: PLW2901
+            rows = date_rows(rows, log)  # noqa: PLW2901 - same rows
         for each in [each for each in layout.columns if each.unit == "%" and not each.stated]:
             shares = 100 * np.nan_to_num(np.asarray(rows.data[each.target]))
             if each.target in doubted or (shares.max(initial=0) <= 1 and (shares % 1).any()):

@@ -37,7 +37,7 @@ def clean(text: str) -> str:
         return spaced
     kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE)
     # XML forbids the noncharacters of Unicode
-    known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004
+    known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004 - Unicode
     return "".join(char for char in known if not "\ufdd0" <= char <= "\ufdef").strip()
 
 

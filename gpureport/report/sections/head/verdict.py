@@ -328,7 +328,7 @@ def _explain_absence(step: Step, findings: Findings) -> tuple[str, str]:
     uses = [f"{each.mean:.0%}" for each in found if each]
     told = f"{', '.join(uses[:_NAMED])}{', ...' if len(uses) > _NAMED else ''}"
     # job statistics are imported as two samples, at start and end
-    if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004
+    if uses and (findings.samples == 1 or (findings.samples == 2 and findings.too_short)):  # noqa: PLR2004 - two
         return _CANNOT, f"{'At that moment' if findings.samples == 1 else 'Too short; on average'} {told}"
     if losses.explain_unknown_loss(step, findings):
         return _CANNOT, "The recording is too short" if findings.too_short else "No utilisation was recorded"

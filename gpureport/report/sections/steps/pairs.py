@@ -228,7 +228,7 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
         # with several steps, name only those that followed advice
-        if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004
+        if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004 - two
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
     if len(found) > 2:  # noqa: PLR2004 - with two steps the row above is the first
         head = Cell(text="All steps together", small=f"{rows[0][0].text} to {rows[-1][0].text}")
