@@ -14,10 +14,10 @@ from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import make_goals
 from gpureport.errors import RenderError, SettingsError
 from gpureport.importers.labels import LabelTable
-from gpureport.importers.protocol import Labels, ReadOptions, Selection
+from gpureport.importers.protocol import ReadOptions, Selection
 from gpureport.importers.reading import Reading, find_runs
-from gpureport.importers.runs import find_run_logs, find_training_logs
-from gpureport.importers.sources import find_tracker, identify_training_logs
+from gpureport.importers.runs import find_run_logs
+from gpureport.importers.sources import Labels, find_tracker, find_training_logs, identify_training_logs
 from gpureport.importers.tools.mapped import read_column_map
 from gpureport.importers.tracker_series import TrackedReading
 from gpureport.places import Place, fetch, is_bucket_url, parse_place

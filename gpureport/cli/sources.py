@@ -13,10 +13,12 @@ from gpureport.cli.options import FIELDS, Options, list_flags
 from gpureport.errors import InternalError, PlaceError, SettingsError, SourceError
 from gpureport.importers import reading, runs
 from gpureport.importers.labels import NO_ROW, SEVERAL, TIMES, LabelTable
-from gpureport.importers.protocol import Labels, ReadOptions, Selection, Tracker
+from gpureport.importers.protocol import ReadOptions, Selection, Tracker
 from gpureport.importers.sources import (
+    Labels,
     find_store,
     find_tracker,
+    find_training_logs,
     identify_training_logs,
     list_unused_files,
     recognise_companion,
@@ -104,8 +106,7 @@ def build_labels(options: Options, *, several: bool = False) -> Labels:
 
 def open_table(options: Options) -> LabelTable | None:
     """Read the table of labels once per command; report unmatched rows at the end."""
-    path = options.label_table
-    if path is None:
+    if (path := options.label_table) is None:
         return None
     context = click.get_current_context()
     known: dict[object, LabelTable] = context.meta.setdefault(f"{__name__}.tables", {})
@@ -116,8 +117,7 @@ def open_table(options: Options) -> LabelTable | None:
 
 
 def _report_matches(table: LabelTable) -> None:
-    found = list(table.matches.values())
-    if not found:
+    if not (found := list(table.matches.values())):
         return
     labelled = [match.rows[0].line for match in found if not match.doubt]
     parts = [f"{len(labelled):,} of {count(len(found), 'run')} labelled"]
@@ -291,7 +291,7 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
     if named := identify_training_logs(options.training):
         training = [named for _ in logged]
     else:
-        training = runs.find_training_logs([source for source, _ in logged], [inputs for _, inputs in logged])
+        training = find_training_logs([source for source, _ in logged], [inputs for _, inputs in logged])
     used = {each.path for _, inputs in logged for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         unused = ((reasons.get(path, "not a GPU log"), str(path)) for path in list_unused_files(source, used))

@@ -1,4 +1,4 @@
-"""Reads times in a log: stamps and zones, the interval and gaps of each device, and stamps that run backwards."""
+"""Reads times in a log: stamps, zones, intervals, gaps, and stamps that run backwards."""
 
 import math
 import re
@@ -186,7 +186,7 @@ _SECOND, _FEWEST = 1_000_000, 10
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows evenly over each second if stamps are whole seconds and several rows share each second."""
+    """Spread rows evenly over each second if stamps are whole seconds and rows share a second."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()

@@ -24,23 +24,20 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.account import format_count, list_first
 from gpureport.importers.clock import load_zone, local_span
 from gpureport.importers.source_text import RawFile
-from gpureport.metrics import find_gpu
-from gpureport.names import override_pairs
 from gpureport.parsing import split_numbers
-from gpureport.recording import HOST, Device, Run, Source, Work, empty_training
+from gpureport.recording import HOST, Device, Run, Source, empty_training
 from gpureport.regular_files import path_exists
 
 if TYPE_CHECKING:
     from gpureport.importers.extraction import Extraction
-    from gpureport.importers.labels import LabelTable
     from gpureport.importers.tools.mapped import Mapping
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 """A whole id of MLflow."""
 HEAD_BYTES = 64 * 1024
-"""How many bytes of a source importers read to recognise it."""
+"""Importers read this many bytes to recognise a source."""
 SEARCHED_BYTES = 4 * 2**20
-"""How many bytes importers read if the beginning is not recognised, since a job's output may precede a log."""
+"""They read this many if a job's output precedes the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,43 +59,6 @@ class ReadOptions:
 
     def for_companion(self, span: tuple[int, int]) -> "ReadOptions":
         return replace(self, around=span if self.tz is None else local_span(span, load_zone(self.tz)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
-    """Facts about a run from the user or a file beside the logs, which are not part of its identity."""
-
-    name: str | None = None
-    step: str | None = None
-    params: tuple[tuple[str, str], ...] = ()
-    tags: tuple[tuple[str, str], ...] = ()
-    work: Work | None = None
-    gpu_model: str | None = None
-    table: "LabelTable | None" = None
-
-    def applied(self, run: Run) -> Run:
-        params = override_pairs(run.params, self.params)
-        tags = override_pairs(run.tags, self.tags)
-        name, step, work = self.name or run.name, self.step or run.step, self.find_work(run.quality) or run.work
-        named = name_gpu_models(run, self.gpu_model)
-        return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
-
-    def find_work(self, quality: Quality) -> Work | None:
-        # work stated for several runs does not apply to an unfinished run
-        return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
-
-    def of_several(self) -> "Labels":
-        return replace(self, work=self.work and replace(self.work, is_common=True))
-
-    def look_up(self, run: Run) -> Run:
-        if self.table is None:
-            return run
-        return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
-
-    def filled_in(self, run: Run) -> Run:
-        params = override_pairs(self.params, run.params)
-        tags = override_pairs(self.tags, run.tags)
-        return replace(run, step=run.step or self.step, params=params, tags=tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,22 +105,6 @@ class Input:
     locator: str
     beside: bool = False
     companion_of: int | None = None
-
-
-def name_gpu_models(run: Run, model: str | None) -> Run:
-    if model is None:
-        return run
-    known, devices, notes = find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)
-    for place, device in enumerate(devices):
-        if device not in run.gpus:
-            continue
-        if device.model is None:
-            window = known.power_window if known and device.power_window == "unknown" else device.power_window
-            devices[place] = replace(device, model=model, power_window=window)
-            notes[f"the GPU model {model} is from --gpu-model, since the log contains none"] = None
-        elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
-            notes[f"{device.id} is known as {device.model}, so --gpu-model {model} is not used for it"] = None
-    return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
 
 
 # trackers

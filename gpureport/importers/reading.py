@@ -17,9 +17,9 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import TRAINING
 from gpureport.importers.account import NOT_SELECTED
 from gpureport.importers.clock import load_zone
-from gpureport.importers.protocol import Input, Labels, Outcome, ReadOptions
+from gpureport.importers.protocol import Input, Outcome, ReadOptions
 from gpureport.importers.source_text import FileState, RawFile, find_state
-from gpureport.importers.sources import derive_name, identify, read_label_files
+from gpureport.importers.sources import Labels, derive_name, identify, read_label_files
 from gpureport.metrics import Scope
 from gpureport.names import merge_pairs, override_pairs, read_environment_labels
 from gpureport.parsing import MOST_GPUS

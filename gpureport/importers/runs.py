@@ -266,17 +266,6 @@ def assign_training_logs(
     return found
 
 
-def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[Input]]:
-    found: list[list[Input]] = []
-    held = Counter(inputs[0].path.parent for inputs in runs)
-    for source, inputs in zip(sources, runs, strict=True):
-        folder, used = inputs[0].path.parent, {each.path for each in inputs}
-        is_alone = held[folder] == 1 and is_folder(source) and all(each.path.parent == folder for each in inputs)
-        is_alone = is_alone and not any(files.list_in_folder(folder, "gpu", used))
-        found.append(list(files.list_in_folder(folder, "training", used)) if is_alone else [])
-    return found
-
-
 def longer_names(locators: Sequence[str]) -> list[str]:
     paths = [files.split_path(locator) for locator in locators]
     shortest = min((count for _, count in paths), default=1)

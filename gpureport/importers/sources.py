@@ -1,25 +1,33 @@
-"""Finds logs in files, folders, pipes and trackers, and chooses an importer by their content."""
+"""Finds logs and the labels beside them, and chooses an importer by their content."""
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpureport import record_folder, regular_files
+from gpureport.data_quality import Quality
 from gpureport.errors import SourceError
 from gpureport.importers import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS, TRAINING
-from gpureport.importers.protocol import HEAD_BYTES, RUN_ID, SEARCHED_BYTES, Importer, Input, Labels, Tracker
+from gpureport.importers.protocol import HEAD_BYTES, RUN_ID, SEARCHED_BYTES, Importer, Input, Tracker
 from gpureport.importers.source_text import FileState, RawFile, archive_kind, find_state
 from gpureport.importers.source_text import head as read_head
+from gpureport.metrics import find_gpu
+from gpureport.names import override_pairs
 from gpureport.parsing import MOST_PIPE_BYTES, parse_json
 from gpureport.places import is_bucket_url
+from gpureport.recording import Run, Work
 from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
+
+if TYPE_CHECKING:
+    from gpureport.importers.labels import LabelTable
 
 _BINARY = 0.01
 """The largest share of undecodable characters in a text."""
@@ -66,10 +74,8 @@ def _find_store_path(source: str) -> str:
 
 
 def find_store(folder: str | Path) -> tuple[str, Path] | None:
-    for path in sorted(Path(folder).iterdir()) if is_folder(folder) else ():
-        if (tracker := find_tracker(str(path))) is not None:
-            return tracker.title, path
-    return None
+    paths = sorted(Path(folder).iterdir()) if is_folder(folder) else []
+    return next(((tracker.title, path) for path in paths if (tracker := find_tracker(str(path)))), None)
 
 
 def identify(source: str, kind: str | None = None, *, beside: bool = False) -> Input:
@@ -245,6 +251,17 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[Input]:
     return found
 
 
+def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[Input]]:
+    found: list[list[Input]] = []
+    held = Counter(inputs[0].path.parent for inputs in runs)
+    for source, inputs in zip(sources, runs, strict=True):
+        folder, used = inputs[0].path.parent, {each.path for each in inputs}
+        is_alone = held[folder] == 1 and is_folder(source) and {path.parent for path in used} == {folder}
+        is_alone = is_alone and not any(list_in_folder(folder, "gpu", used))
+        found.append(list(list_in_folder(folder, "training", used)) if is_alone else [])
+    return found
+
+
 def strip_suffixes(name: str) -> str:
     while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
         name = shorter
@@ -264,6 +281,57 @@ def split_path(locator: str) -> tuple[tuple[str, ...], int]:
 def derive_name(locator: str) -> str:
     parts, count = split_path(locator)
     return "/".join(parts[-count:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Facts about a run from the user or a file beside the logs, which are not part of its identity."""
+
+    name: str | None = None
+    step: str | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+    gpu_model: str | None = None
+    table: "LabelTable | None" = None
+
+    def applied(self, run: Run) -> Run:
+        params = override_pairs(run.params, self.params)
+        tags = override_pairs(run.tags, self.tags)
+        name, step, work = self.name or run.name, self.step or run.step, self.find_work(run.quality) or run.work
+        named = run if self.gpu_model is None else _name_gpu_models(run, self.gpu_model)
+        return self.look_up(replace(named, name=name, step=step, params=params, tags=tags, work=work))
+
+    def find_work(self, quality: Quality) -> Work | None:
+        # work stated for several runs does not apply to an unfinished run
+        return None if self.work is not None and self.work.is_common and quality.unfinished else self.work
+
+    def of_several(self) -> "Labels":
+        return replace(self, work=self.work and replace(self.work, is_common=True))
+
+    def look_up(self, run: Run) -> Run:
+        if self.table is None:
+            return run
+        return replace(run, tags=override_pairs(run.tags, self.table.find_tags(run), self.tags))
+
+    def filled_in(self, run: Run) -> Run:
+        params = override_pairs(self.params, run.params)
+        tags = override_pairs(self.tags, run.tags)
+        return replace(run, step=run.step or self.step, params=params, tags=tags)
+
+
+def _name_gpu_models(run: Run, model: str) -> Run:
+    known, devices, notes = find_gpu(model), list(run.devices), dict.fromkeys(run.quality.notes)
+    for place, device in enumerate(devices):
+        if device not in run.gpus:
+            continue
+        if device.model is None:
+            window = known.power_window if known and device.power_window == "unknown" else device.power_window
+            devices[place] = replace(device, model=model, power_window=window)
+            notes[f"the GPU model {model} is from --gpu-model, since the log contains none"] = None
+        elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
+            notes[f"{device.id} is known as {device.model}, so --gpu-model {model} is not used for it"] = None
+    return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
 
 
 def list_label_files(log: Path) -> list[Path]:

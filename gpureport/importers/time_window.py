@@ -22,7 +22,6 @@ from gpureport.parsing import parse_duration
 from gpureport.recording import Recording, Run, arrange_series
 
 if TYPE_CHECKING:
-    from gpureport.importers.protocol import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.tracker_series import TrackedReading
 
@@ -122,7 +121,7 @@ class CutReading:
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
-        self.labels: Labels = reading.labels
+        self.labels: Any = reading.labels
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reading, name)

@@ -19,9 +19,9 @@ from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers.account import BESIDE_A_LOG, CHOSEN, NOT_SELECTED, list_first
 from gpureport.importers.clock import Clock, load_zone, measure
-from gpureport.importers.protocol import Labels, ReadOptions, RunInfo, SelectedRuns, Tracked
+from gpureport.importers.protocol import ReadOptions, RunInfo, SelectedRuns, Tracked
 from gpureport.importers.reading import Reading, compute_run_id
-from gpureport.importers.sources import identify_companion
+from gpureport.importers.sources import Labels, identify_companion
 from gpureport.importers.surveys import KEYS, find_span, shared_time
 from gpureport.names import choose_throughput
 from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND, MOST

@@ -127,7 +127,7 @@ def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
 
 
 class _Account(NamedTuple):
-    """Counts of points; `late` contains the delays of logging, and `shared` the nodes with several monitors."""
+    """Counts of points, delays of logging (`late`), and nodes with several monitors (`shared`)."""
 
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]

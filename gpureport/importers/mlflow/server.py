@@ -1,4 +1,4 @@
-"""Reads from MLflow's server through its documented REST API, page by page, with up to eight requests at a time.
+"""Reads from MLflow's server through its REST API, page by page, with up to eight requests at a time.
 
 Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. MLflow's client is
 used for Databricks and for servers that require signed requests.
