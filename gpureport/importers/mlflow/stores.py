@@ -244,7 +244,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folders and names of experiments; a damaged experiment is recognised by the runs in it."""
+    """Yield the folders and names of experiments; a damaged one is recognised by its runs."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}
