@@ -1,4 +1,4 @@
-"""Checks whether runs keep the limits that users set, for `check`, `report` and `nightly`.
+"""Checks whether runs meet the limits that users set, for `check`, `report` and `nightly`.
 
 `limit` parses a limit, and `policy` collects limits. `evaluation` applies a policy to runs: to their figures
 (`figures`), findings, and changes since a baseline (`changes`). `verdict` sums up the checks and writes them in every

@@ -1,4 +1,4 @@
-"""The change of a figure since a baseline, its interval, and the smallest change that a rule can detect."""
+"""The change in a figure since a baseline, its interval, and the smallest change that a rule can detect."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,9 +40,9 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""A change is close to its limit within this share of the limit and of the interval."""
+"""Share of the limit and of the interval within which a change is close to its limit."""
 _ROOM = 0.9
-"""Safety factor for the wanted half-width, because the scatter of a few runs is only a rough estimate."""
+"""Safety factor for the target half-width, as the scatter of a few runs is only a rough estimate."""
 _LARGEST = 1.0
 _BASELINE, _CHECKED = "the baseline", "this run"
 _THREE_RUNS = "make the baseline from three runs: gpureport baseline set NAME A B C"
@@ -70,7 +70,7 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
-    """Return the change of a figure in points, as a share of its baseline value, or in its unit."""
+    """Return the change in a figure, in points, as a share of its baseline value, or in its unit."""
     if limit.statistic:
         return _observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -84,7 +84,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
         return Observed(doubt=_explain_no_change(limit, delta, found))
     scale = abs(delta.before or 0.0) if limit.threshold.unit == SHARE else 1.0
     if scale == 0.0:
-        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in per cent")
+        return not_observed("zero", f"{limit.name} was 0 in the baseline, so its change cannot be given in %")
     low, high = delta.interval or (difference, difference)
     if delta.interval is None or delta.basis is not Basis.REPLICATES:
         # with one run per side, the interval covers at least the normal variation
@@ -93,7 +93,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
     value, ends, has_level = difference / scale, (low / scale, high / scale), delta.interval is not None
     seen = _hold_change(limit, value, ends, lambda: _advise_runs(limit, delta, found, value, ends), has_level=has_level)
     if reason and reason.kind is ReasonKind.DRIFT and not seen.doubt and not limit.holds(value):
-        # the runs did not alternate, so drift of the machine may explain the change
+        # the runs did not alternate, so machine drift may explain the change
         return replace(seen, value=None, ends=None, doubt=Why("drift", describe_reason(reason).removesuffix(".")))
     changed = list_distinct_changes(compare_setups(found.base, found.step))
     setup = Why("other_setup", f"changed since the baseline: {differences.list_setup_changes(changed)}")
@@ -103,9 +103,9 @@ def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
 def _hold_change(
     limit: Limit, value: float, ends: tuple[float, float], advise: Callable[[], str], *, has_level: bool
 ) -> Observed:
-    """Return a known change with its interval, and a doubt if it is unclear whether the change keeps the limit.
+    """Return a known change with its interval, and a doubt if it is unclear whether the change meets the limit.
 
-    The outcome is clear if the whole interval keeps or breaks the limit, if the run improved, or if the change keeps
+    The outcome is clear if the whole interval meets or breaks the limit, if the run improved, or if the change meets
     the limit and its interval extends towards the limit by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
@@ -115,7 +115,7 @@ def _hold_change(
     if not is_known and not (is_precise and limit.holds(value)):
         verb = "fell" if limit.threshold.value < 0 else "rose"
         least = "at least" if limit.demands_change == limit.relation.endswith("=") else "more than"
-        text = f"whether it {verb} by {least} {limit.size} is not known {advise()}"
+        text = f"whether it {verb} by {least} {limit.size} cannot be judged {advise()}"
         doubt = Why("unknown_change", text)
     size, unit = format_size(limit, value), f"{display.GAP}points"
     verb = "changed" if size == format_size(limit, 0.0) else "fell" if value < 0 else "rose"
@@ -173,9 +173,9 @@ def _count_runs(before: int, after: int, waits: str = "") -> Why:
 def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: float, ends: tuple[float, float]) -> str:
     """Return why the size of a change is not known precisely enough, and how to measure it better.
 
-    The interval must shrink until it excludes the limit or, if the change keeps the limit, until it is smaller than the
-    limit's size. Its half-width must fall to the share `aim`, if possible through more baseline runs. If a change
-    breaks the limit by very little, the advice is to state another size.
+    The interval must shrink until it excludes the limit or, if the change meets the limit, until it is smaller than the
+    limit's size. Its half-width must fall to the share `aim`, if possible with more baseline runs. If a change
+    breaks the limit by very little, the advice is to choose another limit.
     """
     difference = delta.difference or 0.0
     low, high = interval = delta.interval or (difference, difference)
@@ -187,9 +187,9 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
         wanted = now.half_width * aim * _ROOM
         runs = estimate_runs_for_interval(now, wanted)
         if runs is None and not limit.holds(value) and aim < _NEAR and distance < _NEAR * size:
-            return "this close to the limit: state another size"
+            return "this close to the limit: choose another limit"
         cause = "this short" if now.least > wanted else "that differ this much"
-        remedy = f"take {runs} baseline runs" if runs else "record longer ones, or state a larger size"
+        remedy = f"use {runs} baseline runs" if runs else "record longer ones, or choose a larger limit"
         return f"from runs {cause}: {remedy}"
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
@@ -211,9 +211,9 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
         return not_observed(change.reason.value, f"{name} cannot be compared: {describe_no_work(change.reason)}")
     scale = {SHARE: abs(before), POINTS: change.full_scale}.get(limit.threshold.unit, 1.0)
     if not scale:
-        code, why = "zero", "was 0 in the baseline, so its change cannot be given in per cent"
+        code, why = "zero", "was 0 in the baseline, so its change cannot be given in %"
         if scale is None:
-            code, why = "not_a_share", "is not a share, so it has no change in points: state the limit in %"
+            code, why = "not_a_share", "is not a share, so it cannot change by points: set the limit in %"
         return not_observed(code, f"{name} {why}")
     difference = after - before
     low, high = change.interval or (difference - change.margin, difference + change.margin)
@@ -260,7 +260,7 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
     values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
     if len(values) < 2 or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:  # noqa: PLR2004 - one has no scatter
         why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
-        yield f"No rule on a change can be assessed against these runs. {why}".rstrip()
+        yield f"No rule about changes can be assessed against these runs. {why}".rstrip()
         return
     known = find_resolution(base, base, figure.metric) if is_ratio else Resolution(finest=figure.finest)
     half, spread = estimate_interval_of_next_run(values, known.finest, known.least), stdev(values)
@@ -270,6 +270,6 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
     else:
         held, differ = (display.percentage_points(each).lstrip("+") for each in (size, spread))
         held, other = held.replace(".0", ""), "; for a rule on GPU time per unit of work, give --work N:UNIT"
-    noun, spreads = terms.name_for_one(terms.column_title(figure.metric)), f"{len(values)} runs spread by {differ}"
+    noun, spreads = terms.name_for_one(terms.column_title(figure.metric)), f"{len(values)} runs vary by {differ}"
     can = f"a rule on {noun} can detect changes of {held} or more"
     yield f"{spreads}: {can if size < _LARGEST else f'too much for a rule on {noun}'}{other}."

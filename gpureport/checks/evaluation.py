@@ -1,4 +1,4 @@
-"""Checks each run against the limits that apply to it, and takes account of acknowledgements."""
+"""Checks each run against the limits that apply to it, taking acknowledgements into account."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from gpureport.comparison.training import NO_GOALS, TrainingGoals
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding, NotJudged, Severity
 from gpureport.report.wording import display
 
-NO_BASELINE_NAMED = Why("no_baseline", "no baseline was named (--baseline)")
+NO_BASELINE_NAMED = Why("no_baseline", "no baseline was given (--baseline)")
 _FORMER: dict[tuple[str, str | None], tuple[str, str | None]] = {
     ("idle_gap", "data"): ("idle_gap", "io"),
     ("idle_gap", "unknown"): ("idle_gap", "io"),
@@ -45,10 +45,10 @@ _LISTED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInput:
-    """The runs to check, with their training metrics, and other inputs of the checks.
+    """The runs to check, with their training metrics, and other inputs to the checks.
 
-    `comparisons` maps each `step_name` to its comparison with the baseline. `today` decides which acknowledgements are
-    valid.
+    `comparisons` maps each `step_name` to its comparison with the baseline. Whether an acknowledgement is valid
+    depends on `today`.
     """
 
     runs: tuple[SampledRun, ...]
@@ -71,7 +71,7 @@ def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
             # the runs of one step are repetitions and are compared together
             chosen = list({step_name(run.analysis): run for run in chosen}.values())
         if not chosen and given.runs:
-            reason = Why("no_run_matches", f"no run is {entry.scope}")
+            reason = Why("no_run_matches", f"no run matches {entry.scope}")
             found.append(_make_check(entry, "", CheckOutcome.CANNOT_JUDGE, Observed(), reason))
         found += [_check_run(entry, run, policy, given) for run in chosen]
     return tuple(found)
@@ -130,7 +130,7 @@ def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
 
 
 def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: bool) -> tuple[Why, Why]:
-    """Return why a limit does not apply, and why this is unknown; a missing reason is false."""
+    """Return why a limit does not apply, and why this is unknown; an empty reason is false."""
     if unless is not None and unless.label is not None:
         kind, key, value = unless.label
         labels = dict(run.analysis.run.params if kind == "param" else run.analysis.run.tags)
@@ -139,11 +139,11 @@ def _evaluate_exemption(unless: Exemption | None, run: CheckedRun, *, has_gpus: 
     if unless is None or limit is None or not (has_gpus or limit.subject is Subject.RUN):
         return NO_REASON, NO_REASON
     seen = _OBSERVERS[limit.subject](limit, run)
-    # a kind alone must be absent for a limit, but present for an exemption
+    # a bare kind must be absent to meet a limit, but present for an exemption
     is_bare = limit.subject is Subject.FINDING and not limit.threshold.text
     if seen.breaks(limit) if is_bare else seen.keeps(limit):
         return Why("exempt", f"{unless.words}: {seen.text}"), NO_REASON
-    unknown = Why("exemption_not_known", f"whether {unless.words} is not known")
+    unknown = Why("exemption_not_known", f"it is not known whether the exception {unless.words} applies")
     return NO_REASON, unknown if seen.doubt else NO_REASON
 
 
@@ -162,7 +162,7 @@ def _observe(entry: PolicyEntry, run: CheckedRun, given: CheckInput) -> Observed
         return changes.observe_change(limit, found)
     sure = {finding.fingerprint for finding in _select_findings(limit, run)}
     new = changes.map_new_fingerprints(found)
-    # report a finding with too little confidence as not counted, even if it may not be new
+    # report a finding whose confidence is too low as not counted, even if it may not be new
     counted = {each for each, why in new.items() if not why or each not in sure}
     seen = _observe_findings(limit, replace(run, only=counted))
     return replace(seen, doubt=seen.doubt or next((new[each] for each in new if each not in counted), NO_REASON))
@@ -175,7 +175,7 @@ def _decide_outcome(limit: Limit, seen: Observed) -> tuple[CheckOutcome, Why]:
         return CheckOutcome.BROKEN, seen.note
     if seen.keeps(limit):
         return CheckOutcome.PASSED, seen.note
-    open_ = Why("unknown_gpu_time", f"whether the limit is kept depends on {seen.open_part}")
+    open_ = Why("unknown_gpu_time", f"whether the limit is met depends on {seen.open_part}")
     return CheckOutcome.CANNOT_JUDGE, seen.doubt or open_
 
 
@@ -258,7 +258,7 @@ def _observe_findings(limit: Limit, run: CheckedRun) -> Observed:
         words = f"{display.plural(less_sure, 'finding')} with less than {run.confidence} confidence not counted"
         unsure = Why("unsure_findings", words)
     if unsure and not found:
-        # add the note, because the output of a passed rule shows only the observation
+        # add the note, as the output for a passed rule shows only the observation
         seen, unsure = replace(seen, text=f"{seen.text}, {unsure.text}"), NO_REASON
     unjudged = NO_REASON
     if lacking and not one_kind:
@@ -300,7 +300,7 @@ def _explain_doubt(analysis: Analysis, lacking: Sequence[NotJudged], unasked: Se
     if short := explain_short_time(observed_seconds([analysis]), "the GPUs"):
         return short
     if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
-        return Why("not_recorded", "no GPU's utilisation was recorded")
+        return Why("not_recorded", "no GPU utilisation was recorded")
     if lacking:
         needs = f"; needs {lacking[0].recording}" if lacking[0].recording else ""
         return Why("kind_not_judged", f"{lacking[0].kind} was not assessed: {lacking[0].reason}{needs}")

@@ -1,4 +1,4 @@
-"""Observes the figures that limits may name: of a device, all GPUs, the run or its training."""
+"""Observes the figures that limits may use: those of a device, all GPUs, the run or its training."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from gpureport.recording_advice import choose_recording
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-NO_TARGET = Why("no_target", "no target is given: use --target NAME=VALUE, or target under [training]")
+NO_TARGET = Why("no_target", "no target was given: use --target NAME=VALUE, or set target under [training]")
 _NO_PRICE = Why("no_price", "the price of a GPU-hour is not known: use --gpu-hour-price or [prices]")
 _COSTS = {
     "cost": ("total", _NO_PRICE),
@@ -48,7 +48,7 @@ _COSTS = {
     ),
     "carbon": (
         "carbon_grams",
-        Why("no_carbon", "carbon needs the power of every GPU and an intensity (--carbon-intensity or [carbon])"),
+        Why("no_carbon", "carbon requires the power of every GPU and an intensity (--carbon-intensity or [carbon])"),
     ),
 }
 _FIELDS = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
@@ -58,7 +58,7 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds of findings that assign time to a class of GPU time; if they cannot be judged, the class stays empty."""
+"""Kinds of findings that assign time to a class of GPU time; if they cannot be judged, the class remains empty."""
 
 
 def join_reasons(*reasons: Why) -> Why:
@@ -68,10 +68,10 @@ def join_reasons(*reasons: Why) -> Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """The observation of a run for a limit.
+    """A run's observed value for a limit.
 
-    `value` is in the unit of the limit. If a part of the value (`open_part`) is unknown, the true value lies within
-    `ends`. `doubt` is the reason why there is no value, or why the run may break the limit but cannot keep it.
+    `value` is in the unit of the limit. If part of the value (`open_part`) is unknown, the true value lies within
+    `ends`. `doubt` is why there is no value, or why the run may break the limit but cannot meet it.
     """
 
     value: float | None = None
@@ -126,13 +126,13 @@ def explain_currency(currency: str, limit: Limit) -> Why:
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON
     if currency:
-        return Why("other_currency", f"prices are stated in {currency}, not in {asked}")
+        return Why("other_currency", f"prices are given in {currency}, not in {asked}")
     words = f'the price has no currency, but the limit is in {asked}: write currency = "{asked}" under [prices]'
     return Why("no_currency", words)
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure of the device that does worst against the limit; a doubt about one device applies to all."""
+    """Return the figure for the device that does worst against the limit; doubt about one device applies to all."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -181,18 +181,18 @@ def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:
     share = min(seconds / whole, 1.0) if whole else 0.0
     if (short := explain_short_time(seconds, name)) or share >= COVERAGE:
         return short
-    return Why("covers_too_little", f"only {display.percent(share)} of the time of {name} was recorded")
+    return Why("covers_too_little", f"only {display.percent(share)} of the time on {name} was recorded")
 
 
 def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
     analysis, name = run.analysis, limit.name
     value = read_run(SampledRun(analysis=analysis, gpu_hour_price=mean_gpu_hour_price(analysis))).get(name)
     if value is None:
-        code, why = "not_recorded", "not every GPU recorded it"
+        code, why = "not_recorded", "it was not recorded for every GPU"
         if "cost" in name:
-            code, why = "unknown_work_or_price", "state the work done with --work and the price under [prices]"
+            code, why = "unknown_work_or_price", "give the work with --work, and the price under [prices]"
         elif "work" in name:
-            code, why = "unknown_work", "state the work done with --work N:UNIT"
+            code, why = "unknown_work", "give the work with --work N:UNIT"
         return not_observed(code, f"{name} is not known: {why}")
     if other := explain_currency(analysis.cost.currency if analysis.cost else "", limit):
         return Observed(doubt=other)
@@ -204,7 +204,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
     """Return why the time recorded on all GPUs is too short to represent the run; false if it is not.
 
-    Energy and carbon need recorded power, and other figures need recorded utilisation.
+    Energy and carbon require recorded power, and other figures require recorded utilisation.
     """
     whole, count = analysis.job_gpu_seconds, max(len(analysis.gpu_time), 1)
     if (short := explain_short_time(observed_seconds([analysis]), "the run")) or not whole:
@@ -231,7 +231,7 @@ def observe_run(limit: Limit, run: CheckedRun) -> Observed:
         return Observed(value=float(kinds), text=display.plural(kinds, "kind"))
     value = _measure_length(analysis) if name == "duration" else analysis.coverage_ratio
     if value is None:
-        return not_observed("no_length", f"the {name} of a log without time stamps, or with one sample, is not known")
+        return not_observed("no_length", f"the {name} of a log without timestamps, or with one sample, is not known")
     return measured(limit, value)
 
 
@@ -264,7 +264,7 @@ def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
         text = "GPU time could not be divided into classes: every GPU needs some recorded utilisation"
         return not_observed("no_gpu_time", text)
     if is_recording_too_short(analysis):
-        samples = f"only {display.plural(count_samples(analysis), 'sample')} with a utilisation"
+        samples = f"only {display.plural(count_samples(analysis), 'sample')} with utilisation"
         few = Why("too_few_samples", f"{samples}; at least {FEWEST_SAMPLES} are needed")
         return Observed(doubt=explain_short_time(observed_seconds([analysis]), "the run") or few)
     seconds = fsum(_class_seconds(analysis, *(LOST_CLASSES if name == LOST else [name])))
@@ -315,7 +315,7 @@ def observe_training(limit: Limit, run: CheckedRun) -> Observed:
     bases = (TrainingBasis.SERIES, TrainingBasis.STEADY_PHASE)
     value = next((rate for basis in bases if (rate := training_rate(run.sampled, basis)) is not None), None)
     if value is None:
-        text = f"{limit.name} is not known: log a throughput, or state the work done with --work N:UNIT"
+        text = f"{limit.name} is not known: log a throughput, or give the work with --work N:UNIT"
         return not_observed("unknown_work", text)
     return measured(limit, value)
 
@@ -327,13 +327,13 @@ def _observe_training_metric(limit: Limit, run: CheckedRun) -> Observed:
     higher = run.goals.is_higher_better(limit.name)
     if limit.statistic == BEST and higher is None:
         hint = f"use --better {limit.name}=higher or {limit.name}=lower"
-        return not_observed("unknown_direction", f"whether a higher {limit.name} is better is not known: {hint}")
+        return not_observed("unknown_direction", f"it is not known whether a higher {limit.name} is better: {hint}")
     found = measure_run_quality(run.sampled, curve, higher_is_better=higher)
     value = found.best if limit.statistic == BEST else found.final
     if value is None:
         return observe_divergence(limit, "the last value is not a number")
     if limit.threshold.unit == SHARE:
-        # many tools log an accuracy in per cent
+        # many tools log accuracy as a percentage
         value /= find_full_scale([value], higher_is_better=higher) or 1.0
     return measured(limit, value)
 
@@ -345,9 +345,9 @@ def observe_divergence(limit: Limit, why: str) -> Observed:
 def _miss_metric(name: str, run: SampledRun) -> Observed:
     known, text = [curve.name for curve in run.training], f"{name} was not recorded"
     if not known:
-        return not_observed("not_recorded", f"{text}: no training metrics are known; give them with --training FILE")
+        return not_observed("not_recorded", f"{text}: no training metrics were found; add them with --training FILE")
     listed = display.join_words(known[:_NAMED]) + (" and others" if len(known) > _NAMED else "")
-    return not_observed("not_recorded", f"{text}; recorded were {listed}")
+    return not_observed("not_recorded", f"{text}; the run recorded {listed}")
 
 
 def _observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
@@ -358,7 +358,7 @@ def _observe_time_to_target(limit: Limit, run: CheckedRun) -> Observed:
     if found.missing is MissingTarget.NOT_RECORDED:
         return _miss_metric(target.name, run.sampled)
     if found.missing is MissingTarget.NOT_REACHED and limit.name == SECONDS_TO_TARGET:
-        # the time is unknown, but exceeds the length of the training
+        # the time is unknown, but longer than the training
         curve = next(each for each in run.sampled.training if each.name == target.name)
         seconds = seconds_since_job_start(run.sampled, curve, -1)
         trained = display.duration(seconds)

@@ -29,7 +29,7 @@ SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "curre
 _DECIMALS = 13
 """Enough decimals to show any difference larger than a rounding error."""
 _LONGEST = 100
-"""Maximum length of a quantity, in characters, as matching it takes quadratic time."""
+"""Maximum length of a quantity in characters, as matching takes quadratic time."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 """A number whose comma may separate either thousands or decimals."""
@@ -54,7 +54,7 @@ _EXAMPLES = {
     SHARE: "a share such as 5%",
     POINTS: "points such as 2 points",
     TIME: "a time such as 10 min",
-    MONEY: "money such as 3 EUR",
+    MONEY: "a sum such as 3 EUR",
     FINDINGS: "a number of findings such as 3",
     COUNT: "a number such as 3",
     "By": "a size such as 80 GiB",
@@ -107,7 +107,7 @@ def format_against_limit(value: float, limit: Quantity, words: Callable[[float],
     word = parts[2] or "" if parts else ""
     text, at_limit = read(value), read(limit.value)
     if isclose(value, limit.value):
-        # a value just below 10,000 would print as 10000.00
+        # a value just below 10,000 would be printed as 10000.00
         rounded = (shown := parse_quantity(at_limit)) and not isclose(shown.value, limit.value)
         return _join(parts[1], word, gap=display.GAP) if parts and rounded else at_limit
     if text != at_limit:
@@ -178,7 +178,7 @@ class Limit:
         return self.threshold.text.lstrip("+-")
 
     def holds(self, value: float) -> bool:
-        """Return whether a value keeps the limit, up to rounding errors."""
+        """Return whether a value meets the limit, ignoring rounding errors."""
         limit = self.threshold.value
         if isfinite(value) and abs(value - limit) <= 1e-9 * max(abs(value), abs(limit)):
             return self.relation.endswith("=")
@@ -193,7 +193,7 @@ LOST = "lost"
 FAMILIES = kinds_by_name(RULES)
 EVERY_KIND = frozenset(kind for rule in RULES for kind in rule.kinds)
 Allowed = tuple[Subject, tuple[str, ...]]
-"""The subject of a name and the units of its limits, the most usual unit first."""
+"""The subject of a name and the units of its limits, most common first."""
 _FIGURES: dict[Allowed, tuple[str, ...]] = {
     (Subject.TRAINING, ("1/s",)): (TRAINING_RATE,),
     (Subject.DEVICE, (TIME,)): ("idle_seconds", "observed_seconds"),
@@ -219,12 +219,12 @@ FIGURES: dict[str, Allowed] = {
         if each.kind is not MetricKind.COUNTER
     },
 }
-"""Every name that a limit may use without a prefix; a metric takes precedence over a figure of the same name."""
+"""Every name that a limit may use without a prefix; a metric takes precedence over a figure with that name."""
 _LOW = {*LOST_CLASSES, LOST, *FAMILIES, *Severity}
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7
-"""Minimum similarity of a misspelt name to the known one, and of a known name that is suggested."""
-_SUGGESTED = 3  # kinds at most
+"""Minimum similarity for treating a name as a misspelling of a known one, and for suggesting it."""
+_SUGGESTED = 3  # maximum number of kinds
 _LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?:(?P<training>training)\s+)?"
     r"(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s<>=\"]+))(?:\s+(?P<statistic>\w+))?"
@@ -233,7 +233,7 @@ _LIMIT = re.compile(
 
 
 def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
-    """Return the limit that a text states. Raises SettingsError, which names `where`."""
+    """Parse a limit. Raises a SettingsError that mentions `where`."""
     text = " ".join(text.split())
     match = _LIMIT.fullmatch(text)
     if match is None or (match["quoted"] and not match["training"]):
@@ -242,7 +242,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
     no, of, training, quoted, name, statistic, relation, amount = match.groups(default="")
     name = name or quoted
     if no and relation:
-        raise SettingsError(where, f"{text!r} has both 'no' and an amount", "write one of the two", code="not_a_limit")
+        raise SettingsError(where, f"{text!r} has both 'no' and an amount", "use only one of them", code="not_a_limit")
     if not (training or statistic or name in FIGURES) and name.rpartition(".")[0] in FIGURES:
         name, _, statistic = name.rpartition(".")
     subject, units = _find_figure(of, name, where, is_named=bool(training), is_bounded=bool(relation))
@@ -250,10 +250,10 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
     if relation:
         threshold = _read_amount(amount, name, where, subject, units)
     elif FINDINGS in units:
-        # without an amount, no finding is allowed
+        # without an amount, no findings are allowed
         threshold = Quantity(value=0.0, unit=FINDINGS)
     else:
-        hint = f"write {name} <= and {_describe_unit(units[0])}"
+        hint = f"write {name} <= and then {_describe_unit(units[0])}"
         raise SettingsError(where, f"{name} needs an amount", hint, code="no_amount")
     written = f'"{name}"' if quoted else name
     bound = f"{relation} {threshold.text}" if relation else ""
@@ -269,7 +269,7 @@ def parse_limit(text: str, where: str, *, is_rule: bool = False) -> Limit:
 
 def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: bool) -> Allowed:
     is_change, metric = of == "change", recognise_metric(name)
-    # a loss, an error or an accuracy needs no `training` before it, unless it is a misspelling of a known name
+    # a loss, an error or an accuracy needs no `training` before it, unless it looks like a misspelt known name
     is_slip = name in FIGURES or get_close_matches(name, FIGURES, 1, _NEAR)
     is_quality = metric is not None and metric.role in QUALITY_ROLES and not is_slip
     if is_bounded and of != "new" and (is_named or is_quality):
@@ -278,10 +278,10 @@ def _find_figure(of: str, name: str, where: str, *, is_named: bool, is_bounded: 
         unit = BY_METRIC[name].unit
         return Subject.CHANGE, (POINTS,) if unit == SHARE else (SHARE, unit)
     if is_change or is_named or name not in FIGURES:
-        what = f"the change of {name!r} is not measured" if is_change else f"unknown name {name!r}"
+        what = f"changes in {name!r} are not measured" if is_change else f"unknown name {name!r}"
         raise SettingsError(where, what, _suggest_name(name, is_change=is_change), code="unknown_limit_name")
     if of == "new" and FIGURES[name][0] is not Subject.FINDING:
-        hint = "write new before a kind or a severity"
+        hint = "use 'new' before a kind or a severity"
         raise SettingsError(where, f"{name} is not a kind of finding", hint, code="unknown_kind")
     return (Subject.NEW, (FINDINGS,)) if of == "new" else FIGURES[name]
 
@@ -290,13 +290,13 @@ def _suggest_name(name: str, *, is_change: bool) -> str:
     if found := get_close_matches(name, BY_METRIC if is_change else FIGURES, n=1, cutoff=_CLOSE):
         return f"did you mean {found[0]!r}?"
     if is_change:
-        return f"changes are measured for {', '.join(BY_METRIC)}"
-    # users may call a kind by a word from its title, such as `overheating`
+        return f"changes are measured only in {', '.join(BY_METRIC)}"
+    # users may write a word from a kind's title, such as `overheating`
     titles = {kind.name: re.findall(r"\w{4,}", kind.title.lower()) for kind in KINDS.values()}
     if kinds := [kind for kind, words in titles.items() if any(word in name.lower() for word in words)][:_SUGGESTED]:
         return f"did you mean {' or '.join(map(repr, kinds))}? (gpureport explain lists all checks)"
     return (
-        "name a metric, a kind of finding, a severity, a class of GPU time, a figure, or a training metric as "
+        "use a metric, a kind of finding, a severity, a class of GPU time, a figure, or a training metric as "
         "'training NAME' (see docs/how-to/gates.md)"
     )
 
@@ -306,7 +306,7 @@ def _find_statistic(name: str, written: str, where: str, subject: Subject, units
     if subject is Subject.STATISTIC:
         known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
     if written and written not in known:
-        hint = f"known are {', '.join(known)}" if known else "leave out the second word"
+        hint = f"choose from {', '.join(known)}" if known else "leave out the second word"
         raise SettingsError(where, f"{name} has no statistic {written!r}", hint, code="unknown_statistic")
     return written or next(iter(known), "")
 
@@ -327,7 +327,7 @@ def _read_amount(text: str, name: str, where: str, subject: Subject, units: tupl
         what, hint = f"{name} cannot be compared with {text.strip()!r}", " or ".join(map(_describe_unit, units))
         raise SettingsError(where, what, f"write {hint}", code="wrong_unit")
     if subject is Subject.CHANGE and threshold.value == 0:
-        hint = "state the smallest size that matters"
+        hint = "give the smallest change that matters"
         raise SettingsError(where, f"a change of 0 in {name} is always within the noise", hint, code="no_amount")
     return threshold
 
@@ -347,6 +347,6 @@ def _refuse_idle_limit(limit: Limit, where: str) -> None:
     if is_idle and limit.subject is not Subject.CHANGE:
         bound = f"{relation} {limit.threshold.text}"
         figure = TRAINING_RATE if is_rate else f"training {name}" if metric else name
-        change = f"'change {figure} {bound}' limits a change against the baseline"
-        hint = change if value < 0 or is_rate else "write an amount that a run can break"
+        change = f"'change {figure} {bound}' limits the change since the baseline"
+        hint = change if value < 0 or is_rate else "choose a limit that a run can break"
         raise SettingsError(where, f"{name} {bound} cannot fail", hint, code="cannot_fail")

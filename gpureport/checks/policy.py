@@ -1,6 +1,6 @@
 """The policy: the user's limits, where each one applies, and which findings are acknowledged.
 
-The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors name the line of the mistake.
+The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors give the line of the mistake.
 """
 
 import re
@@ -21,7 +21,7 @@ _LABEL = re.compile(r"(param|tag)\s+([^=\s]+)\s*=\s*(.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """When a limit does not apply: if another limit is kept, a kind of finding is present, or a param or tag is set."""
+    """When a limit does not apply: another limit is met, a kind of finding is present, or a param or tag is set."""
 
     limit: Limit | None = None
     label: tuple[str, str, str] | None = None
@@ -30,9 +30,9 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """One limit in a policy, with its scope, exemption, minimum confidence, and where it is stated.
+    """One limit in a policy, with its scope, exemption, minimum confidence, and where it was set.
 
-    The scope consists of GPUs, and patterns for steps and for names of runs or files; None means all.
+    The scope consists of GPUs, a step pattern, and a pattern for run or file names; None means all.
     """
 
     limit: Limit
@@ -115,7 +115,7 @@ def _read_scope(section: Section) -> tuple[tuple[int, ...] | None, str | None, s
     listed = gpus if isinstance(gpus, list) else [0 if gpus is None else gpus]
     are_indices = listed and all(type(each) is int and each >= 0 for each in listed)
     if not (is_table and are_indices and all(isinstance(each, str) and each.strip() for each in named)):
-        hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of them"
+        hint = "write for = { gpu = [0, 2], step = 'night-*', source = 'node1*' } with one or more of these"
         raise section.wrong("for", "not a table of GPUs, a step or a source", hint, code="wrong_value")
     chosen = None if gpus is None else tuple(sorted(set(listed)))
     return chosen, given.get("step"), given.get("source")
@@ -129,7 +129,7 @@ def _read_exemption(section: Section) -> Exemption | None:
         return Exemption(label=(label[1], label[2], label[3].strip()), words=text)
     limit = parse_limit(text, section.at("unless"))
     if limit.needs_baseline:
-        hint = "name a kind, a figure, a param or a tag"
+        hint = "use a kind, a figure, a param or a tag"
         raise section.wrong("unless", "an exception cannot be a change", hint, code="not_an_exception")
     return Exemption(limit=limit, words=limit.words.removeprefix("no "))
 
@@ -139,14 +139,14 @@ def _read_acknowledgement(section: Section) -> Acknowledgement:
     finding, limit, reason = section.text("finding"), section.text("limit"), section.text("reason")
     until: Any = section.values.get("until")
     if bool(finding) == bool(limit) or not reason or until is None:
-        hint = "write finding or limit, a reason, and the last day, such as until = 2026-12-31"
+        hint = "give a finding or limit, a reason, and the last day, such as until = 2026-12-31"
         first = next(iter(section.values), "until")
         raise section.wrong(first, "not a complete acknowledgement", hint, code="missing_key")
     try:
         day = date.fromisoformat(str(until))
     except ValueError as error:
         what = f"until must be a date, not {until!r}"
-        raise section.wrong("until", what, "write it as 2026-12-31", code="not_a_date") from error
+        raise section.wrong("until", what, "write it like 2026-12-31", code="not_a_date") from error
     if finding and finding not in FAMILIES and not _FINGERPRINT.fullmatch(finding):
         close = get_close_matches(finding, EVERY_KIND, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "write a kind, or a fingerprint from the JSON"

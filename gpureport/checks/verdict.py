@@ -1,8 +1,8 @@
 """The verdict of a gate, based on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
 Each rule is described in one sentence: the rule as written, the runs, the observation and the reason. CI servers
-identify a JUnit case by its class and name. A case is named only after its rule and its run, without dates and numbers,
-so that its name is the same every night and for any number of sources.
+identify a JUnit case by its class and name. A case is named only after its rule and run, without dates or numbers, so
+that its name is the same every night and for any number of sources.
 """
 
 import json
@@ -25,7 +25,7 @@ from gpureport.report.wording.differences import format_percent_change
 from gpureport.report.wording.display import GAP
 from gpureport.report.wording.terms import OUTCOME_WORDS
 
-# or last number
+# or a number at the end
 _DATE = re.compile(r"\d{4}([-_.]?)\d\d\1\d\d(?:[-_.T]\d+)*(?=[\W_]|$)|(?:^|[-_.])\d+$", re.ASCII)
 _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
@@ -45,7 +45,7 @@ WORDS = {FAILED: "FAILED", NOT_ASSESSED: "NOT ASSESSED", PASSED: "PASSED"}
 HAS_DATA = "the run has data"
 """The rule that always applies: every source must provide a run that can be assessed."""
 _LONGEST = 264
-"""Maximum length of a line for a chat, in characters, excluding the command before it."""
+"""Maximum length of a line for chat, in characters, excluding the command before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """The number of checks with each outcome, the gravest first; empty if there are no checks."""
+        """The number of checks with each outcome, most serious first; empty if there are none."""
         counted = {each: number for each in CheckOutcome if (number := self.count(each))}
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
@@ -121,7 +121,7 @@ def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[
 
 
 def name_failure(checks: Iterable[Check]) -> str:
-    """Return a short name of the change or finding that broke a rule; empty for other rules."""
+    """Return a short name for the change or finding that broke a rule; empty for other rules."""
     broken = [(check, _parse(check.limit)) for check in select_checks(checks, CheckOutcome.BROKEN)]
     for check, limit in broken:
         if limit is not None and limit.subject is Subject.CHANGE and check.value is not None:
@@ -202,7 +202,7 @@ def _escape(text: str) -> str:
 
 
 def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequence[PolicyEntry] = ()) -> str:
-    """Return the checks as one JUnit suite, without times, so that the same input gives the same bytes.
+    """Return the checks as one JUnit suite, without times, so that the same input yields the same bytes.
 
     Each check is a test case: a failure if its limit is broken, an error if it is not assessed. A rule without a check
     is an error. Servers reject a suite without cases, so if no rule is set, a single case reports this.
@@ -244,7 +244,7 @@ def _add_case(suite: ET.Element, check: Check, class_name: str) -> None:
         ET.SubElement(case, tag, message=message)
         return
     if tag != "system-out":
-        detail = [f"{name} ({word})", *detail, f"stated at {display.plain(check.origin)}" if check.origin else ""]
+        detail = [f"{name} ({word})", *detail, f"set in {display.plain(check.origin)}" if check.origin else ""]
     if any(detail):
         kind = {} if tag == "system-out" else {"message": message, "type": check.outcome.value.replace(" ", "_")}
         ET.SubElement(case, tag, kind).text = "\n".join(filter(None, detail))

@@ -22,7 +22,7 @@ HEADROOM = Threshold(
     value=0.05,
     unit="1",
     provenance=Provenance.PRAGMATIC,
-    source="a workspace, a longer sequence or fragmentation may need this much memory at the peak",
+    source="workspaces, longer sequences or fragmentation may take up this much memory at the peak",
 )
 """Share of the usable memory that must stay free."""
 
@@ -47,17 +47,17 @@ BATCH_DOUBTS = {
     BatchDoubt.PRECISION_DIFFERS: "The runs differ in precision, and therefore in the memory per sample.",
     BatchDoubt.NO_GROWTH: "Peak memory did not grow with the batch.",
 }
-_NAMED = 3  # maximum number of GPU models named, smallest first
+_NAMED = 3  # maximum number of GPU models listed, smallest first
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
     "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. If more GPUs are needed, find "
     "out what slows them down: communication, too small a batch per GPU, or input that does not keep up."
 )
 _BATCH = (
-    "Raise the batch size gradually, scale the learning rate, and watch loss and work per GPU-hour; memory may "
-    "not grow in proportion."
+    "Increase the batch size gradually, scale the learning rate, and watch the loss and work per GPU-hour; memory "
+    "use may not grow in proportion."
 )
-_KINDS = "Compare the cost per unit of work on one of them before moving, because memory size does not indicate speed."
+_KINDS = "Compare the cost per unit of work on one of them before you switch, as memory size does not indicate speed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """Whether a job's peak memory fits a GPU model; `fits` is None if it does not but the job may need less."""
+    """Whether a job's peak memory fits on a GPU; `fits` is None if it does not, but the job may need less."""
 
     model: str
     memory_bytes: int
@@ -118,7 +118,7 @@ class AcrossFinding:
 
 
 def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
-    # measured over a whole short trial, scaling would look poor, since start-up takes as long with more GPUs
+    # over a whole short trial, scaling would look poor, since more GPUs do not shorten start-up
     counted = [
         (count, step)
         for step in steps
@@ -142,7 +142,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
-    """Return the largest batch that fits; None unless params name two sizes for equally many GPUs of one kind."""
+    """Return the largest batch that fits; None unless params give two sizes for the same number and kind of GPUs."""
     found: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):
@@ -272,14 +272,14 @@ def _word_scaling(found: Scaling) -> Finding:
         observed |= zip(names, found.interval, strict=True)
     evidence = [_see("work_per_gpu_second", name, seen) for name, seen in observed.items()]
     done = phrases.percent(found.efficiency)
-    text = f"In training, {many} GPUs instead of {few} give {done} of the work per GPU-second."
+    text = f"In training, {many} GPUs do {done} as much work per GPU-second as {few}."
     return _finding("scaling", evidence, text, _SCALE, is_sure=found.interval is not None)
 
 
 def _word_batch(found: BatchSize) -> Finding:
     evidence = [
-        _see(_MEMORY, "peak per sample of the batch", found.bytes_each, "By"),
-        _see(_MEMORY, "peak of a batch of none", found.fixed_bytes, "By"),
+        _see(_MEMORY, "peak per sample in the batch", found.bytes_each, "By"),
+        _see(_MEMORY, "peak with an empty batch", found.fixed_bytes, "By"),
     ]
     if found.reason is not None:
         return _finding("batch_size", evidence, BATCH_DOUBTS[found.reason], "", is_sure=False)
@@ -296,8 +296,8 @@ def _word_kinds(found: MemoryFit) -> Finding:
         _see(_MEMORY, f"free on {kind.model}", kind.free_ratio, relation=">=" if kind.fits else "<") for kind in kinds
     ]
     fitting = [f"{kind.model} ({phrases.size(kind.memory_bytes)})" for kind in kinds if kind.fits]
-    more = f" and {len(fitting) - _NAMED} models with more" if len(fitting) > _NAMED else ""
-    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no GPU of known memory size"
+    more = f" and {len(fitting) - _NAMED} larger models" if len(fitting) > _NAMED else ""
+    said = f"would fit on {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit on no GPU of known size"
     text = f"The peak of {phrases.size(peak)} on one GPU {said}, with {phrases.percent(HEADROOM.value)} left free."
     text += f" The memory of {len(found.unknown)} other models is not known." if found.unknown else ""
     return _finding("gpu_kinds", evidence, text, _KINDS if fitting else "")

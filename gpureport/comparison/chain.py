@@ -38,12 +38,12 @@ class Comparison:
     """Steps in order, and how each differs from the previous one and from the first.
 
     Attributes:
-        steps: in order.
-        deltas: each step compared with the previous one, then each from the third on with the first.
+        steps: the steps in order.
+        deltas: each step compared with the previous one, then steps from the third on with the first.
         primary: the figure that decides the verdict on a step.
-        tested: number of comparisons of the primary figure, for which verdicts are corrected.
-        training_tested: number of such comparisons of the training rate.
-        remaining: losses in the last step.
+        tested: the number of comparisons of the primary figure, used to correct the verdicts.
+        training_tested: the same number for the training rate.
+        remaining: the losses left in the last step.
         goals: the user's goals for training metrics.
     """
 
@@ -66,7 +66,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Return a comparison of runs in the given order; runs with the same label are repetitions of one step."""
+    """Compare runs in the given order; runs with the same label are repetitions of one step."""
     steps = tuple(build_steps(unify_work(runs)))
     if goals.target is not None:
         times = [measure_time_to_target(step, goals) for step in steps]
@@ -89,7 +89,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
     primary = figures.PER_WORK if len(units) == 1 and None not in units else UTILISATION
     tested = [found for *_, found, obstacle in entries if obstacle is None and found.contrast is not None]
     families = [[found for found in tested if found.figure.metric == each] for each in (primary, figures.TRAINING_RATE)]
-    # apply Holm's correction, so that multiple comparisons make no false claims
+    # apply Holm's correction, to avoid false claims from multiple comparisons
     levels = {
         id(found): (level, len(family))
         for family in families
@@ -272,7 +272,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return two steps, the earlier first; None if their runs overlap or their clocks may differ."""
+    """Return the two steps in order of time; None if their runs overlap or their clocks may differ."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -280,13 +280,13 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 
 
 _DEGREES, _PART = 2.0, 0.5
-"""Drift: minimum difference in start temperature, in degrees, and minimum share of a change that the clock explains.
+"""Drift requires this difference in start temperature, in degrees, and this share of a change explained by the clock.
 
 A limit of 5 degrees would miss half of the false changes on a machine that drifts by 0.4% and one degree per run."""
 
 
 class Drift(NamedTuple):
-    """The state of a machine in two steps: start temperatures in degrees Celsius, clocks in hertz."""
+    """The state of a machine in two steps: start temperatures in degrees Celsius and clocks in hertz."""
 
     celsius: tuple[float, float]
     hertz: tuple[float, float]
@@ -298,11 +298,11 @@ class Drift(NamedTuple):
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
-    """Return how the machine drifted, if drift alone can explain the change of a figure per unit of work.
+    """Return how the machine drifted, if drift alone can explain the change in a figure per unit of work.
 
-    Drift means that the later runs started warmer and ran at a lower clock, or the reverse, that the clock
-    explains at least half of the change, and that runs of the two steps did not alternate. A locked clock or a power
-    limit is not drift.
+    Drift means that the later runs started warmer and ran at a lower clock (or the reverse), that the clock
+    explains at least half of the change, and that runs of the two steps did not alternate. A different GPU model
+    or power limit is not drift.
     """
     figure = figures.BY_METRIC[found.metric] if isinstance(found, Delta) else found.figure
     runs = (*base.runs, *step.runs)
@@ -330,7 +330,7 @@ class OtherUse(NamedTuple):
 
 
 def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
-    """Return the run whose GPUs did the most work for other jobs; None if no run, or every run, shared its GPUs."""
+    """Return the run whose GPUs were busiest with other jobs; None if no run, or every run, shared its GPUs."""
     runs = [run for step in steps for run in step.runs]
     found = [
         OtherUse(run, finding.devices, evidence.observed)
@@ -344,12 +344,12 @@ def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
 
 
 _MOST = 2.0
-"""Ratio of stated to logged work above which one of them must be wrong: a log may omit the first batches or
-one of two processes, but the work of another job differs by far more."""
+"""Maximum plausible ratio between stated and logged work: a log may omit the first batches or one of two
+processes, but another job's work differs by far more."""
 
 
 class WorkContradiction(NamedTuple):
-    """A run's stated work, the work that its training log counts during the recording, and their ratio."""
+    """A run's stated work, the work counted by its training log during the recording, and their ratio."""
 
     run: str
     stated: float
@@ -359,7 +359,7 @@ class WorkContradiction(NamedTuple):
 
 
 def find_work_contradiction(run: SampledRun) -> WorkContradiction | None:
-    # a log may cover only part of a run, but its rate bounds the work that the whole run can have done
+    # a log may cover only part of a run, but its rate limits how much work the whole run can have done
     info, speed = run.info, run.logged_work
     if speed is None or speed.work.rate is None or info.work is None or info.work.amount <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Finds the changes in set-up and findings between two steps, and the remaining losses of a step."""
+"""Finds the changes in set-up and findings between two steps, and a step's remaining losses."""
 
 import re
 from collections import Counter, defaultdict
@@ -32,7 +32,7 @@ _OF_ONE_RUN = {
     *("note", "description", "state", "status", "port", "master_port"),
     *("account", "project", "job", "job_name", "job_state", "pod", "namespace"),
 }
-"""Final parts of the names of params and tags that describe a single run rather than its set-up."""
+"""Last components of param and tag names that describe a single run rather than its set-up."""
 _SEVERITIES = list(Severity)
 _Group = list[tuple[int, Finding]]  # findings, each with the index of its run
 
@@ -96,7 +96,7 @@ class FindingChange:
     before: StepFindings | None
     after: StepFindings | None
     unknown: UnknownCause | None  # Why the step without the finding could not show it.
-    judged: tuple[int, int] | None  # The numbers of assessed runs and of all runs in that step.
+    judged: tuple[int, int] | None  # The number of assessed runs and of all runs in that step.
     root: str | None
     steps: tuple[AdvisedStep, ...]
 
@@ -115,7 +115,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes, leaving out those that describe single runs, and the command if params changed."""
+    """Return the changes, except those that describe single runs, and the command if params changed."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -246,7 +246,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return the change of each kind and cause over all devices; it is `persisting` if only the devices changed."""
+    """Return the change in each kind and cause across devices; it is `persisting` if only the devices changed."""
     found: dict[tuple[str, str | None], set[ChangeKind]] = {}
     for each in changes:
         found.setdefault((each.kind, each.cause), set()).add(each.change)
@@ -274,7 +274,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """The mean losses per run of a step, by class of GPU time, largest first; time without samples is not counted."""
+    """The mean losses per run in a step, by class of GPU time, largest first; time without samples is not counted."""
 
     step: str
     runs: int

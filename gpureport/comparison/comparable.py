@@ -13,10 +13,10 @@ from gpureport.recording import HOST, Device, Run
 
 Value = str | float | None  # Text, a number in a base unit, or None if not recorded.
 COVERAGE = 0.9  # Share of the time that must be sampled for a meaningful total.
-SAME_MEMORY = 1.05  # Ratio up to which memory sizes count as equal; totals from shares are inexact.
+SAME_MEMORY = 1.05  # Maximum ratio of memory sizes that count as equal; totals derived from shares are inexact.
 _SAMPLING = 1.25  # Ratio of intervals above which one log shows gaps that the other misses.
-_LENGTH = 2.0  # Ratio of durations above which start-up and end weigh more in the shorter run.
-_WARMER, _WARM_SECONDS = 15.0, 600.0  # Critical difference in start temperature; duration from which it is ignored.
+_LENGTH = 2.0  # Ratio of durations above which start-up and shutdown distort the shorter run.
+_WARMER, _WARM_SECONDS = 15.0, 600.0  # Maximum start temperature difference, ignored in runs at least this long.
 _POWER_FIELDS = (POWER, "gpu_power_instant_watts")
 
 
@@ -31,7 +31,7 @@ class Comparability:
     agree: bool | None
     comparable: bool | None  # Also true if a difference is excused; None if unknown.
     touches: tuple[str, ...]  # Figures that must not be compared if the check fails.
-    bars_itself: bool = False  # Whether there are too few data even to compare a step with itself.
+    bars_itself: bool = False  # Whether a failure rules out comparing a step even with itself.
 
 
 def _join(values: Iterable[str | None]) -> str | None:
@@ -91,7 +91,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether both steps measured power in the same way; None if unknown averaging windows leave that open."""
+    """Return whether both steps measured power the same way; None if unknown averaging windows make this unclear."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -127,7 +127,7 @@ def is_same_recording(base: Step, step: Step) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A property of steps, how to decide whether two steps agree on it, and when a difference is excused."""
+    """A property of steps, with rules for when two steps agree on it and when a difference is excused."""
 
     name: str
     read: Callable[[Step], Value]
@@ -200,7 +200,7 @@ _CHECKS = (
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
-"""Checks of GPU hardware; a difference counts as a change in set-up."""
+"""Hardware checks; a difference counts as a change to the set-up."""
 
 
 def read_property(step: Step, check: str) -> Value:

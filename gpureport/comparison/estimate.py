@@ -1,6 +1,6 @@
 """Means of series and differences between steps, with their uncertainty.
 
-The error of a run's mean is estimated from nearly independent batches; gaps are modelled separately if they are few.
+The error of a run's mean is estimated from nearly independent batches; gaps are modelled separately if there are few.
 The interval of a difference combines the intervals of two single runs (MOVER), or uses the scatter of repeated runs
 (Student, Welch).
 """
@@ -18,8 +18,8 @@ from gpureport.columns import BoolArray, FloatArray
 
 LEVEL = 0.95
 FEWEST_BATCHES, _MOST_BATCHES = 6, 30
-_MANY_GAPS = 20  # Number of gaps from which batches represent gaps well enough.
-# From twice this number of samples, neighbours are averaged, since transforming all samples would be slow.
+_MANY_GAPS = 20  # Minimum number of gaps for batches to represent them well enough.
+# With twice this many samples or more, neighbours are averaged, as transforming all samples would be slow.
 _LONG = 16_384
 _POWER, _SURE, _NONE = 0.8, 0.99865, 1e-24
 Ends = tuple[float, float]
@@ -46,7 +46,7 @@ class MeanEstimate:
     seen: int = 0  # The number of gaps, however they are modelled.
 
     def interval(self, level: float) -> Ends:
-        """Return the confidence interval of the mean; MOVER combines the errors from batches and gaps."""
+        """Return the confidence interval for the mean; MOVER combines the errors from batches and gaps."""
         half = two_sided(level, self.degrees) * self.error if self.degrees else inf
         less = more = 0.0
         if self.gaps:
@@ -56,7 +56,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in time order, none of them NaN; `finest` is their rounding step."""
+    """Return the mean of samples in time order, without NaN; `finest` is their rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -85,7 +85,7 @@ def estimate_mean(values: FloatArray, idle: BoolArray, finest: float = 0.0) -> M
 
 
 def find_gap_share_interval(gaps: Sequence[float], level: float) -> Ends:
-    """Return the confidence interval of the share of time lost to a few gaps (Fay and Feuer, 1997)."""
+    """Return the confidence interval for the share of time lost to a few gaps (Fay and Feuer, 1997)."""
     from scipy import special
 
     tail, total, squares = (1 - level) / 2, fsum(gaps), fsum(gap**2 for gap in gaps)
@@ -101,7 +101,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summed up to the first lag of five such times (Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summing up to the first lag of five such times (Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -110,7 +110,7 @@ def find_correlation_time(covariance: FloatArray) -> float:
 
 
 def find_block_length(covariance: FloatArray) -> float:
-    """Return the block length of the circular block bootstrap (Politis and White, 2004; corrected 2009)."""
+    """Return the block length for the circular block bootstrap (Politis and White, 2004; corrected 2009)."""
     count = len(covariance)
     if count < 10 or covariance[0] < _NONE:  # noqa: PLR2004 - fewer lags do not show where correlation ends
         return 1.0
@@ -129,7 +129,7 @@ def find_block_length(covariance: FloatArray) -> float:
 
 
 def find_batch_length(values: FloatArray) -> float:
-    """Return the batch length: Politis and White's block length or four correlation times, whichever is longer."""
+    """Return the batch length: the longer of Politis and White's block length and four correlation times."""
     every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
     if every > 1:
         # averaging neighbours preserves long correlations; along short rows, `mean` would take three times as long
@@ -142,7 +142,7 @@ def count_unsettled(values: FloatArray) -> int:
     """Return how many samples at the beginning have not settled (MSER-5; White, Cobb and Spratt, 2000)."""
     # MSER-5 also cuts a beginning that is merely noisier than the rest, and would keep only the quiet part of a slowly
     # changing load. A cut is therefore made only if the means of the two parts differ by three standard errors. The
-    # values must not contain gaps, as MSER-5 would cut up to the last gap
+    # values must not contain gaps, as MSER-5 would cut all up to the last gap
     count = len(values) // 5
     if count < 10:  # noqa: PLR2004 - with fewer batches, nothing is cut
         return 0
@@ -154,7 +154,7 @@ def count_unsettled(values: FloatArray) -> int:
     if cut == 0:
         return 0
     rest = batch_means(values[cut:])
-    # the beginning is as correlated as the rest, so its mean's variance is inversely proportional to its length
+    # the beginning is as correlated as the rest, so the variance of its mean is inversely proportional to its length
     limit = student(_SURE, rest.degrees) * rest.error * sqrt(1 + (len(values) - cut) / cut)
     return cut if abs(float(values[:cut].mean()) - rest.mean) > limit else 0
 
@@ -166,13 +166,13 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceEstimate:
-    """The difference between two steps; `change` is after - before, on the scale of the estimate."""
+    """The difference between two steps; `change` is after minus before, on the scale of the estimate."""
 
     change: float
     basis: Basis
     ends: Callable[[float], Ends] = field(repr=False)  # the interval at a level, from scatter alone
     degrees: float
-    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss, or an error common to all runs.
+    floor: float = 0.0  # Minimum half-width, for slow changes that short runs miss or for an error common to all runs.
     ratio_of: float | None = None  # The earlier value, if the scale is logarithmic.
 
     @property
@@ -195,7 +195,7 @@ class DifferenceEstimate:
 
     @property
     def least(self) -> float:
-        """The smallest half-width that further runs can reach."""
+        """The smallest half-width that more runs can achieve."""
         return self._amount(self.floor)
 
     @property
@@ -235,7 +235,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return a difference and an interval, based on Student's t, whose half-width is at least `least`."""
+    """Return a difference with an interval based on Student's t; its half-width is at least `least`."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -253,13 +253,13 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference between the means of two groups of runs; None if both have one run."""
+    """Return the difference between the means of two groups of runs; None if each has one run."""
     # Welch's t is used for three or more runs per side; for fewer, Student's t, which assumes equal scatter and pools
     # both sides. The degrees of freedom are those of Welch (1947), but at most the pooled ones. Satterthwaite's
     # better-known formula gives too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the
-    # differences is missed. Runs that agree to the last digit still scatter by `finest`, the rounding step of values
+    # differences are missed. Runs that agree to the last digit still scatter by `finest`, the rounding step of values
     counts = len(before), len(after)
-    if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two figures have no scatter
+    if min(counts) < 1 or sum(counts) < 3:  # noqa: PLR2004 - two values have no scatter
         return None
     means = [fsum(side) / len(side) for side in (before, after)]
     squares = [fsum((value - mean) ** 2 for value in side) for side, mean in zip((before, after), means, strict=True)]
@@ -285,7 +285,7 @@ def estimate_mean_of_runs(values: Sequence[float], finest: float = 0.0, least: f
 
 
 def find_holm_levels(family: Sequence[DifferenceEstimate | None]) -> list[float]:
-    """Return the level of each test, so that the chance of any false claim is at most 5% (Holm, 1979)."""
+    """Return the level of each test, such that the chance of any false claim is at most 5% (Holm, 1979)."""
     left, levels = list(range(len(family))), [LEVEL] * len(family)
     while left:
         level = 1 - (1 - LEVEL) / len(left)

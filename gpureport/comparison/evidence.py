@@ -1,4 +1,4 @@
-"""Evidence on one figure of two steps: its values, and the interval of their difference or why it is missing."""
+"""Evidence on one figure in two steps: its values, and the interval of their difference or why there is none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,8 +51,8 @@ _SURE_WITHOUT_FIGURES = {
 class Reason:
     kind: ReasonKind
     run: str = ""  # The run that is too short or unfinished.
-    # The run's seconds or samples, the number of comparisons, the share by which the most work exceeds the least, or
-    # the rise in start temperature.
+    # The run's seconds or samples, the number of comparisons, the largest relative difference in work, or the rise in
+    # start temperature.
     amount: float = 0.0
     least: float = 0.0  # The seconds, samples or batches that the run needs; for drift, the ratio of clock rates.
     check: str = ""  # The check that failed.
@@ -64,7 +64,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeRecordingFigure:
-    """One figure over whole recordings, including start-up and end; not comparable if units of work differ."""
+    """One figure for whole recordings, including start-up and shutdown; not comparable if work units differ."""
 
     before: float | None
     after: float | None
@@ -79,21 +79,21 @@ class WholeRecordingFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One figure of two steps: its means over the runs that count, and its value in each of these runs (`figures`)."""
+    """One figure in two steps: its mean over the runs that count, and its value in each of them (`figures`)."""
 
     figure: Figure
     before: float | None
     after: float | None
     whole: WholeRecordingFigure
     steady: bool = False
-    contrast: DifferenceEstimate | None = None  # None where `reason` rules it out
+    contrast: DifferenceEstimate | None = None  # None if `reason` rules it out
     reason: Reason | None = None
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     seconds: float | None = None  # Settled seconds of the shorter run, if each side has one run.
-    lone: bool = False  # Whether each side has one figure and unknown scatter.
+    lone: bool = False  # Whether each side has a single value of unknown scatter.
     unseen: float | None = None  # Settled seconds of the shortest run without gaps.
     left_out: tuple[ShortRun, ...] = ()
-    brief: Reason | None = None  # why a single figure per run is unreliable
+    brief: Reason | None = None  # why a single value per run is unreliable
 
     @property
     def difference(self) -> float | None:
@@ -221,7 +221,7 @@ def _find_obstacle(base: Step, step: Step, figure: Figure) -> Reason | ReasonKin
 def compare_ratios(
     base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], resolution: figures.Resolution
 ) -> Evidence:
-    """Return a comparison of the logarithms of figures; the values are geometric means."""
+    """Compare the logarithms of values, so that the means are geometric."""
     logs = [[log(value) for value in side] for side in sides]
     before, after = (exp(fsum(side) / len(side)) for side in logs)
     contrast = estimate_between_runs(logs[0], logs[1], *resolution, ratio_of=before)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
 
 CHAIN_KINDS = ("step", "folder")  # Kinds that form a chain of steps rather than groups.
-MOST_FACTORS = 2  # Maximum number of grouping factors, since a picture cannot show more.
+MOST_FACTORS = 2  # Maximum number of grouping factors, since a chart cannot show more.
 _KEYED = ("param", "tag")
 _PLAIN = (*CHAIN_KINDS, "gpu")
 _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):)")
@@ -45,18 +45,18 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return the factors that `--by` names, such as `param:framework,param:batch_size`. Raises ValueError."""
+    """Return the factors listed in `--by`, such as `param:framework,param:batch_size`. Raises ValueError."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
     if not all(known):
         msg = f"{parts[known.index(False)]!r} is not step, folder, gpu, param:KEY or tag:KEY"
     elif len(factors) > MOST_FACTORS:
-        msg = f"{text!r} names {len(factors)} settings, but at most two can form groups"
+        msg = f"{text!r} lists {len(factors)} settings, but at most two can form groups"
     elif len(set(factors)) < len(factors):
-        msg = f"{text!r} names one setting twice"
+        msg = f"{text!r} lists a setting twice"
     elif len(factors) > 1 and any(factor.kind in CHAIN_KINDS for factor in factors):
-        msg = f"{text!r} mixes steps with groups; use step or folder alone"
+        msg = f"{text!r} mixes steps with groups; use step or folder by itself"
     if msg:
         raise ValueError(msg)
     return factors
@@ -79,8 +79,8 @@ def _label_by_folder(runs: Sequence["Run"]) -> tuple[list[str], list[tuple[int, 
     folders = []
     for run, folder in zip(runs, step_folders(runs), strict=True):
         if folder is None:
-            what = f"the log of run {run.name} is not in a separate folder"
-            raise SettingsError("--by", what, "name a folder that contains one folder per step", code="no_step_folder")
+            what = f"the log of run {run.name} is not in its own folder"
+            raise SettingsError("--by", what, "give a folder that contains one folder per step", code="no_step_folder")
         folders.append(folder)
     order = order_folders(runs, folders)[0]
     return folders, [(order.index(folder),) for folder in folders]
@@ -102,7 +102,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return, for each run's log, the first folder in its path that not all logs share; None if there is none."""
+    """Return the first folder in each log's path that the logs do not all share; None if there is none."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -116,7 +116,7 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the folders of runs in the order of steps, and a description of this order unless it is numeric."""
+    """Return the runs' folders in step order, and a description of that order unless it is numeric."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
@@ -126,11 +126,11 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
     starts: dict[str, int] = {}
     for run, folder in zip(runs, folders, strict=True):
         starts[folder] = min(run.started, starts.get(folder, run.started))
-    return sorted(different, key=starts.__getitem__), "the start of their first runs"
+    return sorted(different, key=starts.__getitem__), "the start times of their first runs"
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether the times of runs are comparable: all have timestamps, and all or none have a zone."""
+    """Return whether the times of runs are comparable: all have timestamps, and all or none have a time zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 
@@ -145,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return the distinct values, sorted if all are numbers with one unit or none, otherwise as given."""
+    """Return the distinct values, sorted if all are numbers with the same unit or none, otherwise as given."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:
@@ -169,7 +169,7 @@ class VariedParams:
 
 
 def find_varied_params(runs: Sequence["Run"], by: Sequence[Factor]) -> VariedParams:
-    """Return the settings that differ between the runs of a study, beginning with those that group them."""
+    """Return the settings that differ between the runs of a study, starting with those that group them."""
     grouped = {each.key for each in by if each.kind == "param"}
     keys = {key for run in runs for key, value in run.params if HIDDEN not in value} - grouped
     others = [Factor(kind="param", key=key) for key in sorted(keys)]

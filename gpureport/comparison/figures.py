@@ -14,8 +14,8 @@ from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.estimate import Ends
 from gpureport.comparison.run import GRAPHICS_CLOCK, IDLE, POWER, SM_CLOCK, UTILISATION, SampledRun
 
-WORK_BATCH, HOUR = 1000, 3600.0  # Units of work to which figures refer, and seconds in an hour.
-# The speed of the whole job on all GPUs together, and the speed of training without start-up and idle end.
+WORK_BATCH, HOUR = 1000, 3600.0  # Units of work that figures refer to, and seconds in an hour.
+# The speed of the whole job on all GPUs together, and the training speed without start-up and final idle time.
 WORK_RATE, TRAINING_RATE = "work_rate_hertz", "training_rate_hertz"
 PER_WORK, COST_PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work", f"cost_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
@@ -25,16 +25,16 @@ TIMED_FIGURES = {PER_WORK, COST_PER_WORK, WORK_RATE}  # figures that depend on h
 POINTS, SHARE = 0.02, 0.03
 """Normal variation between repeated runs: in points for a share, relative for any other figure."""
 SLOW_POINTS, SLOW_RATIO = 0.42, 1.85
-"""How much slow drift alone may separate two short recordings of one load, in points for a share or as a ratio.
+"""How far slow drift alone may separate two short recordings of the same load, in points for a share or as a ratio.
 
-A recording that is shorter than the regimes of a load shows only one of them, even if its scatter is small. A
-difference therefore counts only if it exceeds a change of regime from 90 to 50% plus the normal variation between runs.
+A recording that is shorter than a load's regimes shows only one of them, even if its scatter is small. A difference
+therefore counts only if it exceeds a change of regime from 90 to 50% plus the normal variation between runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Length up to which a recording may show a single regime, and length from which its own scatter suffices.
+"""Maximum length at which a recording may show a single regime, and length at which its own scatter suffices.
 
-In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, at most 4, 0, 0, 7 and 6%
-of pairs differ by more than the allowance and scatter at 30, 60, 120, 300 and 450 s. Without the allowance,
+In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, lasting 30, 60, 120, 300
+and 450 s, at most 4, 0, 0, 7 and 6% of pairs differ by more than the allowance and scatter. Without the allowance,
 up to 64, 63, 47, 30 and 32% differ by more than scatter and two points.
 """
 # duration below which shares of a run are meaningless, and single runs show only large changes
@@ -42,11 +42,11 @@ SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
 """Duration below which a run cannot be compared, since one second missed at each end is a tenth of it."""
 FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; work and time are read at single moments.
-# Minimum samples for a run under a minute to count; trackers take about that many.
+# Minimum number of samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
 _LIKE = 1 / 3
 """Share of a step's longest run that a shorter run must reach to count. In 100,000 simulated comparisons of three runs
-with three, counting it detects more differences if it reaches a third."""
+with three, counting a run that reaches a third detects more differences."""
 
 
 class FigureRole(StrEnum):
@@ -55,11 +55,11 @@ class FigureRole(StrEnum):
     MEAN = "mean"  # over time, with scatter within a run
     PEAK = "peak"
     TOTAL = "total"
-    WORK = "work"  # compared as ratios; each run has one figure, except for a logged training rate
+    WORK = "work"  # compared as ratios; each run has one value, except for a logged training rate
 
 
 Read = Callable[[Sequence[SampledRun]], float | None]
-"""Returns a figure for the whole recordings of runs, or None if it was not recorded."""
+"""Returns a figure for whole recordings of runs, or None if it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Figure:
         return POINTS if self.is_share else self.usual_noise * abs(before)
 
     def allow_slow_change(self, seconds: float) -> float:
-        """Return how much slow drift alone may separate recordings of this length, in points or as a log ratio."""
+        """Return how far slow drift alone may separate recordings of this length, in points or as a log ratio."""
         most = SLOW_POINTS if self.is_share else log(SLOW_RATIO)
         return most * float(np.interp(seconds, (_FULL_SECONDS, LONG_SECONDS), (1.0, 0.0)))
 
@@ -188,7 +188,7 @@ FIGURES = (
     Figure(GRAPHICS_CLOCK, "Hz", _MEAN, 0, _of_time(GRAPHICS_CLOCK), 1e6),
     Figure(MEMORY, "By", FigureRole.PEAK, 0, _memory, 2.0**20),
 )
-"""Every figure, in the order shown. The training rate has no reader, since all steps must take it from one source."""
+"""Every figure, in display order. The training rate has no reader, since all steps must use the same source."""
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
@@ -223,8 +223,8 @@ def count_runs(runs: Sequence[SampledRun], metric: str, interval: float) -> Coun
 
 
 def count_jobs(runs: Sequence[SampledRun]) -> CountedRuns:
-    # a run that stopped long before the others is left out, since start-up weighs more in it, unless it did all the
-    # work
+    # leave out a run that stopped long before the others, since start-up weighs more in it, unless it did a third of
+    # their work
     seconds = [observed_seconds([run.analysis]) for run in runs]
     amounts = [run.info.work.amount if run.info.work else 0.0 for run in runs]
     least = min(SHORTEST_SECONDS, max(seconds) * _LIKE)
@@ -243,7 +243,7 @@ def _split(
 
 
 class Resolution(NamedTuple):
-    """The rounding step of values, and the smallest half-width that further runs can reach."""
+    """The rounding step of values, and the smallest half-width that more runs can achieve."""
 
     finest: float = 0.0
     least: float = 0.0
@@ -257,5 +257,5 @@ def find_sampling_step(runs: Sequence[SampledRun]) -> float:
 
 
 def find_interval(run: SampledRun) -> float:
-    """Return the seconds between samples, or the most common interval if unknown."""
+    """Return the seconds between samples, or one second if unknown."""
     return 1.0 if run.info.interval is None else run.info.interval

@@ -1,4 +1,4 @@
-"""Measures the gain of each step, whether a finding had advised it, and the remaining losses."""
+"""Measures the gain from each step, whether a finding had recommended it, and the remaining losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ from gpureport.comparison.verdict import Delta, Verdict
 from gpureport.findings import Finding
 
 SHORTEST_SECONDS, FEWEST_SAMPLES = 10.0, 5
-"""Minimum seconds and samples of a GPU for meaningful shares of its time."""
-NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be named.
+"""Minimum seconds and samples of a GPU for shares of its time to be meaningful."""
+NOTABLE_RATIO = 0.005  # Minimum share of GPU time for a loss to be mentioned.
 NEGLIGIBLE_RATIO = 0.0005  # Share of GPU time below which less than 0.1% would be printed.
-UNSEEN_RATIO = 0.05  # Minimum share of GPU time without utilisation that is reported.
-MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is given.
+UNSEEN_RATIO = 0.05  # Unobserved share of GPU time above which it is reported.
+MOST_UNSEEN_RATIO = 0.5  # Unobserved share above which no lost share is reported.
 _OF_THE_RECORDING = ("gpu_count", "gpu_memory", "power_limit")  # Settings that every log contains.
 
 
@@ -37,14 +37,14 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
 
 
 def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
-    """Return the kinds of findings that lost an unknown amount of GPU time, except findings with a root."""
+    """Return the kinds of findings that lost an unknown amount of GPU time, excluding those with a root."""
     unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
     # these kinds always lose GPU time, so a missing amount is unknown rather than zero
     return sorted(unmeasured & {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time})
 
 
 def measure_excessive_short_pauses(seconds: Mapping[str, float]) -> float | None:
-    # pauses count as work, but if they take more time than good utilisation allows, all that time may be lost
+    # short pauses count as used time, but if they exceed what good utilisation allows, all of it may be lost
     ratio = measure_pauses_ratio(seconds)
     return ratio if ratio > 1 - BELOW.value else None
 
@@ -89,7 +89,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """The maximum gain of a step, if unobserved time and short pauses are losses; None if a loss is unknown."""
+    """The maximum gain from a step if unobserved time and pauses count as lost; None if a loss is unknown."""
 
     step: str
     lost_ratio: float | None
@@ -127,7 +127,7 @@ def _bound_speedup(share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedChange:
-    """A measure from the catalogue, taken after findings had advised it, most recently in step `advised_in`."""
+    """A catalogue measure that was taken after findings had recommended it, most recently in step `advised_in`."""
 
     name: str
     setting: str
@@ -139,7 +139,7 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each advised measure that was taken, as a changed setting shows."""
+    """Yield each recommended measure that was taken, as shown by a changed setting."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))
@@ -162,7 +162,7 @@ def _list_advised(
 
 
 def _read_setting(step: Step, setting: str) -> tuple[float | None] | None:
-    # a setting of a step is known if all runs agree on it, or if all state their settings and none includes it
+    # a step's setting is known if all runs agree on it, or if all list their settings and none includes it
     values: set[tuple[float | None] | None] = set()
     for run in (analysis.run for analysis in step.analyses):
         if setting == "gpu_count":
@@ -206,7 +206,7 @@ class StepGain:
     since_first: GainSince | None = None
     changes: tuple[SetupChange, ...] = ()
     advised: tuple[AdvisedChange, ...] = ()
-    possibly_advised: tuple[AdvisedChange, ...] = ()  # for settings that some runs do not state
+    possibly_advised: tuple[AdvisedChange, ...] = ()  # for settings that some runs do not list
     findings: tuple[FindingChange, ...] = ()
     quality: tuple[QualityChange, ...] = ()
     quality_since_first: tuple[QualityChange, ...] = ()
@@ -239,7 +239,7 @@ def _measure_gain(comparison: Comparison, base: Step, step: Step) -> GainSince:
     ratios = {delta.metric: _express_as_ratio(delta) for delta in comparison.between(base.label, step.label)}
     gpu_time, whole_job = ratios.get(figures.PER_WORK), ratios.get(figures.WORK_RATE)
     if gpu_time and base.gpu_count is not None and base.gpu_count == step.gpu_count:
-        # with as many GPUs as before, both ratios are equal, but only the verdict on GPU time is corrected
+        # with the same number of GPUs, both ratios are equal, but only the verdict on GPU time is corrected
         low, high = gpu_time.interval or (0.0, inf)
         interval = (1 / high, 1 / low) if low > 0 else None
         whole_job = replace(gpu_time, metric=figures.WORK_RATE, ratio=1 / gpu_time.ratio, interval=interval)

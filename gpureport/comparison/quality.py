@@ -1,4 +1,4 @@
-"""Compares training quality in two steps, by metric after equal work, and when each step first reached the target."""
+"""Compares the training quality of two steps: by metric after equal work, and by when each reached the target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +32,9 @@ _NAMED, _VALIDATION, _TRAINING, _BATCH = range(4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFigure:
-    """One training metric of a run or a step: the mean of its last values, and its best value with the time."""
+    """One training metric of a run or a step: the mean of its last values, and its best value with its time."""
 
-    final: float | None  # without runs that `diverged`, which end in a value that is not finite
+    final: float | None  # excluding runs that `diverged`, whose last value is not finite
     at_work: float | None = None
     best: float | None
     best_seconds: float | None
@@ -45,7 +45,7 @@ class QualityFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityChange:
-    """One training metric of two steps, with a verdict at the 99% level and a 95% interval."""
+    """One training metric in two steps, with a verdict at the 99% level and a 95% interval."""
 
     base: str
     step: str
@@ -72,7 +72,7 @@ class QualityChange:
 
     @property
     def fell(self) -> bool:
-        """Whether quality fell, in repeated runs or by more than single runs would plausibly differ."""
+        """Whether quality fell, in repeated runs or by more than single runs plausibly differ."""
         if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
@@ -189,7 +189,7 @@ def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange
     sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
     means, errors = (fmean(before), fmean(after)), [max(reading.error for reading in side) for side in sides]
-    # curvature shifts all interpolated values alike, however well repetitions agree
+    # curvature shifts all interpolated values equally, however well repetitions agree
     bias = max(reading.bias for reading in found.readings)
     noise = _RELATIVE_NOISE * max(map(abs, means))
     if change.full_scale is not None:

@@ -1,7 +1,7 @@
-"""Compares training metrics after equal work, since a faster run gets further in the same time.
+"""Compares training metrics after equal amounts of work, since a faster run gets further in the same time.
 
-The step column counts work in steps of one size, in samples if sizes differ and are known, or in epochs. The value at
-the largest work that all runs reached is the mean of the values just before, as at the end of a run. If values lie far
+Work is counted in steps of one size, in samples if step sizes differ and are known, or in epochs. Runs are compared at
+the largest amount of work that all of them reached, using the mean of the values just before it. If values are far
 apart, the value is interpolated, with a larger error.
 """
 
@@ -18,22 +18,22 @@ from gpureport.comparison.run import SampledRun
 from gpureport.comparison.work import TrainingCurve, batch_size
 
 _STEPS, _SAMPLES, _EPOCHS = "steps", "samples", "epochs"
-# Maximum ratio of amounts of work that count as equal, so that the ends of runs are compared.
+# Amounts of work within this ratio count as equal, so the ends of the runs are compared.
 _ALIKE = 1.02
-_NEAR = 0.85  # Share of the common work beyond which values must lie to be averaged.
-# If another metric's steps exceed a metric's steps by this factor, the latter count as epochs.
+_NEAR = 0.85  # Values are averaged only if they lie beyond this share of the common work.
+# A metric's steps count as epochs if another metric's steps exceed them by this factor.
 _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
-"""Share of values at the end whose mean is the final value, and their minimum number, as single values scatter. If
+"""The final value is the mean of the last values: this share, but at least this many, as single values scatter. If
 there are few values, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
-"""Share of values at the end whose scatter about a line is the spread, and their minimum number."""
+"""Share and minimum number of final values whose scatter about a line is the spread."""
 _INDEPENDENT = 4
-"""Maximum number of final values that count as independent; neighbours in a smoothed metric are alike."""
+"""Maximum number of final values that count as independent, since neighbours in a smoothed metric are similar."""
 _JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
 _COUNTERS = {_SAMPLES: {"consumed samples"}, _EPOCHS: {"epoch", "epochs"}}
-"""Final parts of the names of metrics that count work."""
+"""Last components of the names of metrics that count work."""
 
 
 class NoWork(StrEnum):
@@ -43,7 +43,7 @@ class NoWork(StrEnum):
 
 
 class Reading(NamedTuple):
-    """A run's metric after some amount of work: its value, its standard error, and the maximum interpolation error."""
+    """A run's metric after a given amount of work: its value, standard error, and maximum interpolation error."""
 
     value: float
     error: float
@@ -61,7 +61,7 @@ Runs = Sequence[tuple[SampledRun, TrainingCurve]]
 
 
 def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
-    # if all runs state their step sizes and these differ, runs are compared after equal numbers of samples and of
+    # if all runs specify their step sizes and these differ, compare the runs after equal numbers of samples and of
     # steps, since a larger batch learns more per step but less per sample
     axes = _find_axes(runs)
     found = [] if isinstance(axes, NoWork) else [_read(runs, unit, works) for unit, works in axes]
@@ -77,10 +77,10 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
-    """Return a metric at the largest work that all runs reached, if any; `works` has the work at each value."""
+    """Return a metric at the largest amount of work that all runs reached; `works` gives the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
-        # sort by work, and keep the last logged value at each amount
+        # sort by work, and keep the last value logged for each amount
         rows = np.flatnonzero(np.isfinite(each) & np.isfinite(curve.values))[::-1]
         amounts, last = np.unique(each[rows], return_index=True)
         points.append((amounts, curve.values[rows[last]]))
@@ -113,7 +113,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
     if kinds == {_STEPS} and len(known) == len(sizes):
         samples = [each * size for each, size in zip(steps, known, strict=True)]
         return [(_SAMPLES, samples), (_STEPS, steps)] if len(set(known)) > 1 else [(_STEPS, steps)]
-    # if no run states a step size, the number of steps counts as the intended work
+    # if no run specifies a step size, the number of steps counts as the intended work
     if kinds == {_STEPS} and not known and (_are_steps_alike(runs) or max(ends) <= _ALIKE * min(ends)):
         return [(_STEPS, steps)]
     for unit, names in _COUNTERS.items():
@@ -124,7 +124,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
 
 
 def _are_steps_alike(runs: Runs) -> bool:
-    """Return whether steps of unstated size are equal, judged by logged rates or else by numbers of GPUs."""
+    """Return whether steps of unknown size are equal, judging by logged rates or else by GPU counts."""
     measured = [_measure_step(run) for run, _ in runs]
     sizes = [found[1] for found in measured if found is not None]
     if len(sizes) == len(measured):
@@ -168,7 +168,7 @@ def _join_counter(run: SampledRun, curve: TrainingCurve, names: set[str]) -> Flo
 
 
 def _name_counter(run: SampledRun, last: float) -> str:
-    """Return `epochs` if the last step equals the job's epochs or is far below that of other metrics, else `steps`."""
+    """Return `epochs` if the last step is the job's epoch count or far below other metrics' steps, else `steps`."""
     lengths, work = {value for key, value in run.info.params if _JOB_EPOCHS.search(key.lower())}, run.info.work
     if work is not None and work.unit == _EPOCHS:
         lengths.add(f"{work.amount:g}")
@@ -182,14 +182,14 @@ def _read_ends(runs: Runs) -> tuple[Reading, ...]:
 
 
 def read_end(values: FloatArray) -> Reading:
-    """Return the mean of one or more last values, with a standard error from their spread."""
+    """Return the mean of the last values, with a standard error based on their spread."""
     count, spread = _count_last(len(values)), measure_spread(values)
     error = 0.0 if spread is None else spread / sqrt(min(count, _INDEPENDENT))
     return Reading(value=float(values[-count:].mean()), error=error)
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Interpolate between two distant values, with an error that depends on how well neighbours predict each other."""
+    """Interpolate between distant values; the error depends on how well neighbouring values predict each other."""
     # a value deviates from the line between its neighbours because of scatter and curvature; between a value and one
     # neighbour, curvature has a quarter of this effect
     after = int(np.searchsorted(work, common))
@@ -213,7 +213,7 @@ def _count_last(count: int) -> int:
 
 
 def measure_spread(values: FloatArray) -> float | None:
-    """Return the standard deviation of the last values about a fitted line, which removes the trend of learning."""
+    """Return the standard deviation of the last values about a fitted line, which removes the learning trend."""
     if len(values) < _FEWEST:
         return None
     last = values[-max(round(len(values) * _SPREAD_SHARE), _SPREAD_VALUES) :]

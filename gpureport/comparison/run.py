@@ -32,7 +32,7 @@ from gpureport.recording import Recording, Run, Work
 UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
 SM_CLOCK, GRAPHICS_CLOCK = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"
 _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # Averaged over GPUs, bin by bin.
-_TAIL_SECONDS = 60.0  # Minimum length of idle time that ends a job; a shorter one may be a pause.
+_TAIL_SECONDS = 60.0  # Minimum idle time that ends a job; shorter idle time may be a pause.
 _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thinned to the coarser one.
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
 """Maximum length of a warm-up, in seconds or as a share of the job; a longer one is part of the run."""
@@ -73,7 +73,7 @@ class RunSeries:
         return Interval(int(edges[0]), int(edges[1]))
 
     def thinned(self, width: float) -> "RunSeries":
-        # take one bin of each stretch, not the mean, since a coarse log samples single moments, each idle or not
+        # take one bin from each stretch, not the mean, since a coarse log samples moments, each either idle or not
         times = round(width / self.width)
         if times <= 1:
             return self
@@ -134,9 +134,9 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 class SampledRun:
     """A run of a step; unknown values are None.
 
-    The series of a run is built once, on first use. `start_celsius` is the mean temperature in the first samples of its
-    GPUs. Amounts and means named `steady` leave out start-up and warm-up, but those named `recorded` do not; a mean of
-    no values is NaN.
+    The series of a run is built once, on first use. `start_celsius` is the mean of the GPUs' first temperatures. Values
+    named `steady` exclude start-up and warm-up, whereas those named `recorded` include them; the mean of no values is
+    NaN.
     """
 
     analysis: Analysis
@@ -257,7 +257,7 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 
 def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return runs with work in one unit if possible; stated images, for example, count as samples."""
+    """Return runs with work in the same unit if possible; images, for example, count as samples."""
     # if all runs count steps but step sizes differ, the unit is samples
     sizes = [batch_size(run.info) for run in runs]
     if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):

@@ -1,4 +1,4 @@
-"""A step: the runs with one label, their figures, and their training rate."""
+"""A step: the runs that share a label, their figures, and their training rate."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ class Step:
 
 
 def build_steps(runs: Sequence[SampledRun]) -> Iterator[Step]:
-    # training rates are comparable only if they share one basis: the logged series, if it is known for at least as many
+    # training rates are comparable only if they share a basis: the logged series if it is known for at least as many
     # steps as the steady phase
     groups: dict[tuple[str | None, int], list[SampledRun]] = {}
     for place, run in enumerate(runs):

@@ -25,13 +25,13 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.training import TrainingGoals
 from gpureport.comparison.verdict import Verdict, find_obstacle, judge
 
-_MOST_TRIED = 12  # Most settings that are left out one by one to find those that changed together.
+_MOST_TRIED = 12  # Maximum number of settings left out one by one to find those that changed together.
 Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' levels, counted from 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best figure, compared with the next best; its verdict is its weakest against other groups."""
+    """The group with the best value, compared with the next best; its verdict is the weakest against any other."""
 
     metric: str
     unit: str
@@ -75,7 +75,7 @@ class SettingEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureEffects:
-    """The effect of each setting on one figure, from a linear model of its logarithm, or of a share itself."""
+    """Each setting's effect on one figure, from a linear model of its logarithm or, for a share, its value."""
 
     metric: str
     unit: str
@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results for groups formed by the settings `by`; costs are in money if all prices are known, else in GPU time."""
+    """Results for groups formed by the settings in `by`; costs are monetary if all prices are known, else GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Other settings that varied, whose effects are thus mixed with those of the groups."""
+        """Other settings that varied, so that their effects are mixed with those of the groups."""
         return self.varied.factors[len(self.by) :]
 
 
@@ -199,7 +199,7 @@ def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: s
     runs = [run for step in steps for run in step.runs]
     singles = [replace(step, runs=(run,), values=figures.read_run(run)) for step in steps for run in step.runs]
     found = [gather_evidence(single, single, figure) for single in singles]
-    # use settled values if they are known for all runs, otherwise values of whole recordings
+    # use settled values if they are known for all runs, otherwise values for whole recordings
     steady = metric == TRAINING_RATE or all(each.steady for each in found if each.before is not None)
     values = [each.before if steady else each.whole.before for each in found]
     known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
@@ -264,7 +264,7 @@ def _describe_settings(
 def _judge(
     effect: DifferenceEstimate, level: float, figure: figures.Figure, *, fewest: int, allowance: float
 ) -> Verdict:
-    # if the scatter is unknown, slow changes of a load may explain a change up to the allowance
+    # if the scatter is unknown, slow changes in load may explain a change up to the allowance
     is_sure = effect.degrees >= 1
     if not is_sure and abs(effect.change) <= allowance:
         return Verdict.NOT_ENOUGH_DATA
@@ -277,7 +277,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    # list the settings without which the effect is estimable, or all if there are many, since each try needs a fit
+    # list the settings without which the effect is estimable, or all if there are many, since each requires a fit
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:
@@ -289,7 +289,7 @@ def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel:
-    """A least-squares model: a constant, and an effect for each level of each factor except its first."""
+    """A least-squares model: a constant, and an effect for each level of a factor except the first."""
 
     levels: Levels
     values: FloatArray
@@ -316,7 +316,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return an estimable effect of a level relative to its factor's first; `finest` sets the minimum error."""
+        """Return the estimable effect of a level relative to its factor's first; `finest` sets the minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

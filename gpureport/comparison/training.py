@@ -30,7 +30,7 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return whether higher is better for a metric, as given or as its name implies; None if unknown."""
+        """Return whether higher is better for a metric, as specified or implied by its name; None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)
@@ -40,7 +40,7 @@ class TrainingGoals:
         goals = TrainingGoals(better=(*self.better, *better), target=target or self.target)
         if goals.target is not None and goals.is_higher_better(goals.target.name) is None:
             name = goals.target.name
-            what = f"whether a higher {name} is better is not known"
+            what = f"it is not known whether a higher {name} is better"
             hint = f"use --better {name}=higher or {name}=lower"
             raise SettingsError("--target" if target else "target", what, hint, code="unknown_direction")
         return goals
@@ -53,7 +53,7 @@ NO_GOALS = TrainingGoals()
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
-    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better; None for other texts."""
+    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better; None for any other text."""
     name, _, direction = text.rpartition("=")
     higher = _DIRECTIONS.get(direction.strip())
     return None if higher is None or not name.strip() else (name.strip(), higher)
@@ -69,19 +69,19 @@ def parse_target(text: str) -> QualityTarget | None:
 
 
 def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
-    """Return goals from texts. Raises ValueError if a text is malformed, SettingsError if a direction is unknown."""
+    """Return goals parsed from text. Raises ValueError if it is malformed, SettingsError if a direction is unknown."""
     if wrong := next((name for name, way in better.items() if way not in _DIRECTIONS), None):
         msg = f"better for {wrong} must be 'higher' or 'lower'"
         raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
-        msg = f"{target!r} is not a target: NAME=VALUE"
+        msg = f"{target!r} is not of the form NAME=NUMBER"
         raise ValueError(msg)
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 
 
 def read_goals(settings: "Settings") -> TrainingGoals:
-    """Return the goals in `[training]` of the settings. Raises SettingsError with the line of the first mistake."""
+    """Return the goals in the `[training]` section. Raises SettingsError with the line of the first mistake."""
     section = settings.section("training")
     section.only({"better", "target"})
     written = section.text("target")

@@ -22,8 +22,8 @@ from gpureport.comparison.figures import (
 )
 from gpureport.comparison.steps import Step, find_resolution
 
-_UNSEEN = 3.0  # With probability 5%, no random gap occurs within three times the mean time between gaps.
-_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Maximum numbers of runs to advise and to try.
+_UNSEEN = 3.0  # With 5% probability, no random gap occurs within three times the mean time between gaps.
+_MOST_RUNS, _MOST_NEEDED = 20, 1000  # Maximum numbers of runs to recommend and to try.
 
 
 class Verdict(StrEnum):
@@ -61,7 +61,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """A figure of a step and of an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may exist."""
+    """A figure in a step and an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may be missed."""
 
     metric: str
     unit: str
@@ -181,7 +181,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference, with the side that can get more runs first; its half-width is at least `least`."""
+    """The interval of a difference; the side that can get more runs is first, and half-widths are at least `least`."""
 
     counts: tuple[int, int]
     half_width: float
@@ -205,7 +205,7 @@ def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: 
 
 
 def estimate_interval_of_next_run(values: Sequence[float], finest: float, least: float) -> float:
-    """Return the half-width of the interval of the difference between several runs and one more."""
+    """Return the half-width of the interval for the difference between several runs and one more."""
     found = estimate.estimate_between_runs(values, [fsum(values) / len(values)], finest, least)
     return inf if found is None else found.half_width
 

@@ -1,4 +1,4 @@
-"""Reads a run's speed, curves and samples per step from its training metrics."""
+"""Reads a run's speed, curves and samples per step from its training metrics and params."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STEPS, SAMPLES = "steps", "samples"
 STEP_COUNTER, _SAMPLE_COUNTER = "step", "consumed samples"
 """The name for work counted by the step column, and the name of the series in which Megatron counts samples."""
-# step times that are logged with a step number exclude pauses between lines
+# step times logged with a step number exclude pauses between lines
 _BESIDE_A_COUNTER = {"iteration_time", "it/s"}
 _UNITS = {
     SAMPLES: r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
@@ -73,7 +73,7 @@ def parse_work_unit(name: str) -> tuple[str, bool] | None:
 
 def measure_throughput(training: "pa.Table", key: str | None = None, began: int | None = None) -> Throughput | None:
     # a metric named as a rate is preferred to the step column, since a step may have any number of samples; the metric
-    # `key` is used whatever its name, and `began` is when the GPUs began to work, in microseconds
+    # `key` is used whatever its name, and `began` is when the GPUs became busy, in microseconds
     if not len(training):
         return None
     column: Any = training.column("name")
@@ -113,7 +113,7 @@ def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began
     points = select_step_points(times, counts)
     if points is None:
         return None
-    # a sample counter that begins at 0 counts all the work
+    # a sample counter that starts at 0 counts all the work
     work = count_by_steps(*points, began if unit == STEPS or points[1][0] > 0 else None)
     return None if work is None else _spread(name, unit, work, np.diff(points[1]) >= 0)
 
@@ -137,7 +137,7 @@ class TrainingCurve:
     name: str
     times: IntArray  # Microseconds since 1970; empty if any value has no time.
     values: FloatArray  # Includes NaN and infinities; a curve that ends in one has diverged.
-    steps: FloatArray  # Values of the step column; NaN if it is empty.
+    steps: FloatArray  # Values of the step column; NaN where it is empty.
 
     @cached_property
     def known(self) -> FloatArray:
@@ -186,7 +186,7 @@ _ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batc
 
 
 def batch_size(run: Run) -> float | None:
-    """Return the number of samples per step on all GPUs of a run; None if no param states it."""
+    """Return the number of samples per step across all GPUs of a run; None if no param gives it."""
     params = {key.lower(): value for key, value in run.params}
     if (each := _find_param(params, _PER_DEVICE)) is not None:
         return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)

@@ -10,27 +10,27 @@ from typing import Any, TypeAlias
 from gpureport.fleet.summarise import Row
 
 Facts: TypeAlias = dict[str, Any]
-"""A part of the fleet report, structured like its JSON; None means unknown."""
+"""Part of the fleet report, structured like its JSON; None means unknown."""
 PULL, WATCH = "pull", "watch"
-_MOST_OVERLAPS = 20  # most overlaps listed
+_MOST_OVERLAPS = 20  # maximum number listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Minimum number of runs for a symptom to be no coincidence, and minimum share of runs for it to be lasting."""
+"""Minimum number of runs for a symptom not to be a coincidence, and minimum share of runs for it to be lasting."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",
     "remapped_rows": "memory rows remapped",
     "hardware_slowed": "slowed by hardware",
     "heat_slowed": "slowed by heat",
-    "slow_gpu": "slower than equal GPUs",
+    "slow_gpu": "slower than identical GPUs",
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-"""Each symptom in words, the gravest first; its column is above 0 if it was found, and None if not assessed."""
+"""Each symptom in words, most serious first; its column is above 0 if it was found, and None if not assessed."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of slowness that are not faults: differences of a few per cent between boards, and settings."""
 _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
-"""Symptoms for which a card should be removed if most of its runs show them."""
+"""Symptoms that call for removing a card if most of its runs show them."""
 
 
 def name_run(row: Row) -> Facts:
@@ -55,9 +55,9 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 
 
 def _find_slowness(row: Row) -> float | None:
-    """Return 1 for a GPU that was slower than equal GPUs for no known reason, otherwise 0; None if not judged."""
+    """Return 1 for a GPU that was slower than identical GPUs for no known reason, else 0; None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
-    # slowdowns by heat or hardware are separate symptoms, and lower this finding to `info`
+    # slowdowns due to heat or hardware are separate symptoms, and lower this finding to `info`
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)
     return None if "slow_gpu" in row["not_judged"] else float(is_own)
 
@@ -105,7 +105,7 @@ def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
 
 
 def _judge_symptoms(shown: Iterable[Facts]) -> str:
-    """Return `pull` for a grave error, a GPU lost twice or a lasting symptom, otherwise `watch`."""
+    """Return `pull` for a serious error, a GPU lost twice or a lasting symptom, otherwise `watch`."""
     for each in shown:
         count, symptom = len(each["runs"]), each["symptom"]
         stays = symptom == "gpu_lost" or (symptom in _LASTING and count >= _MOST_OF_THEM * each["assessed"])

@@ -1,4 +1,4 @@
-"""Writes the fleet report as JSON, HTML, PDF, Markdown and text, anonymised if asked."""
+"""Writes the fleet report as JSON, HTML, PDF, Markdown or text, anonymised on request."""
 
 import re
 import sys
@@ -33,11 +33,11 @@ _WITH_FULL = {".txt", ".pdf"}
 _ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
-"""Number of bars on the screen, and of tables besides that of the worst runs."""
+"""Number of bars on the screen, and of tables besides that for the worst runs."""
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6
 _KEPT = frozenset(("model", "partition", "job_state"))
-"""Labels whose values identify nobody."""
+"""Labels whose values do not identify anyone."""
 _FILE = re.compile(r"[^\s:;,'\"()]*(?:[\\/@]|\.(?=[A-Za-z]))[^\s:;,'\"()]*")
 """A path, an address, or a file name."""
 _SHOWN = 8
@@ -49,13 +49,13 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
     kinds = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if full and kinds and not kinds & _WITH_FULL:
         hint = f"write one of {', '.join(sorted(_WITH_FULL))}"
-        raise RenderError("--detail full", "none of the files to write has a longer form", hint, code="nothing_to_show")
+        raise RenderError("--detail full", "none of the output files has a longer form", hint, code="nothing_to_show")
 
 
 def write_fleet_report(
     report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
-    """Write the report to every target in the format of its extension (`-`: text on stdout), and return its page."""
+    """Write the report to each target in the format of its extension (`-`: text on stdout), and return its page."""
     page = build_page(report, command)
     for target in targets:
         if str(target) == "-":
@@ -174,7 +174,7 @@ def _round(value: Any) -> Any:
 def anonymise_fleet_report(report: Facts) -> Facts:
     """Return the report with numbers or short hashes instead of names; times, amounts and models are kept.
 
-    Names inside a text cannot be found, so a text that may contain one is replaced as a whole.
+    Names inside text cannot be found, so the selection and all paths in errors are replaced.
     """
     numbers: dict[tuple[str, str], str] = {}
 

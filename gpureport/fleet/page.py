@@ -25,18 +25,18 @@ from gpureport.report.wording.words import choose_headline
 HEADING = "What would save most"
 _OPEN = 3
 _UNKNOWN = 0.05
-"""Minimum share of GPU time without data for the lost share to be a lower bound."""
+"""Minimum share of GPU time without data that makes the lost share a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""For the headline to count the runs with half the loss: their maximum share, and the minimum number of all runs."""
+"""The headline counts the runs with half the loss if they are at most `_FEW` of at least `_MANY` runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
-"""Maximum share of an invisible segment, and minimum share of a loss that is flagged."""
+"""Maximum share of a segment that is too small to see, and minimum share of a flagged loss."""
 _TITLE = 80
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page; `ended`, the time of the last sample in seconds since 1970, dates the file."""
+    """The page; `ended`, the time of the last sample in seconds since 1970, is the file's date."""
 
     title: str
     subtitle: str
@@ -99,7 +99,7 @@ def _write_headline(report: Facts, amounts: words.Amounts, length: str) -> str:
         return f"No GPU time was recorded in {display.plural(use['runs'] + len(report['failed']), 'run')}"
     whole = f"{amounts.format_time(held)} {amounts.long_unit}"
     if unknown >= held * (1 - NOTABLE_RATIO):
-        energy = f", which took {display.energy(report['energy_joules'])}" if report["energy_joules"] else ""
+        energy = f", which used {display.energy(report['energy_joules'])}" if report["energy_joules"] else ""
         return f"No utilisation was recorded in {whole}{energy}"
     period = f" {length}".rstrip()
     pauses = measure_excessive_short_pauses({each["name"]: each["gpu_seconds"] for each in report["classes"]})
@@ -153,13 +153,13 @@ def _list_doubts(report: Facts, amounts: words.Amounts) -> Iterator[str]:
     ratio = measure_pauses_ratio({each["name"]: each["gpu_seconds"] for each in report["classes"]})
     if report["pausing_runs"] and ratio >= NOTABLE:
         longest = words.shorten_name(report["pausing_runs"][0]["name"])
-        where = f", the longest in {longest}" if report["use"]["runs"] > 1 else ""
-        yield f"short pauses took {display.percent(ratio)} of the observed time, and may be waits{where}"
+        where = f" (the most in {longest})" if report["use"]["runs"] > 1 else ""
+        yield f"short pauses took {display.percent(ratio)} of the observed time{where}, and may be waits"
     for by in report["groupings"][:1]:
         word = display.lower_first(words.name_label(by["label"]))
         unnamed = sum(group["use"]["gpu_seconds"] for group in by["groups"] if group["name"] is None)
         if [group["name"] for group in by["groups"]] == [None] and by["rest"] is None:
-            yield f"no run states its {word}"
+            yield f"no run specifies its {word}"
         elif whole and unnamed >= whole * NOTABLE_RATIO:
             yield f"{display.percent(unnamed / whole)} of the GPU time has no {word}"
     if report["overlapping_gpu_seconds"]:
@@ -175,7 +175,7 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
     on = f" on {display.plural(gpus, 'GPU')}" if gpus is not None else ""
     where = f" in {display.plural(report['nodes'], 'node')}" if report["nodes"] else ""
     yield Tile(
-        label="GPU time in all",
+        label="Total GPU time",
         value=amounts.format_time(use["gpu_seconds"]),
         unit=amounts.unit,
         context=f"{cost}{display.plural(use['runs'], 'run')}{on}{where}",

@@ -15,9 +15,9 @@ from gpureport.report.wording import display, terms
 RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
-"""A label that needs no changes in a URL."""
+"""A label that can be used unchanged in a URL."""
 _ERROR, _UUID = 240, 12
-"""Maximum length of an error, and length of the start of a uuid, such as `GPU-5e0f1106`."""
+"""Maximum length of an error, and length of a shortened uuid, such as `GPU-5e0f1106`."""
 _SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
 
 
@@ -47,10 +47,10 @@ def list_parts(report: Facts, amounts: words.Amounts, command: str, shown_steps:
         yield _build_savings(report["savings"][shown_steps:], amounts)
     yield from _list_left_out(report, amounts)
     facts = tuple(_list_method(report, command))
-    yield PagePart(id="method", title="Method", line="how the figures were counted", facts=facts)
+    yield PagePart(id="method", title="Method", line="how the figures were computed", facts=facts)
 
 
-def _hidden(hidden: int, what: str, where: str = "the JSON names all") -> tuple[str, ...]:
+def _hidden(hidden: int, what: str, where: str = "the JSON lists all") -> tuple[str, ...]:
     return (f"{display.plural(hidden, f'more {what}')}: {where}.",) if hidden > 0 else ()
 
 
@@ -125,7 +125,7 @@ def _name_worst_group(groups: Sequence[Facts], word: str, amounts: words.Amounts
     worst, seconds = groups[0]["name"], groups[0]["use"]["lost_gpu_seconds"]
     if len(groups) == 1 or not seconds:
         return ""
-    name = "runs that name none" if worst is None else words.shorten_name(worst)
+    name = "unlabelled runs" if worst is None else words.shorten_name(worst)
     return f"{f'{word} {name}' if name.isdigit() else name} lost most, {amounts.format_both(seconds)}"
 
 
@@ -137,7 +137,7 @@ def _build_runs(runs: Sequence[Facts], amounts: words.Amounts) -> PagePart:
     return PagePart(
         id=RUNS,
         title="Worst runs",
-        line=f"the {len(runs)} that lost most" if len(runs) > 1 else "the one that lost most",
+        line=f"the {len(runs)} that lost the most" if len(runs) > 1 else "the one that lost the most",
         is_open=True,
         table=_tabulate(runs, [Cell(text=name, small=user) for name, user in names], "Run", amounts),
         bars=_split_losses(runs, amounts),
@@ -152,9 +152,9 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
     line = f"{len(report['weeks'])} weeks"
     if len(whole) > 1:
         first, last = (f"{words.format_lost_share(weeks[place]['use'])}" for place in (whole[0], whole[-1]))
-        line = f"{first} lost in the week of {days[whole[0]]}, {last} in that of {days[whole[-1]]}"
+        line = f"{first} lost in the week of {days[whole[0]]}, {last} in the week of {days[whole[-1]]}"
     undated = report["undated_gpu_seconds"]
-    dateless = (f"{amounts.format_both(undated)} have no date and are in no week.",) if undated else ()
+    dateless = (f"{amounts.format_both(undated)} have no date and are not in any week.",) if undated else ()
     empty = ("Weeks without a run are left out.",) if len(used) < len(report["weeks"]) else ()
     heads = [
         Cell(text=day, small="partial" if week["is_partial"] else "") for day, week in zip(days, weeks, strict=True)
@@ -166,14 +166,14 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
         is_open=True,
         table=_tabulate(weeks, heads, "Week of", amounts),
         bars=_split_losses(weeks, amounts),
-        notes=(*_hidden(len(used) - len(weeks), "week", "the JSON has all"), *dateless, *empty),
+        notes=(*_hidden(len(used) - len(weeks), "week", "the JSON lists all"), *dateless, *empty),
     )
 
 
 def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
     shown = health["cards"][:_MOST_ROWS]
     doing = [(word, words.count_cards(health, word)) for word in (PULL, WATCH)]
-    others = ((health["healthy"], "show no symptom"), (health["not_assessed"], "not assessed"))
+    others = ((health["healthy"], "show no symptoms"), (health["not_assessed"], "not assessed"))
     said = [
         ", ".join(f"{word} {display.integer(count)}" for word, count in doing if count),
         ", ".join(f"{display.integer(count)} {what}" for count, what in others if count),
@@ -190,12 +190,12 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
         for card in shown
     )
     unknown = health["unidentified_gpu_seconds"]
-    lost = "ran on GPUs without a recorded uuid or node, so they can't be tracked from run to run."
+    lost = "were spent on GPUs without a recorded uuid or node, which cannot be tracked from run to run."
     more = _hidden(len(health["cards"]) - len(shown), "GPU")
     return PagePart(
         id="health",
         title="GPUs to pull or watch",
-        line="; ".join(filter(None, said)) or "no GPU could be followed",
+        line="; ".join(filter(None, said)) or "no GPU could be tracked",
         is_open=bool(shown),
         table=build_table(("GPU", "Do", "Seen", "Hottest", "Runs", amounts.unit), rows, in_words=["Do", "Seen"])
         if shown
@@ -238,10 +238,10 @@ def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart
     once = "Each lost hour is counted for only one step, the most promising one, so the rows can be added up."
     return PagePart(
         id="savings",
-        title="What else would save",
+        title="Other savings",
         line=display.plural(len(savings), "more step"),
         table=build_table(columns, rows, in_words=columns[-2:]),
-        notes=(once, *_hidden(len(savings) - len(shown), "step", "the JSON has all")),
+        notes=(once, *_hidden(len(savings) - len(shown), "step", "the JSON lists all")),
     )
 
 
@@ -262,7 +262,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
         yield PagePart(
             id="without-gpu",
             title="Runs without a GPU",
-            line=f"{display.plural(len(without), 'run')}, not in the figures above",
+            line=f"{display.plural(len(without), 'run')}, not included above",
             facts=(Fact(name="Runs", text=names),),
             notes=_hidden(len(without) - _MOST_ROWS, "run"),
         )
@@ -282,7 +282,7 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             line=f"{twice} in which two runs used the same GPU",
             table=build_table(("GPU", "Runs", "For"), cells, in_words=["Runs"]),
             notes=(
-                "One run may be a copy of the other, or two jobs shared the GPU. The longest overlaps are listed.",
+                "One run may be a copy of the other, or two jobs may share the GPU. The longest overlaps are listed.",
                 "A GPU without a uuid is identified by its node and its index there.",
             ),
         )
@@ -301,8 +301,8 @@ def _list_left_out(report: Facts, amounts: words.Amounts) -> Iterator[PagePart]:
             id="not-assessed",
             title="Not assessed",
             line=f"{display.plural(len(checks), 'check')} not assessed in some runs",
-            table=build_table(("Check", "Of the time", amounts.unit, "Runs"), figures),
-            notes=("The report of a run shows what to record for each check.",),
+            table=build_table(("Check", "Share of time", amounts.unit, "Runs"), figures),
+            notes=("The report on a run shows what to record for each check.",),
         )
 
 
@@ -318,7 +318,7 @@ def _list_method(report: Facts, command: str) -> Iterator[Fact]:
         whole = report["use"]["gpu_seconds"]
         share = report["energy_gpu_seconds"] / whole if whole else 1.0
         part = "" if share > _NEARLY_ALL else f", recorded in {display.percent(share)} of the GPU time"
-        energy = f"{display.energy(joules)}, of GPUs alone{part}"
+        energy = f"{display.energy(joules)}, for GPUs alone{part}"
     facts = {
         "Command": display.clean(command),
         "Version": f"gpureport {__version__}",

@@ -21,11 +21,11 @@ _UNITS = (
     ("GPU-s", "GPU-seconds", 1.0, 0.0),
 )
 """Units of GPU time, each with its size and the smallest total for which it is used, in GPU-seconds."""
-_WHOLE_FROM = 100  # smallest amount of money without decimals
+_WHOLE_FROM = 100  # smallest amount of money shown without decimals
 _NAME, _ID = 64, 8
-"""Maximum length of a user's name, and length of the unique start of an id."""
+"""Maximum length of a name, and length of the unique prefix of an id."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
-"""Maximum days missing at either end of a period named as a month, and minimum seconds of a period in days."""
+"""Maximum days missing at either end of a period called a month, and minimum seconds for a period in days."""
 _MODELS = 3
 
 
@@ -67,9 +67,9 @@ def explain_prices(report: Facts, amounts: Amounts) -> str:
         models = display.join_words([display.clean(model) for model in unpriced[:_MODELS]])
         more = len(unpriced) - _MODELS
         others = f" and {display.plural(more, 'other model')}" if more > 0 else ""
-        return f"No price is given for {models}{others}, so the cost of all runs is not known."
+        return f"No price is given for {models}{others}, so the total cost is not known."
     if not amounts.is_priced:
-        return f"Without a price, no cost is known ({PRICE_OPTION})."
+        return f"No cost is known without a price ({PRICE_OPTION})."
     return "" if amounts.currency else f"Cost: no currency given ({PRICE_OPTION})."
 
 

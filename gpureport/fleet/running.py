@@ -1,7 +1,7 @@
 """The rows of many runs, taken from a store or computed on an engine.
 
 An engine runs a function on many tasks, in this process, in other processes or on a Dask cluster, and survives the
-death of workers. Everything sent to a worker and back is picklable.
+death of workers. Everything sent to or from a worker is picklable.
 """
 
 import logging
@@ -35,12 +35,12 @@ from gpureport.store.store import Entry, Store
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 TRIES = 3
-"""Worker deaths after which a task is abandoned: one among other tasks, then two while it runs alone."""
+"""Worker deaths after which a task is abandoned: one alongside other tasks, then two while it runs alone."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
 """Tasks given to each local process, so that one is always waiting, and to a whole cluster."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
-"""Takes the numbers of finished runs and of all runs, and the name of the last finished run."""
+"""Takes the number of finished runs, the total, and the name of the run that finished last."""
 
 
 class Engine(NamedTuple):
@@ -138,7 +138,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Ignore interrupts, use one core, adopt the environment of the pool's owner, and end when the owner ends."""
+    """Ignore interrupts, use one core, adopt the environment of the pool's owner, and exit when the owner exits."""
     import pyarrow as pa
 
     if owner := parent_process():
@@ -150,7 +150,7 @@ def _prepare_worker(environment: dict[str, str]) -> None:
 
 
 def _end_with(owner: BaseProcess) -> None:
-    # a killed process does not end its workers; they write files atomically, so they may end at any time
+    # killing a process does not end its workers; they write files atomically, so they may exit at any time
     owner.join()
     os._exit(1)
 
@@ -161,7 +161,7 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.client", "tornado"):
-        # silence Dask's long reports of dead workers, because others take over
+        # silence Dask's long reports about dead workers, as others take over
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start: Any = LocalCluster
     with ExitStack() as stack:
@@ -172,14 +172,14 @@ def _open_dask(scheduler: str | None, count: int) -> Iterator[Executor]:
             client: Any = Client(cluster, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # of distributed
         except (OSError, ValueError) as error:
             how = "check the address, or start a scheduler; finished runs are kept"
-            raise SourceError(str(cluster), "no Dask scheduler responds", how, code="no_connection") from error
+            raise SourceError(str(cluster), "no Dask scheduler responded", how, code="no_connection") from error
         with client, client.get_executor(pure=False) as executor:
             yield executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSummaries:
-    """The rows of the selected runs, in the order of runs and then of GPUs."""
+    """The rows of the selected runs, ordered by run and then by GPU."""
 
     summaries: tuple[Row, ...]
     damaged: tuple[Place, ...]
@@ -207,7 +207,7 @@ class ReadTask(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a task: the id or rows of a run, or why it failed, with a traceback if this is a bug."""
+    """The result of a task: the id or rows of a run, or why it failed, with a traceback if it is a bug."""
 
     locator: str = ""
     run_id: str = ""
@@ -223,7 +223,7 @@ def locate_store(store: Place) -> Place:
 def summarise_runs(
     selected: SelectedRuns, settings: SummarySettings, engine: Engine | None, watch: Watch
 ) -> FleetSummaries:
-    """Return the rows of runs, computing only those that the store does not keep."""
+    """Return the rows of runs, computing only those that the store does not contain."""
     store, runs = locate_store(selected.store), [stored.run for stored in selected.runs]
     file, make_key = SummaryFile(store), summarise.make_keys(settings)
     known: dict[str, Sequence[Row]] = {}
@@ -293,7 +293,7 @@ def _describe_failure(name: str, error: Exception) -> tuple[str, str]:
 def read_sources(tasks: Sequence[ReadTask], engine: Engine | None, watch: Watch) -> list[Outcome]:
     """Read logs into a store and return each one's outcome, in order.
 
-    Runs of a tracker cannot be pickled, so they are read here rather than by a worker.
+    Runs from a tracker cannot be pickled, so they are read here rather than by a worker.
     """
     portable = [task for task in tasks if _can_travel(task)]
     outcomes: dict[int, Outcome] = {}

@@ -1,12 +1,12 @@
-"""The summary of a run: one row per GPU, a key for its inputs, and the table that a store keeps.
+"""The summary of a run: one row per GPU, a key for its inputs, and the table kept in a store.
 
 A row has a value for each column of SCHEMA, or None if it was not recorded; a failed run or a run without a GPU has one
-row, without a device. Rows with equal keys are equal: rows from other analysis code are computed again, but labels that
+row, without a device. Rows with equal keys are equal: rows from other analysis code are recomputed, but labels that
 no rule uses, such as user, project and job, are not part of the key.
 
 Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress; at the end
 all small files are merged into the table. Two processes may write at once, since each removes only files that it has
-read or written, and a lost summary is computed again.
+read or written, and a lost summary is recomputed.
 """
 
 import json
@@ -54,9 +54,9 @@ _FINDING = pa.struct(
         ("steps", pa.list_(pa.string())),
     ]
 )
-"""The findings of one run that share kind, cause and devices, as far as they concern one GPU.
+"""The findings of one run that share kind, cause and devices, insofar as they concern one GPU.
 
-`lost_gpu_seconds` is the maximum that they lost on this GPU, and `steps` lists their advice, the most promising first.
+`lost_gpu_seconds` is the most they may have lost on it, and `steps` lists their advice, most promising first.
 A consequence follows from another finding, whose loss includes that of the consequence.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
@@ -100,7 +100,7 @@ def make_row(key: str, run_id: str, **known: object) -> Row:
 
 
 class SummaryFile:
-    """The summaries of a store; `path` is the table, and `damaged` lists files that `load` could not read."""
+    """The summaries in a store; `path` is the table, and `damaged` lists files that `load` could not read."""
 
     def __init__(self, store: Place) -> None:
         self._folder = store / "fleet"
@@ -177,7 +177,7 @@ _PARTS = ("*.py", "*.toml", "analysis/**/*.py", "analysis/**/*.toml", "compariso
 """The code that determines a row: the analysis, the types it uses, and the summary."""
 _RANK = list(Severity)
 _CLASSES = {kind: name for name, kinds in kinds_by_gpu_time_class(RULES).items() for kind in kinds}
-"""The class of GPU time for each kind that has a class."""
+"""The class of GPU time for each kind that has one."""
 _FIRST_YEAR = 365 * 86_400_000_000
 _UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _ERRORS = {
@@ -190,7 +190,7 @@ _Times = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySettings:
-    """The inputs of rows other than the runs: the limits of rules, and the hash of the code."""
+    """The inputs to rows other than the runs: the limits of rules, and the hash of the code."""
 
     settings: Settings
     version: str

@@ -23,19 +23,19 @@ _OWN_LABELS = ("node", "model", "step")
 """Labels that are columns of the row itself."""
 _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
-"""Maximum number of groups and runs to list, and of runs and steps in advice."""
+"""Maximum number of groups and runs to list, and of runs and steps to mention in advice."""
 _MOST_WEEKS = 520
-"""Maximum number of weeks with empty ones included, so that a wrong clock cannot fill the page."""
+"""Empty weeks are left out above this number of weeks, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
-"""The part of `unused` in which a process held the GPU's memory, so that no other job could use the GPU."""
+"""The part of `unused` during which a process held GPU memory, so that no other job could use the GPU."""
 _CONTEXT = 0.05
 """Share of memory above which a process occupies a GPU; a CUDA context alone needs less."""
 LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
 Sums: TypeAlias = Mapping[str, Any]
-"""Seconds of each class, of jobs and of losses, the costs (such as `job_cost`; None if not known), and `runs`."""
+"""Seconds by class, job seconds, lost seconds, costs (such as `job_cost`; None if not known), and `runs`."""
 Key = TypeVar("Key")
 
 
@@ -133,7 +133,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
 
 def _identify_card(row: Row) -> tuple[str, str] | None:
-    """Return a key for a GPU across runs; None without a uuid and a node, because ids repeat between jobs."""
+    """Return a key that identifies a GPU across runs; None without a uuid or node, as ids repeat between jobs."""
     node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
     return ("uuid", row["uuid"]) if row["uuid"] else node or None
 
@@ -245,7 +245,7 @@ def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _count_weeks(time: int) -> int:
-    """Return the number of the week of a time; week 0 begins on Monday 29 December 1969."""
+    """Return the number of the week that contains a time; week 0 begins on Monday 29 December 1969."""
     return (time + 3 * _DAY) // (7 * _DAY)
 
 
@@ -264,7 +264,7 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
-    """Return the catalogue steps, starting with those that could save most.
+    """Return the catalogue steps, starting with those that could save the most.
 
     The time of a finding is assigned only to its first step, or to `record_more` if its cause is unknown.
     """

@@ -1,4 +1,4 @@
-"""Named baselines: complete copies of runs in the store's `baselines/` folder, for git or a bucket.
+"""Named baselines: complete copies of runs in the store's `baselines/` folder, to keep in git or a bucket.
 
 Each baseline is a small store. A copy does not change when its run is relabelled or removed.
 """
@@ -98,5 +98,5 @@ def read_baseline(store: Store, name: str) -> list[Recording]:
 def _baseline_folder(store: Store, name: str) -> Place:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
-        raise SettingsError(name, "not a valid name for a baseline", hint, code="not_a_baseline_name")
+        raise SettingsError(name, "not a valid baseline name", hint, code="not_a_baseline_name")
     return store.folder / BASELINES / name

@@ -1,4 +1,4 @@
-"""The figures of a night, with the direction that is better and the changes that matter; also as OpenMetrics."""
+"""Nightly figures, with the better direction and the smallest change that matters; also OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpureport.comparison.run import SampledRun
 
 WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
-"""Figures per unit of a job's work."""
+"""Figures per unit of work."""
 COUNT = "count"  # the unit of counts
 
 
@@ -26,7 +26,7 @@ COUNT = "count"  # the unit of counts
 class FigureKind:
     """One figure of a run that is tracked from night to night, with its base unit or `count`.
 
-    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` (in the
+    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` (in this
     unit) and at least `relative` (a share of the earlier value).
     """
 
@@ -40,7 +40,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The minimum deviation between nights to assume; 0.5 for counts, which are whole numbers."""
+        """The minimum night-to-night deviation to assume; 0.5 for counts, which are whole numbers."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property
@@ -96,7 +96,7 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     )
     hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
     known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
-    # as in the report, count findings of one kind and cause once, as the gravest
+    # as in the report, count findings of one kind and cause once, at the highest severity
     ranked = sorted(run.analysis.findings, key=lambda each: [*Severity].index(each.severity))
     gravest = [*{(each.kind, each.cause): each.severity for each in ranked}.values()]
     known |= {f"findings_{severity.value}": float(gravest.count(severity)) for severity in Severity}
@@ -106,7 +106,7 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
 
 
 def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
-    """Yield shares of the GPU time that jobs held; None if not known."""
+    """Yield shares of the GPU time held by jobs; None if not known."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     # without a recorded clock, throttled time is not known

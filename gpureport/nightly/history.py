@@ -1,4 +1,4 @@
-"""The history: a folder of records. Records are only added, so folders can be merged by copying.
+"""The history: a folder of records. Records are only ever added, so folders can be merged by copying.
 
 A record is one small Parquet file with a row per figure, so that any tool can read all records as one table.
 """
@@ -24,7 +24,7 @@ from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 
 FORMAT = 1
-"""Version of the layout. 1 (2026-11): a row per figure of a run, and a row with a reason per source without data."""
+"""Version of the layout. 1 (2026-11): one row per figure of a run, and one with a reason per source without data."""
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (
@@ -104,12 +104,12 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from a Parquet file's bytes. Raises ValueError for another kind of file, or a newer version."""
+    """Return a record from a Parquet file's bytes. Raises ValueError for other files and newer versions."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
-        msg = f"format {version} is not {FORMAT}" if version else "not a night of a history"
+        msg = f"format {version} is not {FORMAT}" if version else "it is not a nightly record"
         raise ValueError(msg)
     # times are read as integers, as those without a zone would become naive datetimes
     whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
@@ -146,7 +146,7 @@ class History:
         self.folder = store / FOLDER
 
     def append(self, night: NightlyRecord) -> Place:
-        """Write a record atomically to one file named after its content, and return the file.
+        """Write a record atomically to a file named after its content, and return the file.
 
         An existing file is kept, unless its runs have since been recorded differently; in that case, it is written
         again to become the latest.
@@ -163,7 +163,7 @@ class History:
         return path
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
-        """Return every record, by date, without reading the files of known records again."""
+        """Return every record, in order of date, without rereading the files of known records."""
         records = {night.file: night for night in known}
         try:
             # a folder that cannot be listed must not be treated as empty
@@ -181,7 +181,7 @@ class History:
 
 
 def _read_file(path: Place) -> NightlyRecord:
-    """Return the record in a file, without texts that have become secrets since they were recorded."""
+    """Return the record in a file, without text that has become secret since it was recorded."""
     try:
         night = load_record(path.read_bytes())
         if night.id != path.stem:
@@ -195,10 +195,10 @@ def _read_file(path: Place) -> NightlyRecord:
 
 
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
-    """Return records with each run once, as it was last recorded, and without gaps that a later call filled.
+    """Return records that contain each run once, as last recorded, and no gaps that a later call filled.
 
     A source without data is a gap. A later call in the same night fills a gap with a run from a source of the same name
-    and step. A run of the same call does not fill the gap, because it comes from a different file with that name.
+    and step. A run from the same call does not fill the gap, because it comes from a different file with that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}

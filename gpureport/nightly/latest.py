@@ -32,9 +32,9 @@ ORIGIN = "--fail-on-change"
 _RULE, _STANDING_RULE = "no change for the worse", "no standing change for the worse"
 _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
-_LABEL, _MANY_SECONDS = 60, 10_000  # below this many GPU-seconds, neighbouring nights share a unit
+_LABEL, _MANY_SECONDS = 60, 10_000  # smaller amounts are in GPU-seconds, so that nights share a unit
 _GONE = 0.005
-"""Share below which GPU time is described as gone, as it would print as less than one per cent."""
+"""Share below which GPU time is described as gone, since less than one per cent would be printed."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 
 
@@ -42,8 +42,8 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are changes that this night is the first to show, `standing_events` are earlier changes for the worse
-    that persist, and `unrecorded` are figures that its runs no longer record.
+    `new_events` are changes first seen on this night, `standing_events` are earlier changes for the worse that persist,
+    and `unrecorded` are figures that its runs no longer record.
     """
 
     date: str
@@ -69,7 +69,7 @@ def summarize_latest_night(
     accepted: Sequence[Run] = (),
     record: NightlyRecord | None = None,
 ) -> LatestNight:
-    """Return the latest night, or that of `record`, ignoring later nights and other calls in that night.
+    """Return the latest night, or the night of `record`, ignoring later nights and other calls in that night.
 
     A standing change is dropped once a run accepted as a baseline shows it.
     """
@@ -121,7 +121,7 @@ def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -
 
 def describe_headline(night: LatestNight) -> str:
     if not night.date:
-        return "No night is recorded yet."
+        return "No night has been recorded yet."
     return f"{format_day(night.date)}: {_describe_most_important(night)}"
 
 
@@ -130,7 +130,7 @@ def _describe_most_important(night: LatestNight) -> str:
         sources = list(dict.fromkeys(format_label(run.name or run.source) for run in night.missing_runs))
         named = sources if len(sources) <= _NAMED else [*sources[:_NAMED], "others"]
         return f"no data from {display.join_words(named)}."
-    # a change says more than that its rule failed
+    # a change is more informative than its failed rule
     known = [check for record in night.records for check in record.checks]
     checks = [check for check in known if check.limit not in {_RULE, _STANDING_RULE}]
     failed = len(select_checks(checks, CheckOutcome.BROKEN))
@@ -139,7 +139,7 @@ def _describe_most_important(night: LatestNight) -> str:
         return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
-        # if the night also shows an older change of the job, give the date of this one
+        # if the night also shows an older change in the job, give the date of this one
         is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_one_of_several else "."
         return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"
@@ -161,7 +161,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
         if any(point.is_on_other_gpus for point in trend.points) and not any(point.runs for point in trend.points[:-1])
     ]
     for group in night.groups:
-        # figures that are no longer known
+        # figures that are no longer recorded
         titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
         if titles:
             lines.append(f"Recorded before, but not this night{night.name(group, ' for {}')}: {'; '.join(titles)}.")
@@ -170,7 +170,7 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     for event in night.standing_events:
         trend, change = event.changes[0]
         good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
-        accept = "To accept the change, run gpureport baseline set NAME on newer nights."
+        accept = "To accept the change, run gpureport baseline set NAME on newer runs."
         lines += [*_describe_new_event(night, event), f"Last good night: {good}; first bad night: {bad}. {accept}"]
     needed = night.nights_needed.items() if len(night.groups) > 1 else ()
     more = ((display.plural(count, "more night"), night.name(group, " of {}")) for group, count in needed)
@@ -210,7 +210,7 @@ def _judge_group(
 ) -> tuple[CheckOutcome, str, Why]:
     unknown = CheckOutcome.CANNOT_JUDGE
     if night.date != date:
-        return unknown, "", Why("later_night", f"the history has a later night, {night.date}")
+        return unknown, "", Why("later_night", f"the history contains a later night, {night.date}")
     new = [event for event in night.new_events if event.group == group and event.verdict == "worse"]
     said = [describe_event(event) for event in new if not event.is_undone]
     if standing:
@@ -258,7 +258,7 @@ def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
-    """Return the change of a figure in words that follow its name, such as `−50%`, `20% → 9%` or `gone`."""
+    """Return the change in a figure in words that follow its name, such as `−50%`, `20% → 9%` or `gone`."""
     if kind.unit == "1" and step.after < _GONE <= step.before:
         return "gone"
     if kind.unit in ("1", COUNT) or step.before <= 0:

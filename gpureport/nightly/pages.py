@@ -40,15 +40,15 @@ from gpureport.report.wording import display
 from gpureport.report.wording.terms import OUTCOME_WORDS
 
 KEY_FIGURES = ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
-LATEST = 60  # most nights on the index
+LATEST = 60  # maximum nights on the index
 _STYLES = {FAILED: "worse", NOT_ASSESSED: "unsure", PASSED: "better"}
-"""The style of a verdict by its exit code; only exit code 1 is red."""
+"""The style of a verdict, by exit code; only exit code 1 is red."""
 _OUTCOME_STYLES = {CheckOutcome.BROKEN: "worse", CheckOutcome.CANNOT_JUDGE: "unsure"}
 _EVENTS = 30
 _MAIN = 4
-"""Maximum number of groups with a drawing on the first page."""
+"""Maximum number of groups with a chart on the index page."""
 SMALL_NIGHTS = 90
-"""Maximum number of nights in a small drawing, which shows the newest."""
+"""Maximum number of nights in a small chart, which shows the newest."""
 _LARGE, _SMALL = (720, 200), (180, 28)
 _MARGIN = 4
 _LEAST_RANGE = 0.1
@@ -63,7 +63,7 @@ def build_index(
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
-    # draw the figure of the change in the headline, or else the job's own figure
+    # draw the figure whose change is in the headline, or else the job's own figure
     changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
     own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
     events = group_changes(trends)
@@ -120,7 +120,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return a run's checks; those of a step go with its first run, and all others with the night's first run."""
+    """Return a run's checks; a step's checks go with its first run, and all others with the night's first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
@@ -291,7 +291,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on the first days of months."""
+    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on the first of the month."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:

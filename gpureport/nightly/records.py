@@ -1,4 +1,4 @@
-"""The record of a night: the figures of each run and the checks of its rules, or why there are none."""
+"""The record of a night: the figures of each run and the results of the rules, or why there are none."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY = "--work", "--gpu-hour-price currency"
-"""Keys for the work of a run (such as `12000 steps`) and its currency, which no user's param can have."""
+"""Keys for a run's work (such as `12000 steps`) and its currency, which no user's param can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRun:
     """One run of a night, or a source without data and the reason.
 
-    `source` is the name of the log's file, or the run's address. A source without data has no
-    `run_id`, and its name is as typed. Fields that were not recorded are empty; `started` is the
-    time of the first sample, in microseconds.
+    `source` is the log's file name or the run's address. A source without data has no `run_id`,
+    and its name is what the user typed. Fields that were not recorded are empty; `started` is
+    the time of the first sample, in microseconds.
     """
 
     source: str
@@ -90,14 +90,14 @@ def _name_source(source: str) -> str:
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check as the history records it, with only the file name of its origin."""
+    """Return a check as recorded in the history, with only the file name of its origin."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRecord:
-    """The record of one call of `gpureport nightly`: the runs of a night, and the checks of its rules.
+    """The record of one `gpureport nightly` command: the runs of a night, and the results of its rules.
 
     `label` is another name for the night, such as a commit or a build. `recorded`, in microseconds, and `file` are not
     part of the id.
@@ -113,7 +113,7 @@ class NightlyRecord:
     file: str = ""
 
     def redacted(self) -> "NightlyRecord":
-        """Return the record without secrets in users' texts; its checks contain none."""
+        """Return the record with secrets removed from user text; its checks contain none."""
         texts: list[dict[str, Any]] = [{name: redact_text(getattr(run, name)) for name in _TEXTS} for run in self.runs]
         pairs = zip(self.runs, texts, strict=True)
         runs = tuple(replace(run, params=redact_pairs(run.params), **own) for run, own in pairs)
@@ -121,10 +121,10 @@ class NightlyRecord:
 
     @property
     def id(self) -> str:
-        """The date and a digest of the content, so that recording a night twice gives one file."""
+        """The date and a digest of the content, so that recording a night twice yields one file."""
         content = asdict(self)
         del content["recorded"], content["file"]
-        # in earlier versions, the digest called runs "parts"
+        # earlier versions called runs "parts" in the digest
         content["parts"] = content.pop("runs")
         if not self.checks:
             # records from versions that had no limits keep their id

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 SHORTEST = 3
-"""Minimum number of values in a level; one or two that differ are outliers."""
+"""Minimum number of values in a level; one or two deviating values are outliers."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
 """Number of deviations at which differences are clipped, so that outliers and shifts do not count as noise."""
 _CENTRE_CLIP = 2.0
-"""Number of deviations at which values of a level are clipped to estimate its centre."""
+"""Number of deviations at which the values of a level are clipped to estimate its centre."""
 _TO_DEVIATION = 1.4826
 """Ratio of standard deviation to median absolute deviation in a normal distribution."""
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
-"""The assumed correlation of a night with the previous one, and the weight of this assumption in nights."""
+"""The assumed correlation of a night with the previous one, and the weight of this assumption, in nights."""
 _HIGHEST = 0.8
-"""Maximum correlation to assume; a drift would appear as 1 and leave the deviation unbounded. The value is
+"""Maximum correlation to assume; drift would appear as 1 and make the deviation unbounded. The value is
 chosen, not measured: at 0.8, the deviation is 1.6 times that of differences between nights."""
 _DOUBT = 0.3
 """Standard errors added to the correlation, because an underestimate would make chance look like a change."""
@@ -35,26 +35,26 @@ _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
 FEWEST = 10
 """Minimum number of nights with a value for changes to be detected."""
 WINDOW = 365
-"""Number of newest nights that are examined."""
+"""Number of most recent nights to examine."""
 _PENALTY = 5.0
 """The cost of a step, in deviations."""
 _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
-"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors: a short series shows less of the noise.
+"""A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors, as a short series shows less noise.
 
 In simulations of twenty figures over sixty nights at a correlation of 0.5, 20 of 3060 nights raise an alarm, and a step
-of five deviations is detected by its third night in seven cases of ten. With a limit of 4.3, 27 nights raise an alarm;
-with 4.6, 13 nights do, but fewer than seven steps in ten are detected.
+of five deviations is detected by its third night in seven out of ten cases. With a limit of 4.3, 27 nights raise an
+alarm; with 4.6, 13 nights do, but fewer than seven steps in ten are detected.
 """
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
 """In a level of fewer than `_YOUNG` nights, three nights must be at least `_APART` deviations from the next level.
 
-A single large shock fades over the following nights, so the mean of three of them is not a level.
+A single large shock fades over the following nights, so the mean of three such nights is not a level.
 """
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
-"""Standard errors to each end of a 95% interval, and the term that widens it for few nights."""
+"""Number of standard errors to each end of a 95% interval, and the term that widens it for few nights."""
 _GRADUAL = 0.8
 """A change is gradual if the distances from a straight line are below this share of those from two levels."""
 
@@ -89,9 +89,9 @@ class NightNoise:
 
 
 def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
-    """Return the noise of a series with few steps or none; `grain` is the minimum deviation to assume.
+    """Return the noise in a series with few or no steps; `grain` is the minimum deviation to assume.
 
-    Differences between values one and two nights apart do not depend on levels, and hardly depend on drifts.
+    Differences between values one and two nights apart do not depend on levels, and hardly depend on drift.
     """
     one = _robust_deviation(np.diff(values)) ** 2
     correlation = _estimate_correlation(values, one)
@@ -100,7 +100,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise around levels of three or more values, from the innovation of each night."""
+    """Return the noise around levels of three or more values, based on each night's innovation."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -129,8 +129,8 @@ def _robust_deviation(differences: "FloatArray") -> float:
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     """Return where each level begins in the fit that minimises the sum of absolute distances and penalties for steps.
 
-    The fit is optimal for levels of at least SHORTEST values that equal a value, or a quantile of a long series. Values
-    must not be NaN.
+    The fit is optimal among levels of at least SHORTEST values that equal a value or, in a long series, a quantile.
+    Values must not be NaN.
     """
     count = len(values)
     if count < 2 * SHORTEST:
@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # a row is a last level, and a column its length so far (the last column: any sufficient length); values are the
-    # cost of the best fit and the start of that level
+    # each row is a last level, and each column its length so far (the last one: any sufficient length); cells contain
+    # the cost of the best fit and the start of that level
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)
@@ -161,7 +161,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """A change of level: the index of the first value that shows it, and the 95% interval of its size."""
+    """A change in level: the index of the first value that shows it, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -178,10 +178,10 @@ class LevelShift:
 def detect_changes(
     values: "FloatArray", *, smallest: float, relative: float = 0.0, grain: float = 0.0
 ) -> tuple[LevelShift, ...]:
-    """Return the changes of a series, the earliest first; only its newest `WINDOW` nights are examined.
+    """Return the changes in a series, earliest first; only its newest `WINDOW` nights are examined.
 
-    Changes below `smallest`, or below the share `relative` of the level before, are ignored. `grain` is the minimum
-    deviation between nights to assume.
+    Changes below `smallest`, or below the share `relative` of the previous level, are ignored. `grain` is the minimum
+    night-to-night deviation to assume.
     """
     first = max(len(values) - WINDOW, 0)
     recent = values[first:]
@@ -217,11 +217,11 @@ def _is_occupied(values: "FloatArray", level: float, other: float, noise: NightN
 
 def _describe_shift(old: "FloatArray", new: "FloatArray", noise: NightNoise, place: int, nights: int) -> LevelShift:
     before, after, error = noise.levels(old, new)
-    # a level is within the range of its values, and so exactly zero if all are zero
+    # keep a level within the range of its values, so that it is exactly zero if all are
     before, after = (
         min(max(level, float(part.min())), float(part.max())) for level, part in ((before, old), (after, new))
     )
-    # with few nights the deviation itself is not well known
+    # with few nights, the deviation itself is uncertain
     reach = _LEVEL * (1 + _LEVEL_OF_FEW / nights) * error
     low, high = after - before - reach, after - before + reach
     return LevelShift(place=place, before=before, after=after, low=low, high=high, gradual=_is_gradual(old, new))

@@ -1,4 +1,4 @@
-"""The site: static pages made from the history alone; the same history always gives the same bytes."""
+"""The site: static pages made from the history alone; the same history always yields the same bytes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -19,33 +19,33 @@ from gpureport.store import atomic_writes
 
 INDEX = "index.html"
 BACK = f"../{INDEX}"
-"""Address of the first page relative to a report."""
+"""Address of the index page, relative to a report."""
 REPORTS, FIGURES = "nights", "figures"
-"""Folders for reports and for pages of figures."""
+"""Folders for reports and for figure pages."""
 MARKER = "gpureport-site"
 """The file that marks a folder as a site; it is not hidden, since CI systems omit hidden files from artifacts."""
 _NIGHTS = "nights.html"
-"""A page of all nights, which earlier versions wrote."""
+"""A page covering all nights, written by earlier versions."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
 _GENERATOR = b'<meta name="generator" content="gpureport '
 _HEAD = 4096
 _WRITTEN = rf".+\.html|{MARKER}"
 ReportRenderer = Callable[[NightlyRecord], bytes | None]
-"""Returns the report of a night as a page, or None if its runs are no longer stored."""
+"""Returns a night's report as a page, or None if its runs are no longer stored."""
 
 
 def check_site(site: Place) -> None:
-    """Reject a folder whose first page is not from gpureport, before other work. Raises RenderError."""
-    # check even a marked folder, as somebody may have added a page
+    """Reject a folder whose index page gpureport did not write, before any other work. Raises RenderError."""
+    # check even a marked folder, as someone may have added a page
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)
 
 
 def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
-    """Mark a folder as a site, and remove files that killed writers left in it.
+    """Mark a folder as a site, and remove files that killed writers left behind.
 
     `folder` is the site itself, or a folder to be uploaded to the site's bucket. Raises RenderError, before any change,
-    if a page with one of the names is not from gpureport.
+    if a page with one of these names is not from gpureport.
     """
     is_marked = (site / MARKER).is_file()
     check_site(site)
@@ -64,7 +64,7 @@ def claim_site(site: Place, folder: Path, names: Iterable[str]) -> None:
 def _refuse_foreign_page(page: Place) -> None:
     if page.exists() and not _names_generator(page):
         hint = "choose another folder with --site, or move the page elsewhere"
-        raise RenderError(str(page), "is not a page of gpureport, and was not changed", hint, code="foreign_page")
+        raise RenderError(str(page), "was not written by gpureport, so it was not changed", hint, code="foreign_page")
 
 
 def _names_generator(page: Place) -> bool:
@@ -81,7 +81,7 @@ def write_site(
     figures = sorted(f"{FIGURES}/{name_figure_page(trend)}.html" for trend in trends)
     try:
         with stage_folder(site, INDEX) as folder:
-            # the folder is the site, or its files are uploaded to the site
+            # the folder is the site itself, or is uploaded to the site
             claim_site(site, folder, [INDEX, *(f"{REPORTS}/{night.page}.html" for night in nights), *figures])
             reports = {path.stem for path in (site / REPORTS).iterdir()} & {
                 night.page for night in nights if night.measured_runs
@@ -114,6 +114,6 @@ def _render_pages(
     for trend in trends:
         content = pages.build_figure_page(trend, verdicts, reports, nights)
         yield f"{FIGURES}/{name_figure_page(trend)}.html", figure.render(**shared, root="../", page=content)
-    # the index is last, as it links to all other pages
+    # the index comes last, as it links to all other pages
     index = pages.build_index(nights, trends, reports, accepted)
     yield INDEX, templates.get_template("site_index.html").render(**shared, root="", page=index)

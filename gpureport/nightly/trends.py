@@ -28,7 +28,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A change of a figure, the first night that shows it, and the params, driver and version that changed then."""
+    """A change in a figure, the first night that shows it, and the params, driver and version that changed then."""
 
     date: str
     label: str
@@ -97,7 +97,7 @@ def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, Nigh
     values = [value for _, run in held if (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
-        # treat driver, GPUs and version as params, because each may change the figures
+        # treat driver, GPUs and version as params, because each may affect the figures
         beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
         runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
     value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label
@@ -108,7 +108,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
     units = [{run.work_unit for run in each.runs if run.value(kind.name) is not None} for each in points]
     unit = next((min(each) for each in reversed(units) if len(each) == 1), "")
     if kind.is_of_work:
-        # work in another unit than the newest cannot be compared
+        # work in a different unit from the newest cannot be compared
         points = tuple(replace(at, value=None) if held - {unit} else at for at, held in zip(points, units, strict=True))
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
@@ -116,7 +116,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
         for each in (values, values[:-1])
     )
-    # a change that the night before already showed is not new, and nothing is new in a night without a value
+    # a change already visible the night before is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}
@@ -165,13 +165,13 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
     for run in runs:
         for key, value in run.params:
             held[key].add(value)
-    # a currency does not slow a job, and records of earlier versions lack it
+    # a currency does not slow a job, and records from earlier versions lack it
     return {key: ", ".join(sorted(values)) for key, values in held.items() if key != CURRENCY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
-    """Changes of one step on one GPU model that begin within a few nights of each other.
+    """Changes in one step on one GPU model that begin within a few nights of each other.
 
     The job's own figure comes first and decides the verdict, which is `changed` if that figure stayed the same. An
     event is new if the latest night is the first to show its deciding change, and undone if a later change reversed it.
@@ -194,11 +194,11 @@ class ChangeEvent:
 
 
 def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
-    """Return the changes of all figures as events, the earliest first.
+    """Return the changes in all figures as events, earliest first.
 
     A group with known work is judged by figures per unit of work, since a faster job can have a larger idle share. A
     group without known work is judged by its lost share of GPU time, then by its utilisation. A change more than two
-    nights after the first change of an event begins a new event.
+    nights after the first change in an event starts a new event.
     """
     events = []
     for _, group in groupby(trends, key=lambda trend: trend.group):
@@ -249,7 +249,7 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
 
 
 Verdicts = dict[tuple[tuple[str, str], str, str], str]
-"""The verdict of each change's event, by the change's group, figure and night."""
+"""The verdict on each change's event, by group, figure and night."""
 
 
 def map_verdicts(events: Iterable[ChangeEvent]) -> Verdicts:

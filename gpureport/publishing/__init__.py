@@ -20,10 +20,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def prepare(
     files: Sequence[Place], targets: Sequence[str], *, skip_missing: bool = False, follow_artifact_uri: bool = False
 ) -> list[Callable[[], str]]:
-    """Return one function per target that publishes the files there and returns a line that describes the result.
+    """Return functions that each publish something and return a line that describes the result.
 
-    All checks are made before anything is published, so that nothing is published if one target is wrong. For
-    `mlflow:STORE`, one file is the JSON of a comparison; other files become artifacts of each of its runs.
+    All checks come before the first upload, so that nothing is published if any target is invalid. For
+    `mlflow:STORE`, one file is the JSON of a comparison; other files become artifacts of each compared run.
     """
 
     def is_of_mlflow(target: str) -> bool:
@@ -40,7 +40,7 @@ def prepare(
     pairs = [(file, folder / file.name) for folder in places.values() for file in files]
     for file, copy in pairs:
         if isinstance(file, Path) and isinstance(copy, Path) and copy.exists() and copy.samefile(file):
-            raise SourceError(str(file), "it already exists", "name another folder", code="file_taken")
+            raise SourceError(str(file), "it already exists", "choose another folder", code="file_taken")
     try:
         read = [ReadPath(place=each, name="published") for each in files]
         refuse_taken_paths([WrittenPath(place=copy) for _, copy in pairs], read)
@@ -66,7 +66,7 @@ def _parse_folder(target: str) -> Place:
     refuse_database_server(scheme, target)
     if match is None or (not is_store_scheme(scheme) and target[match.end() :].startswith("//")):
         return parse_place(target)
-    what = f"{match[0]} is not a known kind of target"
+    what = f"{match[0]} is not a known type of target"
     hint = f"write ./{target} for a folder with that name, or give a folder, s3://BUCKET/FOLDER or mlflow:STORE#RUN"
     if is_store_scheme(scheme):
         what, hint = f"{scheme}: does not name a folder", f"write mlflow:{target} for an MLflow store"

@@ -30,7 +30,7 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         return [_prepare_artifact(store, run, file, follow_uri=follow_uri) for file in files]
     comparisons = [file for file in files if is_comparison(file)]
     if len(comparisons) != 1:
-        what = "it does not name a run" if not comparisons else "several comparisons for one run"
+        what = "it does not name a run" if not comparisons else "more than one comparison was given"
         hint = "give mlflow:STORE#RUN, or the JSON of one comparison: gpureport compare BASE NEXT --format json"
         raise SourceError(target, what, hint, code="unknown_run")
     found = _find_runs(store, read_run_figures(comparisons[0]), skip_missing=skip_missing)
@@ -38,10 +38,9 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
         _refuse_migration(store)
 
     def write_figures() -> str:
-        # a list, since a generator might not write to every run
         changed = sum([_write(store, run, figures) for run, figures in found])
         named = ", ".join(run.name or run.id for run, _ in found)
-        return f"wrote figures of {named} to {store.where}: {changed} of {len(found)} runs changed"
+        return f"wrote figures for {named} to {store.where}: {changed} of {len(found)} runs changed"
 
     others = [(run, file) for run, _ in found for file in files if file not in comparisons]
     return [write_figures, *(_prepare_artifact(store, *each, follow_uri=follow_uri) for each in others)]
@@ -50,17 +49,17 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
 def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
     """Return a function that adds a file to a run's artifacts and returns its location.
 
-    The writer of a store chose the folder for artifacts, so the user must allow writing outside the store.
+    Whoever wrote the store chose the artifact folder, so the user must allow writing outside the store.
     """
     if not isinstance(store, Server):
         folder, stated = store.artifact_folder(run), folder_of_uri(run.artifact_uri)
-        # the store may have been moved here from another machine with that folder
+        # the store may have been moved here from another machine that had this folder
         if stated and any(parent.is_dir() and parent.name for parent in list(stated.parents)[:3]):
             folder = folder or stated
         elif isinstance(store, Database) and not stated:
             folder = folder or folder_of_uri(run.artifact_uri, store.path.parent)
             if folder is None:
-                what = f"its runs keep artifacts in {urlsplit(run.artifact_uri).scheme or 'no known place'}"
+                what = f"its runs keep artifacts in {urlsplit(run.artifact_uri).scheme or 'an unknown place'}"
                 raise SourceError(store.where, what, "give the URL of its server", code="foreign_artifacts")
         folder = folder or store.home(run).joinpath("artifacts")
         if not follow_uri and not (folder / ARTIFACT_FOLDER).resolve().is_relative_to(store.root):
@@ -74,7 +73,7 @@ def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: boo
     parts, name = urlsplit(run.artifact_uri), f"{ARTIFACT_FOLDER}/{file.name}"
     if parts.scheme in {"", "file"}:
         what = f"its runs keep artifacts in a folder on the server, {run.artifact_uri}"
-        hint = "give its database on that machine, or start the server with --serve-artifacts"
+        hint = "publish to its database on that machine, or start the server with --serve-artifacts"
         raise SourceError(store.where, what, hint, code="foreign_artifacts")
 
     def put() -> str:
@@ -165,7 +164,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change with its interval in per cent, or in points for a share. Some databases require ASCII."""
+    """Return a change with its interval in per cent, or in points for a share. ASCII, as some databases require."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -178,7 +177,7 @@ def _find_runs(store: Store, known: Sequence[RunFigures], *, skip_missing: bool)
     looked = [(store.run(figures.run_id) if figures.run_id else None, figures) for figures in known]
     found = [(run, figures) for run, figures in looked if run is not None and not run.deleted]
     if not found:
-        what = "none of the runs of this comparison is in the store"
+        what = "none of the runs in this comparison is in the store"
         hint = "compare runs that MLflow recorded: mlflow:STORE#RUN"
         raise SourceError(store.where, what, hint, code="not_a_tracked_run")
     lost = [figures.name for run, figures in looked if run is None or run.deleted]
@@ -219,12 +218,12 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
 def _write_to_folder(
     store: Folder, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
 ) -> None:
-    """Write each file in an `mlruns` folder atomically; MLflow's own client refuses these folders since 3.13."""
+    """Write each file in an `mlruns` folder atomically; MLflow's own client has refused these folders since 3.13."""
     home, now = store.home(run), time.time_ns() // 1_000_000
 
     def find(part: str, key: str) -> Path:
         if not (home / part / key).resolve().is_relative_to(store.root):
-            what, hint = "a link points out of the store", "replace the link by its target"
+            what, hint = "a link points outside the store", "replace the link with its target"
             raise SourceError(str(home / part / key), what, hint, code="link_out_of_folder")
         (home / part).mkdir(exist_ok=True)
         return home / part / key
@@ -234,7 +233,7 @@ def _write_to_folder(
         for key, value in metrics.items():
             file = find("metrics", key)
             points = file.read_bytes() if file.exists() else b""
-            # a killed writer may have left half a line
+            # a killed writer may have left a partial line
             contents[file] = points[: points.rfind(b"\n") + 1] + f"{now} {value} 0\n".encode()
         for file, content in contents.items():
             # temporary files are in the run's own folder, since MLflow reads all files in its subfolders
@@ -250,11 +249,11 @@ def _refuse_migration(store: Database) -> None:
         mlflow = load_mlflow(store.where)
         from alembic.script import ScriptDirectory
     except (ImportError, SourceError) as error:
-        what = "writing figures to a database needs MLflow's own client"
+        what = "writing figures to a database requires MLflow's own client"
         hint = "pip install 'gpureport[mlflow]', or give the URL of its server"
         raise SourceError(store.where, what, hint, code="not_installed") from error
     current = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations")).get_current_head()
     if store.version != f"schema {current}":
-        what = f"its {store.version or 'schema'} does not fit MLflow {mlflow.__version__}, which would migrate it"
-        hint = "give the URL of a server with its version, or migrate it with mlflow db upgrade"
+        what = f"its {store.version or 'schema'} does not match MLflow {mlflow.__version__}, which would migrate it"
+        hint = "give the URL of a server of that version, or migrate it with mlflow db upgrade"
         raise SourceError(store.where, what, hint, code="other_schema")
