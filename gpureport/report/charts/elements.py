@@ -1,4 +1,4 @@
-"""SVG elements. Pages state x in per cent, so that a figure fits any width; paper and pictures state it in points.
+"""SVG elements. On pages, x is in per cent, so that a figure fits any width; on paper and in pictures, in points.
 
 No element has a style attribute, because a content security policy may forbid it. Ids have a prefix per figure.
 CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.
@@ -47,7 +47,7 @@ _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizontalScale:
-    """Maps values from `start` to `end` to x positions; `width` is None on a page."""
+    """Maps values between `start` and `end` to x positions; `width` is None on a page."""
 
     start: float
     end: float
@@ -206,7 +206,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Return shares in equal buckets as an area or line over the fraction `span` of the width; NaN leaves a gap."""
+    """Return shares in equal buckets as an area or line across the fraction `span` of the width; NaN leaves a gap."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line

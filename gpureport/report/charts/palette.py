@@ -57,4 +57,4 @@ SHARED = COLOURS | {
     "bad_ground": "#fdece3",
     "warning_text": "#7a5200",
 }
-"""Colours that templates read as `colours`; `accent` is for links and gains, and `_dark` for dark backgrounds."""
+"""Colours available to templates as `colours`; `accent` is for links and gains, `_dark` for dark backgrounds."""

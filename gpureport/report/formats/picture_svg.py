@@ -1,4 +1,4 @@
-"""The figures of a report in one SVG file on a white background; text is kept as text."""
+"""The figures of a report in one SVG file on a white background; text remains text."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
