@@ -1,4 +1,4 @@
-// Links open folds, a button changes the colours, and tables can be sorted. Pages also work without this script.
+// Links open folds, a button switches between light and dark, and tables can be sorted. Pages also work without this script.
 'use strict';
 const $ = selector => document.querySelector(selector);
 const all = selector => document.querySelectorAll(selector);

@@ -80,7 +80,7 @@ function add(weight, code, least, most) {
   if (most > total[3]) total[3] = most;
 }
 
-// These values for each full block of samples, with the mean for the sum, so that a pixel can skip samples.
+// The same values for each full block of samples, with the mean as sum, so that a pixel can skip samples.
 const BLOCK = 8;
 
 function sumBlocks({device: {cells: {start, end}}, low, mean, high}) {

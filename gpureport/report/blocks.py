@@ -423,5 +423,5 @@ def _method(report: Report, words: str) -> Iterator[Block]:
     yield Block(forms=Form.PAGE, title="Inputs", level=3, table=method.inputs)
     yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=terms)
     kinds = [fact for fact in method.kinds if fact.name in told]
-    more = ["gpureport explain CHECK --detail full shows the condition and the limits of a check."] if kinds else []
+    more = ["gpureport explain CHECK --detail full shows a check's condition and limits."] if kinds else []
     yield Block(forms=Form.PAGE, title="When this is found", level=3, texts=more, facts=kinds)

@@ -206,7 +206,7 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
     names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
     words = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    return f"did you mean {words}?" if names else "run gpureport explain for all names"
+    return f"did you mean {words}?" if names else "run gpureport explain to list all names"
 
 
 def _list_titles(rules: Sequence[Rule]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-_BUDGET = 10_000_000  # Maximum bytes in a page.
+_BUDGET = 10_000_000  # Maximum size in a page, in bytes.
 # Bucket lengths in seconds, tried in order; 0 means every sample.
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 _LEAST_BUCKET = 4  # Samples per bucket below which three values save no space.

@@ -1,4 +1,4 @@
-"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and the conversion of results to JSON.
+"""JSON output of `gpureport analyze` (schema `gpureport.analysis/1`), and the conversion of results to JSON.
 
 Keys are added, never renamed. Numbers are in base units. Times are ISO 8601, with an offset if the time zone is known.
 """

@@ -72,7 +72,7 @@ def _find_file(section: Section, key: str, suffixes: tuple[str, ...]) -> Path | 
         return None
     path = Path(section.file).parent / name
     if path.suffix.lower() not in suffixes:
-        what = f"{key} must be one of {', '.join(suffixes)}, not {name!r}"
+        what = f"{key} {name!r} has none of the extensions {', '.join(suffixes)}"
         hint = "convert the file"
         raise SettingsError(section.at(key), what, hint, code="unknown_file_type")
     if not path.is_file():

@@ -90,7 +90,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # a separate folder keeps other fonts of matplotlib from replacing missing glyphs
+            # a separate folder keeps other matplotlib fonts from replacing missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)

@@ -22,7 +22,7 @@ Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
 def render(report: Report) -> str:
-    """Return the figures in light colours, as attributes because slides have no style sheet."""
+    """Return the figures in light colours, set as attributes because slides have no style sheet."""
     top, body = 0.0, []
     for heading, lines, names, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))

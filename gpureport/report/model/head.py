@@ -13,7 +13,7 @@ class Change:
         text: the change in per cent (`−52%`), or as a multiple from tenfold on (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
-            (one run on one side)`; empty for a figure without direction.
+            (one run on one side)`; empty if neither direction is better.
         comparisons: number of comparisons if it alone (Holm) prevents a clear verdict; otherwise None.
         arrow: `up` or `down`; empty if the figure stayed the same.
         since: the step that the change is measured from, unless it is the previous one.

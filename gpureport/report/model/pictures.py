@@ -87,7 +87,7 @@ class ClassStretch:
 class UseRow:
     """Mean GPU utilisation of a run per bucket (NaN without samples), and a band with the classes of GPU time.
 
-    Every `band_seconds` of the band show the share of each class, in arbitrary order.
+    The band shows the share of each class per `band_seconds`, in arbitrary order.
     """
 
     label: str

@@ -1,7 +1,7 @@
 """The content of a report as printable text, with raw values where a format needs them.
 
-Renderers compute nothing. Times are seconds since the first sample of the run unless a name says otherwise; text has
-no markup and no control characters.
+Renderers compute nothing. Times are seconds since the first sample of the run unless a name says otherwise; text
+contains no markup or control characters.
 """
 
 from dataclasses import dataclass

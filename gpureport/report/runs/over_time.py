@@ -31,9 +31,9 @@ _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
-    "driver_message": "message of the driver",
+    "driver_message": "driver message",
 }
-MOST_EVENTS = 20  # the JSON has all of them
+MOST_EVENTS = 20  # the JSON lists all of them
 _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95

@@ -146,11 +146,11 @@ def clock_note(run: Run) -> str:
 
 
 def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> str:
-    """Return the number of GPUs per model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 in turn`."""
+    """Return the number of GPUs per model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 used in turn`."""
     models = [display.clean(device.model or "GPU of unknown model") for device in devices]
     names = [display.shorten_middle(model, LABEL_LENGTH) for model in models]
     if in_turn:
-        return f"{display.join_words(list(dict.fromkeys(names)))}, {len(names)} in turn"
+        return f"{display.join_words(list(dict.fromkeys(names)))}, {len(names)} used in turn"
     return display.join_words([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])
 
 

@@ -38,7 +38,7 @@ _FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named group
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
-_NOTE = "A rule that was not assessed neither passed nor failed; the table shows why."
+_NOTE = "A rule that was not assessed has neither passed nor failed; the table shows why."
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:

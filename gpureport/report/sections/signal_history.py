@@ -87,7 +87,7 @@ _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
 _TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
-"""Words that follow a figure of the shaded time, by kind."""
+"""Words that follow a figure for the shaded time, by kind."""
 
 
 def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:

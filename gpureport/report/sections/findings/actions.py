@@ -37,7 +37,7 @@ _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
 _BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds without an action if the GPU may serve requests, because idle time or a fixed clock is then normal."""
+"""Kinds without an action if the GPU may be serving requests, when idle time or a fixed clock is normal."""
 # kinds without an action if their severity is info
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}

@@ -55,7 +55,7 @@ def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
 
 
 def _name_all(every: Sequence[Found]) -> dict[Key, str]:
-    # distinguish equal titles by the cause in brackets
+    # distinguish identical titles by the cause in brackets
     alike = Counter((found.finding.kind, found.title) for found in every)
     causes = [f" (cause: {each.cause or 'not named'})" if alike[each.key[0], each.title] > 1 else "" for each in every]
     return {found.key: f"{found.title}{cause}" for found, cause in zip(every, causes, strict=True)}

@@ -1,4 +1,4 @@
-"""Groups findings by kind and cause, and phrases them with `kinds.toml`."""
+"""Groups findings by kind and cause, and phrases them using `kinds.toml`."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Computing share below which it is little, and share of the run below which a finding's length is stated."""
+"""Computing share that counts as little, and share of the run below which a finding's length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {

@@ -20,7 +20,7 @@ _BY_NODE = (
     "Each row is a node, with the means of its GPUs, their highest temperature and peak memory, their total energy and "
     "minimum free memory. GPUs that differ from all others are below."
 )
-_BY_STAGE = "Means are over time and GPUs. Each stage includes only samples recorded by its process."
+_BY_STAGE = "Means are taken over time and GPUs. Each stage includes only samples recorded by its process."
 _USE = "gpu_utilization_ratio"
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
 _CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
@@ -54,7 +54,7 @@ def _measure_idle(*gpus: DeviceStatistics) -> float | None:
     return fsum(gpu.idle_seconds or 0.0 for gpu in known) / seconds if seconds > 0 else None
 
 
-_FREE = "Memory free at peak, of installed"
+_FREE = "Share of memory free at peak"
 _COLUMNS = (
     _Column("Utilisation mean", "mean utilisation", _take("utilization_ratio", "mean"), display.percent, 0.05, fmean),
     _Column("Near idle", "time near idle", _measure_idle, display.percent, 0.03, fmean),

@@ -32,7 +32,7 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_WIDEST = 0.1  # Maximum interval width of a scaling share that is stated without a clear change.
+_WIDEST = 0.1  # Maximum interval width for stating a scaling share without a clear change.
 _MAIN = 0.5  # Share of a change that makes its step the main one.
 _TENFOLD = 10.0  # Ratio from which changes become multiples.
 # Maximum number of columns, and of set-up changes below the name of a step.
@@ -151,7 +151,7 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         # do not judge GPU time if the work is unknown, because the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
-        context = "Steps count work in different units" if last.value(measured.PER_WORK) else "Runs may differ in work"
+        context = "Steps count work in different units" if last.value(measured.PER_WORK) else "The work done may differ"
         time = _set_tile(name, spent, lambda value: display.number(value / size), change, context, unit=unit)
         return _build_use_tile(figures), time, _build_tile(figures, printed.ENERGY, "GPUs only"), memory
     factor, rate = scales.choose_rate_unit(figures.ends(measured.WORK_RATE), last.work_unit)
@@ -216,7 +216,7 @@ def build_step_table(comparison: Comparison) -> Table:
     trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
-    # the subtitle has the number of runs if it is the same for all steps
+    # the subtitle shows the number of runs if it is the same for all steps
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
