@@ -26,7 +26,7 @@ _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
 _ROUNDING = 1e-6  # Seconds below which an interval is a rounding error.
-SHORTEST = 1e-3  # Covered share up to which a bucket is empty, and shortest axis in seconds.
+SHORTEST = 1e-3  # Maximum covered share of an empty bucket, and minimum axis length in seconds.
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",

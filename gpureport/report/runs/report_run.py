@@ -51,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return the intervals of a finding in which a job held one of its GPUs, or all if no job is known."""
+        """Return the intervals of a finding while a job held one of its GPUs, or all if no job is known."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals

@@ -224,7 +224,7 @@ _LONGEST = 500  # Maximum length; the JSON is complete.
 
 def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
     counted = [run.run.quality for run in runs]
-    # if no line was rejected, state the sum over all runs
+    # if no line was rejected, give the sum over all runs
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])

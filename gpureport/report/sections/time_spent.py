@@ -257,7 +257,7 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
     if is_rest and len(names) <= _MOST_GPUS and numbers and numbers == list(range(numbers[0], numbers[0] + len(names))):
         return f"GPUs {numbers[0]} to {numbers[-1]}"
     # GPUs of several machines do not belong to one job
-    whole = "GPUs of several machines" if describe_drivers(run.analysis) else f"All {len(names)} GPUs"
+    whole = "GPUs from several machines" if describe_drivers(run.analysis) else f"All {len(names)} GPUs"
     return f"{len(names)} other GPUs" if is_rest else whole
 
 

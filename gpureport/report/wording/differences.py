@@ -18,7 +18,7 @@ from gpureport.report.wording.words import WORDS, say
 ONCE_SETTLED = " once settled"
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
-_TIMES = 10.0  # Ratio from which changes become multiples.
+_TIMES = 10.0  # Ratio from which changes are shown as multiples.
 _WHOLE = 0.95  # Percentage that rounds to 1.
 _LONGEST = 365 * 86_400.0  # Longest suggested recording in seconds.
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))

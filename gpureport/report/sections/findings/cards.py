@@ -25,7 +25,7 @@ _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named ste
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time with findings, such as hardware faults, that remain if the job changes."""
+"""Classes of GPU time with findings, such as hardware faults, that remain even if the job changes."""
 _COARSE_SECONDS = 2.0  # sampling interval in seconds from which one sample per second would show more
 
 
@@ -137,7 +137,7 @@ def _describe_place(group: Found, occurrences: Sequence[Occurrence]) -> str:
     if not occurrences:
         return "whole run"
     first, run, count = occurrences[0], group.run.run, len(group.spans)
-    # the data quality section shows the dates of several runs
+    # if there are several runs, the data quality section shows their dates
     has_date = not (run.quality.synthetic_time or group.several)
     stamp = format_time(run, min(span.start for span in group.intervals)) if has_date else ""
     times = f"{count} times, the first " if count > 1 else ""

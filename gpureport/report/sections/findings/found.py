@@ -271,7 +271,7 @@ def _name_stopped(found: Found) -> str:
 
 
 def _count_jobs(found: Found) -> str:
-    # a finding without devices concerns all GPUs of a job
+    # a finding without devices applies to all GPUs of a job
     held = Counter(device for each in found.worst.findings for device in each.devices or ("",))
     jobs = max(held.values(), default=1)
     return str(jobs) if jobs > 1 else ""

@@ -67,7 +67,7 @@ _COLUMNS = (
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-# shown beside the integral of power if the energy counter was recorded
+# shown next to the integral of power if the energy counter was recorded
 _COUNTED = _Column(
     "Energy counted",
     "",
@@ -85,7 +85,7 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
     where = " in any run" if len(with_gpus) > 1 else ""
     where += ", or unknown from a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-    # only the first table states what was not recorded
+    # only the first table says what was not recorded
     note = f"Not recorded{where}: {unknown}." if unknown else ""
     return tuple(_build_gpu_table(run, known, "" if place else note) for place, run in enumerate(with_gpus))
 

@@ -12,7 +12,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
 _HINT = Fact(name="Cost", text=f"no price was given: use {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995  # covered share of the time below which coverage is stated
+_NEARLY_ALL = 0.995  # covered share of the time below which coverage is mentioned
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
@@ -76,7 +76,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        # state the coverage of the integral if it is incomplete, and the bridged time
+        # mention the coverage of the integral if it is incomplete, and the bridged time
         whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
         seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
         share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0

@@ -128,7 +128,7 @@ class Figures:
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]
-        # for equal work, GPU time repeats GPU time per unit of work
+        # if both sides did equal work, GPU time adds nothing to GPU time per unit of work
         if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
             left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):

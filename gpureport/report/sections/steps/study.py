@@ -231,7 +231,7 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     for each in across_findings(steps):
         kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
         if kind != "gpu_kinds" or labels == (focus,):
-            # a finding about the batch size concerns all steps
+            # a finding about the batch size applies to all steps
             whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
             yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 

@@ -34,7 +34,7 @@ from gpureport.report.wording.words import choose_headline, say
 
 _WIDEST = 0.1  # Maximum interval width for stating a scaling share without a clear change.
 _MAIN = 0.5  # Share of a change that makes its step the main one.
-_TENFOLD = 10.0  # Ratio from which changes become multiples.
+_TENFOLD = 10.0  # Ratio from which changes are shown as multiples.
 # Maximum number of columns, and of set-up changes below the name of a step.
 _MOST, _MOST_CHANGES = 6, 2
 _SAME = 0.005  # relative difference below which values print alike
