@@ -1,4 +1,4 @@
-// Links open folds, a button switches light and dark, and tables can be sorted. Pages also work without this script.
+// Links open folds, a button switches between light and dark, and tables can be sorted. Pages also work without this script.
 'use strict';
 const $ = selector => document.querySelector(selector);
 const all = selector => document.querySelectorAll(selector);
@@ -42,7 +42,7 @@ for (const table of all('.sorted')) {
   const rows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
 
-  // Sort numbers from the largest, and names in order; unrecorded values are last.
+  // Sort numbers largest first and names alphabetically; missing values come last.
   function sort(head, column) {
     const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
     const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));

@@ -14,7 +14,7 @@ async function inflate(id) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Times are stored as steps in a unit, seven bits per byte, the lowest first.
+// Times are stored as steps in a unit, seven bits per byte, lowest first.
 function readTimes(bytes, {count, origin, unit}) {
   let at = 0, ticks = 0;
   return Float64Array.from({length: count}, () => {
@@ -28,7 +28,7 @@ function readTimes(bytes, {count, origin, unit}) {
   });
 }
 
-// Each sample covers the time half-way to its neighbours, or less beside a gap. Slow intervals have another pace.
+// Each sample covers the time half-way to its neighbours, or less next to a gap. Slow intervals have their own pace.
 function readCells(bytes, device) {
   const times = readTimes(bytes, device), start = times.slice(), end = times.slice();
   times.forEach((time, row) => {
@@ -42,7 +42,7 @@ function readCells(bytes, device) {
   return {start, end};
 }
 
-// Gives each device its cells and series: a byte per sample, or the mean, smallest and largest value per bucket.
+// Gives each device its cells and series: a byte per sample, or the mean, minimum and maximum per bucket.
 async function unpack(run) {
   const blobs = await Promise.all(run.devices.map(({blob}) => inflate(blob)));
   run.devices.forEach((device, place) => {
@@ -69,7 +69,7 @@ function placeAfter(list, number) {
   return low;
 }
 
-// Weight, sum, smallest and largest code added since the last reset; one array, since there are many pixels.
+// Weight, sum, minimum and maximum of the codes added since the last reset; one array, as there are many pixels.
 const total = new Float64Array(4);
 const reset = () => total.set([0, 0, Infinity, -Infinity]);
 
@@ -80,7 +80,7 @@ function add(weight, code, least, most) {
   if (most > total[3]) total[3] = most;
 }
 
-// These values for each full block of samples, with the mean for the sum, so that a pixel can skip samples.
+// The same values for each full block of samples, with the mean as sum, so that a pixel can skip samples.
 const BLOCK = 8;
 
 function sumBlocks({device: {cells: {start, end}}, low, mean, high}) {
@@ -96,7 +96,7 @@ function sumBlocks({device: {cells: {start, end}}, low, mean, high}) {
   return parts;
 }
 
-// Time-weighted mean, smallest and largest value of each pixel; NaN where nothing was recorded.
+// Time-weighted mean, minimum and maximum of each pixel; NaN where nothing was recorded.
 function columnsOf(series) {
   if (series.drawn?.version === version) return series.drawn;
   const {metric, shift, low, mean, high} = series, {start, end} = series.device.cells;
@@ -145,7 +145,7 @@ const [tip, detail, pick, stops] = ['#tip', '#detail', '#gpu', '#stops'].map($);
 const look = getComputedStyle(pick);
 // The visible part of the axis; the strip whose metrics are shown; the shown finding, and its intervals.
 let view = [0, axis], chosen, hot;
-// The requested frame; charts drawn with an older version must be drawn again.
+// The requested frame; charts drawn in an older version must be redrawn.
 let frame = 0, version = 0;
 
 const span = () => view[1] - view[0];
@@ -237,7 +237,7 @@ function outline(name, thick, boxes) {
 const hotBoxes = (marks, y, tall) => marks.filter(([card]) => card === hot?.card)
   .map(([, , start, end]) => box(start, end, y, tall, 3));
 
-// The curve of a GPU, with dots where nothing was recorded; below it the classes of its time, then the findings.
+// The curve of a GPU, with dots where nothing was recorded; below it, the classes of its time and the findings.
 function drawStrip(strip) {
   const {run: {row, top, seconds}, device, marks} = strip, tall = row * .5, thick = row * .18;
   const y = top + (strip.number + .1) * row, floorY = y + tall, track = box(0, seconds, y, tall);
@@ -284,7 +284,7 @@ function drawStrips(of) {
   }
 }
 
-// One metric of the chosen GPU: its mean as a line, its range as a pale band, that of all GPUs in grey, and its limits.
+// One metric of the chosen GPU: its mean as a line, its range as a pale band, all GPUs in grey, and its limits.
 function drawPanel(series, position) {
   const {run: {strips}, marks, limits} = chosen, {label, low, high} = series.metric, isHost = series.device.host;
   const y = position * ROW + TITLE, [mean, least, most] = columnsOf(series), at = [...mean.keys()];
@@ -326,7 +326,7 @@ function drawDetail(of) {
   list.forEach(drawPanel);
 }
 
-// Draws the visible charts, and others when they become visible.
+// Draws the visible charts, and the others once they become visible.
 function paint() {
   frame = 0;
   left = min(margin, charts[0].canvas.clientWidth / 4);
@@ -405,7 +405,7 @@ function showStretch(by) {
 
 const showLinked = () => showCard(location.hash.match(/(?:show=|mark-)(F\d+)/)?.[1]);
 
-// Marks a time in every chart and shows a GPU's values beside a place; without a GPU, it shows nothing.
+// Marks a time in every chart and shows a GPU's values beside a point; without a GPU, it shows nothing.
 function point(time, strip, x, y) {
   tip.hidden = !strip;
   for (const of of charts) {

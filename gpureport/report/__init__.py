@@ -1,4 +1,4 @@
-"""Reports: `build` makes the content, one renderer per format prints it, and `write` writes the files.
+"""Reports: `build` creates the content, one renderer per format prints it, and `write` writes the files.
 
 Importing this package loads neither the renderers nor the libraries that they and `build` need.
 """
@@ -35,7 +35,7 @@ _GONE = {
 }
 """Extensions and file names of removed formats, each with the command to use instead."""
 _LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form; only .html contains samples
-_ELSEWHERE = "choose a folder that can be written, or another name"
+_ELSEWHERE = "choose a writable folder, or another name"
 
 
 def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
@@ -43,7 +43,7 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
         return
     kind = path.suffix.lower()
     if instead := _GONE.get(path.name.lower(), _GONE.get(kind)):
-        raise RenderError(str(path), "no report has this format", f"write it with {instead}", code="unknown_file_type")
+        raise RenderError(str(path), "this report format was removed", f"use {instead}", code="unknown_file_type")
     if kind not in formats:
         what, hint = "no report format has this extension", f"use one of {', '.join(formats)}"
         raise RenderError(str(path), what, hint, code="unknown_file_type")
@@ -63,11 +63,11 @@ def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
 def check_detail(paths: Sequence[Place], detail: int) -> None:
     formats = {".txt" if str(path) == "-" else path.suffix.lower() for path in paths}
     if detail == 0 and not formats & _LONGER:
-        what = "none of the files to write has a longer form"
-        hint = f"write one of {', '.join(sorted(_LONGER))}"
+        what = "none of the requested files has a longer form"
+        hint = f"use one of {', '.join(sorted(_LONGER))}"
         raise RenderError("--detail full", what, hint, code="nothing_to_show")
     if detail and ".html" not in formats:
-        what, hint = "none of the files to write can contain samples", "write a .html file, or omit the option"
+        what, hint = "none of the requested files can contain samples", "use a .html file, or omit the option"
         raise RenderError(f"--detail {detail}", what, hint, code="nothing_to_show")
 
 
@@ -96,7 +96,7 @@ def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, 
 
 
 def write_whole(target: Place, content: bytes) -> None:
-    """Write a file atomically, and create its folder if it is missing. Raises RenderError."""
+    """Write a file atomically, creating its folder if needed. Raises RenderError."""
     try:
         atomic_writes.replace_file(target, content, target.parent)
     except OSError as error:

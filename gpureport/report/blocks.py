@@ -1,4 +1,4 @@
-"""A report as one list of blocks, which every format prints. A statement that applies to several runs appears once."""
+"""A report as a list of blocks, which every format prints. A statement about several runs appears once."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.words import group_holders, list_labels
 
-LOST_TIME = "Lost time is the most that removing the cause could recover. Findings can overlap, so do not add them up."
+LOST_TIME = "Lost time is the most that removing the cause could recover. Losses can overlap, so do not add them up."
 _DOUBTS = 5  # maximum number of doubts about comparisons in Markdown
 _MOST_VARIANTS, _MOST_ROWS = 3, 24
 Said = tuple[str, Sequence[Fact]]  # the label of a run or comparison, and its facts
@@ -105,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total if all bars have the same one and none has a change, otherwise an empty string."""
+    """Return the total if all bars share it and none has a change, otherwise an empty string."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -136,7 +136,7 @@ def _rules(policy: Table) -> Iterator[Block]:
         outcome, observed, *_ = row.cells
         words = join(observed.text, observed.small, by=" ")
         facts.append(Fact(name=outcome.text, text=f"{row.head.text} ({words})" if words else row.head.text))
-    label = f"{len(failed)} of {len(policy.rows)} failed or not assessed"
+    label = f"{len(failed)} of {len(policy.rows)} failed or were not assessed"
     yield Block(forms=Form.SCREEN, part="rules", title="Rules", label=label, facts=facts)
     yield Block(forms=Form.LONG, title="Rules", label=label, table=policy)
 
@@ -219,7 +219,7 @@ def _list_cards(cards: Sequence[FindingCard], title: str) -> Table | None:
     own = [name for name, texts in columns.items() if len({*texts}) > 1 or len(cards) == 1] or ["Where"]
     is_one = len(gone) == 1 and len(cards) > 1
     notes = [f"{name}: {texts[0]}." for name, texts in columns.items() if name not in own and cards]
-    notes += [f"Those of earlier steps: {gone.pop()}."] if is_one else []
+    notes += [f"From earlier steps: {gone.pop()}."] if is_one else []
     rows: list[list[Cell | str]] = []
     for at, card in enumerate(cards):
         # the heading of the row already contains the title
@@ -279,7 +279,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
 
 
 def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return the facts that the runs have in common, and a table of the others with one row per run."""
+    """Return facts as a list, and those with many different values as a table with one row per run."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -294,7 +294,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return tables with their labels; one-row tables with equal columns become one table with a row per run."""
+    """Return labelled tables; one-row tables with the same columns become one table with a row per run."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
@@ -376,7 +376,7 @@ def _answers(answers: Sequence[Answers], *, several: bool) -> Block:
         about += lines[0].cards if not several else [f"{len(lines)} runs"] if len(lines) < len(answers) else []
         kinds[outcome].append(f"{title} ({join(*about, by=', ')})" if any(about) else title)
     words = {line.outcome: display.raise_first(line.outcome_text) for run in answers for line in run.lines}
-    # checks that cannot be judged are in the table of missing checks
+    # checks that were not assessed are in another table
     shown = {outcome: named for outcome, named in kinds.items() if named and outcome != Outcome.CANNOT_JUDGE}
     facts = [Fact(name=words[outcome], text=", ".join(named)) for outcome, named in shown.items()]
     texts = [] if several else [f"{run.summary}." for run in answers]
@@ -423,5 +423,5 @@ def _method(report: Report, words: str) -> Iterator[Block]:
     yield Block(forms=Form.PAGE, title="Inputs", level=3, table=method.inputs)
     yield Block(forms=Form.PAGE, title="What the words mean", level=3, facts=terms)
     kinds = [fact for fact in method.kinds if fact.name in told]
-    more = ["gpureport explain CHECK --detail full shows the condition and the limits of a check."] if kinds else []
+    more = ["gpureport explain CHECK --detail full shows a check's condition and limits."] if kinds else []
     yield Block(forms=Form.PAGE, title="When this is found", level=3, texts=more, facts=kinds)

@@ -30,7 +30,7 @@ from gpureport.report.wording.words import group_holders
 
 RECORDING = "recording"
 _SUGGESTED = 3  # Maximum number of suggested names.
-_SLIP = 0.85  # Minimum similarity of a suggested figure; other names are meant more often.
+_SLIP = 0.85  # Minimum similarity of a suggested figure; users more often mean other names.
 _SHORTEST = 3  # Minimum length of a word to search for within names.
 _FIRST = 3  # Number of steps per cause in the short form.
 _SAID: dict[str, Any] = tomllib.loads(Path(__file__).with_name("explanation.toml").read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ _COMMANDS = {name.lower(): text for name, text in vars(recording_advice).items()
 def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> list[Block]:
     """Return the explanation of a name, or the list of all names if `name` is None.
 
-    Raises SettingsError, which suggests similar names, if `name` is unknown.
+    Raises SettingsError with suggestions if `name` is unknown.
     """
     if name is None:
         return list(_index(rules))
@@ -88,7 +88,7 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
     more = (*map(display.clean_sentence, rule.more), beside, after if rule.after else "")
     yield from _section("Found when", *conditions, *(() if brief else more))
     if rule.limits and not brief:
-        which = ["any"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
+        which = ["any of them"] if len(rule.settings) == len(rule.limits) else list(rule.settings)
         where = f"Set {display.join_words(which)} in gpureport.toml under [rules.{rule.name}], in base units."
         limits = []
         for key, limit in rule.limits.items():
@@ -103,7 +103,7 @@ def _explain_kinds(name: str, kinds: Sequence[str], rules: Sequence[Rule], *, br
         rest = f"the full condition, {display.plural(len(rule.limits), 'limit')}, and the needs and risks of every step"
         yield Block(texts=[f"gpureport explain {name} --detail full shows {rest}."])
         return
-    yield from _section("Steps, the most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
+    yield from _section("Steps, most promising first", _SAID["steps"], facts=_steps_by_cause(kinds))
     for key in dict.fromkeys(each for kind in kinds for steps in KINDS[kind].steps.values() for each in steps):
         step = STEPS[key]
         needs = display.join_words(list(step.needs))
@@ -206,7 +206,7 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
     names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
     words = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    return f"did you mean {words}?" if names else "gpureport explain lists all names"
+    return f"did you mean {words}?" if names else "run gpureport explain to list all names"
 
 
 def _list_titles(rules: Sequence[Rule]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The samples of the timelines, embedded in a page for its script as deflated base64 text with an index.
 
-If the samples take too much space, the minimum, mean and maximum per bucket are embedded. Times are stored as
+If they take too much space, the minimum, mean and maximum per bucket are embedded instead. Times are stored as
 differences, and values as codes on a scale for each metric and run. The text of a report is never based on these bytes.
 """
 
@@ -24,7 +24,7 @@ from gpureport.report.model.pictures import Timeline, TimelineStrip
 from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
-_BUDGET = 10_000_000  # Maximum bytes in a page.
+_BUDGET = 10_000_000  # Maximum size in a page, in bytes.
 # Bucket lengths in seconds, tried in order; 0 means every sample.
 _LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 _LEAST_BUCKET = 4  # Samples per bucket below which three values save no space.
@@ -127,7 +127,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric of the timelines; an `averaged` value is a mean over the time before its time stamp."""
+    """A metric in the timelines; an `averaged` value is a mean over the time before its time stamp."""
 
     metric: str
     title: str
@@ -146,7 +146,7 @@ _METRICS = (
     PlottedMetric("cpu_busiest_core_ratio", "Busiest core", averaged=True),
     PlottedMetric("cpu_iowait_ratio", "CPU waiting for I/O", averaged=True),
     PlottedMetric("gpu_power_watts", "Power"),
-    PlottedMetric("gpu_power_ratio", "Power, of its limit", instead_of="gpu_power_watts"),
+    PlottedMetric("gpu_power_ratio", "Power, share of limit", instead_of="gpu_power_watts"),
     PlottedMetric("gpu_sm_clock_hertz", "SM clock"),
     PlottedMetric("gpu_graphics_clock_hertz", "Graphics clock", instead_of="gpu_sm_clock_hertz"),
     PlottedMetric("gpu_temperature_celsius", "Temperature"),
@@ -330,12 +330,12 @@ def _describe_strip(strip: TimelineStrip, run: Timeline, metrics: Sequence[Plott
 
 
 def _describe_embedding(packed: Sequence[_PackedRun], *, is_asked: bool) -> str:
-    source = "Text and tables are from the samples themselves."
+    source = "Text and tables use the samples themselves."
     if lengths := sorted({run.about["bucket"] for run in packed} - {0}):
-        why = "as asked" if is_asked else f"because all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
+        why = "as requested" if is_asked else f"since all samples would take more than {_BUDGET / 1e6:g}{display.GAP}MB"
         each = display.join_words([f"{bucket}{display.GAP}s" for bucket in lengths])
-        return f"The charts show the smallest, mean and largest value of every {each}, {why}. {source}"
+        return f"The charts show the minimum, mean and maximum of every {each}, {why}. {source}"
     rounded = dict.fromkeys(metric.title for run in packed for metric in run.rounded)
-    exact = f"rounded for the charts: {display.join_words(list(rounded))}" if rounded else "none of them rounded"
+    exact = f"with {display.join_words(list(rounded))} rounded" if rounded else "none of them rounded"
     values = display.integer(sum(run.values for run in packed))
     return f"The charts show every sample: {values} values, {exact}. {source}"

@@ -145,7 +145,7 @@ def test_a_step_is_advised_for_what_the_last_one_lacks() -> None:
 def test_findings_of_several_runs_are_not_gone_and_told_briefly() -> None:
     missing = NotJudged(kind="cpu_bound", device=None, reason="not recorded", recording="a log of the CPU")
     earlier, last = (analyze(*step(label)) for label in "ab")
-    for not_judged, status in (((missing,), "the last step cannot tell"), ((), "not found in the last step")):
+    for not_judged, status in (((missing,), "unknown in the last step"), ((), "not found in the last step")):
         page = page_of(with_findings(earlier, gap("cpu_bound")), replace(last, findings=(), not_judged=not_judged))
         assert [card["status"] for card in page["findings"]] == [status]
     several = [

@@ -101,7 +101,7 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "two machines in one log": (lambda: drivers("450.57", "460.27"), "healthy", "450.57 and 460.27"),
     "nothing assessed": (lambda: gpureport.analyze(run(), select="cpu_bound"), "nothing_assessed", ""),
     "no GPU": (without_gpu, "no_gpu", ""),
-    "no utilisation": (lambda: run(util=np.nan), "no_utilisation", "cannot be told"),
+    "no utilisation": (lambda: run(util=np.nan), "no_utilisation", "undetermined"),
     "three samples": (lambda: run(seconds=2), "too_short", "3 samples"),
     "one sample": (lambda: run(seconds=0), "too_short", "one sample"),
     "half of the GPU time idle": (lambda: run(util=[97.0] * 200 + [0.0] * 200 + [97.0] * 201), "finding", "33%"),
@@ -291,7 +291,7 @@ _OTHER = _WORKS | {"util": 22, "memory": 5000}
         (
             "analyze",
             smi((60, _DESKTOP), (4, _DESKTOP | {"util": 30}), (200, _DESKTOP), every=1),
-            "computing cannot be told Only a display used the GPU",
+            "computing undetermined Only a display used the GPU",
         ),
         ("analyze", "".join(smi((80, _BARE), every=10, start=start) for start in _DAYS), "FINDINGS none."),
         ("analyze", smi((1, _FAST)), "Only one sample: too little to assess."),
@@ -315,7 +315,7 @@ _OTHER = _WORKS | {"util": 22, "memory": 5000}
         (
             "analyze",
             smi(*[(10, {"power": 46.19, "temperature": 30 + degree}) for degree in range(30)]),
-            "Power cannot be right: left out",
+            "Implausible power was left out",
         ),
     ],
 )
@@ -349,9 +349,9 @@ def test_steps_say_how_training_scales_and_what_was_not_recorded_in_turn(
     record("g1", "2026-07-02T09:00", 1, 100)
     record("g4", "2026-07-02T10:00", 4, 280)
     record("g8", "2026-07-02T11:00", 8, 784)
-    assert "4 GPUs do 70% of the work per GPU that 1 did" in compare("g1", "g4")
-    assert "8 GPUs do 98% of the work per GPU that 1 did." in compare("g1", "g8")
+    assert "4 GPUs do 70% as much work per GPU as 1 did" in compare("g1", "g4")
+    assert "8 GPUs do 98% as much work per GPU as 1 did." in compare("g1", "g8")
     for run_number in range(3):
         record(f"before/r{run_number}", f"2026-07-02T11:{run_number}0", 1, 100)
         record(f"after/r{run_number + 3}", f"2026-07-02T12:{run_number}0", 1, 90, is_warm=True)
-    assert "Not recorded in turn: r5 started 20 °C warmer and ran at a 9.3% lower clock" in compare("before", "after")
+    assert "Steps not alternated: r5 started 20 °C warmer and ran at a 9.3% lower clock" in compare("before", "after")

@@ -1,6 +1,6 @@
-"""SVG elements. Pages state x in per cent, so that a figure fits any width; paper and pictures state it in points.
+"""SVG elements. On pages, x is in per cent, so that a figure fits any width; on paper and in pictures, in points.
 
-No element has a style attribute, because a content security policy may forbid it. Ids have a prefix per figure.
+No element has a style attribute, because a content security policy may forbid it. Each figure has an id prefix.
 CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.
 """
 
@@ -42,12 +42,12 @@ _TILES = {
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
-"""Time units: name, length in seconds, and minimum length in seconds of an axis in this unit."""
+"""Time units: name, length in seconds, and minimum axis length in seconds for using the unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizontalScale:
-    """Maps values from `start` to `end` to x positions; `width` is None on a page."""
+    """Maps values between `start` and `end` to x positions; `width` is None on a page."""
 
     start: float
     end: float
@@ -69,7 +69,7 @@ class HorizontalScale:
 
     def place(self, value: float, drawn: str, attributes: str = "") -> str:
         if self.width is None:
-            # attributes are on a group, because the style sheet of a page may override those of svg
+            # set attributes on a group, because a page's style sheet may override those of svg
             return f'<g{attributes}><svg x="{self.position(value)}" overflow="visible">{drawn}</svg></g>'
         return f'<g transform="translate({self.position(value)} 0)"{attributes}>{drawn}</g>'
 
@@ -206,7 +206,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Return shares in equal buckets as an area or line over the fraction `span` of the width; NaN leaves a gap."""
+    """Return shares in equal buckets as an area or line across the fraction `span` of the width; NaN leaves a gap."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line

@@ -29,7 +29,7 @@ class ClassFill(NamedTuple):
     text: str = DARK_TEXT
 
 
-# the colours of Okabe and Ito suit any colour vision; hatches distinguish classes without colour
+# Okabe and Ito's colours suit all types of colour vision; hatches distinguish classes without colour
 CLASSES = {
     "computing": ClassFill(COLOURS["busy"], text=LIGHT_TEXT),
     "short_pauses": ClassFill("#9ccbee"),
@@ -57,4 +57,4 @@ SHARED = COLOURS | {
     "bad_ground": "#fdece3",
     "warning_text": "#7a5200",
 }
-"""Colours that templates read as `colours`; `accent` is for links and gains, and `_dark` for dark backgrounds."""
+"""Colours available to templates as `colours`; `accent` is for links and gains, `_dark` for dark backgrounds."""

@@ -1,4 +1,4 @@
-"""Utilisation strips (one per GPU), charts of steps, and the list of all figures of a report."""
+"""Utilisation strips (one per GPU), charts of steps, and a list of all figures in a report."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _ROW, _SIDE, _MEAN, _RUNS = 46.0, 20.0, 27.0, 38.0
 _LEVELS = (0.0, 4.0, 8.0)  # vertical offset of overlapping runs
 _RADIUS, _RUN_RADIUS = 4.5, 2.8
 _NARROWEST, _MARGIN = 0.05, 0.06
-"""Minimum span of an axis (of shares, or relative to the largest value), and its relative margin."""
+"""Minimum span of an axis (as a share, or relative to the largest value), and its relative margin."""
 
 
 def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
@@ -56,7 +56,7 @@ def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     body += _draw_events(events, scale, bottom)
     said = "; ".join(f"{event.id} {event.name} at {event.when}" for event in events)
     words = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs"
-    words += f"; events of the log: {said}" if said else ""
+    words += f"; events in the log: {said}" if said else ""
     moved = f'<g transform="translate({svg.shorten_number(left)} {top:g})">{"".join(body)}</g>'
     return svg.write_document([moved], width=width, height=top + bottom + 22, label=words)
 
@@ -180,7 +180,7 @@ def _draw_box(x: float, y: float, width: float, height: float, colour: str) -> s
 def draw_report(
     report: Report, widths: tuple[float | None, float | None, float | None] = (None,) * 3, *, full: bool = True
 ) -> dict[str, Any]:
-    """Return the figures by template name; a figure in rows is a list of its rows, followed by the axis."""
+    """Return the figures by their names in templates; a figure in rows is a list of its rows and its axis."""
     row, page, box = widths
     rows = [each for each in report.rows if each.history]
     return {

@@ -1,4 +1,4 @@
-"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`), and the conversion of results to JSON.
+"""JSON output of `gpureport analyze` (schema `gpureport.analysis/1`), and the conversion of results to JSON.
 
 Keys are added, never renamed. Numbers are in base units. Times are ISO 8601, with an offset if the time zone is known.
 """
@@ -30,7 +30,7 @@ _ACROSS = "kind severity confidence steps summary recommendation fingerprint evi
 
 Content = dict[str, Any]
 Made = Mapping[type, Callable[[Any], Content]]
-"""Functions that return added or replaced keys of a result, by its type."""
+"""Functions that return keys to add to or replace in a result, by its type."""
 
 _REASONS: Mapping[type, Callable[[Any], str]] = {
     Reason: describe_reason,
@@ -53,7 +53,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
 
 
 def dump(content: Content, made: Made | None = None) -> str:
-    """Return a document as JSON; a result becomes an object of its fields and the keys that `made` adds to it."""
+    """Return a document as JSON; a result becomes an object with its fields and the keys that `made` adds."""
     more = {**_MADE, **(made or {})}
 
     def encode(value: Any) -> Content:
@@ -63,7 +63,7 @@ def dump(content: Content, made: Made | None = None) -> str:
 
 
 def list_fields(value: Any, without: str = "") -> Content:
-    """Return the fields in the repr of a result, and the codes of its verdict and reason."""
+    """Return the fields that a result's repr shows, and the codes of its verdict and reason."""
     names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
     said = {name: getattr(value, name) for name in names}
     for name, each in said.items():

@@ -9,7 +9,7 @@ from gpureport.errors import SettingsError
 from gpureport.report.charts import palette
 from gpureport.settings import Section, Settings
 
-_LARGEST = 8 * 2**20  # maximum size in bytes of a logo or font, since pages embed both
+_LARGEST = 8 * 2**20  # maximum size in bytes of a logo or font, because reports embed it
 _LOGOS = {".svg": "svg+xml", ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _FONTS = (".ttf", ".otf", ".ttc")
 _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
@@ -56,7 +56,7 @@ def read_brand(settings: Settings) -> Brand:
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")
     if accent and not _ACCENT.fullmatch(accent):
-        what, hint = f"accent must be a hex colour, not {accent!r}", 'write it as "#5b2a86"'
+        what, hint = f"accent must be a hex colour, not {accent!r}", 'write it like "#5b2a86"'
         raise SettingsError(section.at("accent"), what, hint, code="not_a_colour")
     return Brand(
         logo=_find_file(section, "logo", tuple(_LOGOS)),
@@ -72,11 +72,11 @@ def _find_file(section: Section, key: str, suffixes: tuple[str, ...]) -> Path | 
         return None
     path = Path(section.file).parent / name
     if path.suffix.lower() not in suffixes:
-        what = f"{key} must be one of {', '.join(suffixes)}, not {name!r}"
+        what = f"{key} {name!r} has none of the extensions {', '.join(suffixes)}"
         hint = "convert the file"
         raise SettingsError(section.at(key), what, hint, code="unknown_file_type")
     if not path.is_file():
-        raise SettingsError(section.at(key), f"no {key} {str(path)!r}", "correct the path", code="no_such_file")
+        raise SettingsError(section.at(key), f"{key} {str(path)!r} not found", "correct the path", code="no_such_file")
     if path.stat().st_size > _LARGEST:
         what = f"{str(path)!r} is larger than {_LARGEST >> 20} MiB"
         raise SettingsError(section.at(key), what, f"use a smaller {key}", code="file_too_large")

@@ -73,7 +73,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page; a nightly page links `back` to the site and shows changes since `earlier`."""
+    """Return the report as a page; a nightly page links `back` to the site and shows the blocks of `earlier`."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),
@@ -94,12 +94,12 @@ def render(
     # scripts contain braces, so they are not rendered as templates
     script = "\n".join(loader.get_source(pages, name)[0] for name in _SCRIPTS) if loader and samples else ""
     anchors = {card: f"run{run}-mark-{card}-{strip}" for card, (run, strip) in marks.items()}
-    # choose the GPU of the picture, or else of the first mark, or else the first of the last run
+    # choose the GPU in the picture, else the first marked one, else the first of the last run
     named = report.worst.gpu if report.worst else None
     shown = [(0, at) for at, strip in enumerate(report.timeline[0].strips) if strip.label == named]
     shown += [marks[card] for card in cards if card in marks]
     run, strip = [*shown, (len(report.timeline) - 1, 0)][0]
-    # safe: style and script are files of gpureport, and series are escaped
+    # safe: style and script come from gpureport, and series are escaped
     style, script, index = mark_safe((style, script, samples.about if samples else ""))
     strips = [draw_timeline(run, f"run{at}") if run.strips else "" for at, run in enumerate(report.timeline)]
     return pages.get_template("report.html").render(

@@ -15,8 +15,8 @@ from gpureport.report.wording.display import join
 
 LIMIT = 20_000  # maximum size in bytes: servers reject longer summaries
 _MOST_ROWS = 24
-_LONGEST_TEXT = 600  # Length of a sentence.
-_LONGEST_CELL = 240  # Length of a line in a cell.
+_LONGEST_TEXT = 600
+_LONGEST_CELL = 240
 _BAR = 24  # Length of the longest bar.
 _CUT = "\n**Shortened: the full report contains the rest.**\n"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")

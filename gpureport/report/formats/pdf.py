@@ -90,7 +90,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
             folder = Path(made)
             (folder / "fonts").mkdir()
             inputs = [(path, path.name) for path in source.glob("*.typ")] + ([(brand.logo, logo)] if brand.logo else [])
-            # a separate folder keeps other fonts of matplotlib from replacing missing glyphs
+            # a separate folder keeps other matplotlib fonts from replacing missing glyphs
             inputs += [(path, f"fonts/{place}{path.suffix}") for place, path in enumerate(paths)]
             for path, copy in inputs:
                 shutil.copyfile(path, folder / copy)
@@ -113,7 +113,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
                 root=folder,
                 font_paths=[folder / "fonts"],
                 ignore_system_fonts=True,
-                # these folders are empty, so typst uses no packages of this machine
+                # this folder does not exist, so typst uses no packages from this machine
                 package_path=folder / "packages",
                 package_cache_path=folder / "packages",
                 pdf_standards=["a-2a", "ua-1"],
@@ -124,21 +124,21 @@ def set_document(  # noqa: PLR0913 - the parts of a document
         # gpureport provides every input except the logo
         where = str(brand.logo or source / name)
         what = f"cannot be written as PDF ({' '.join(str(error).split())})"
-        hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug of gpureport"
+        hint = "save the logo again as SVG or PNG" if brand.logo else "report this as a bug in gpureport"
         raise RenderError(where, what, hint, code="cannot_set_pdf") from error
     except OSError as error:
-        what = f"a PDF cannot be written here ({error.strerror})"
-        hint = "free some space there, or set TMPDIR"
+        what = f"a PDF cannot be created here ({error.strerror})"
+        hint = "free some space here, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), what, hint, code="cannot_write") from error
 
 
 def _choose_date(ended: int) -> int:
-    """Return SOURCE_DATE_EPOCH or the end of the recording, so that equal input gives equal files."""
+    """Return SOURCE_DATE_EPOCH or the end of the recording, so that the same input gives the same file."""
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     if stated is None:
         return ended
     if not (stated.isascii() and stated.isdecimal()):
-        hint = "state seconds since 1970, or unset it"
+        hint = "set it to seconds since 1970, or unset it"
         raise RenderError("SOURCE_DATE_EPOCH", f"{stated!r} is not a whole number", hint, code="not_a_number")
     return int(stated)
 
@@ -173,7 +173,7 @@ def find_shipped_fonts() -> tuple[Path, ...]:
     paths = tuple(Path(mpl.get_data_path()) / "fonts" / "ttf" / name for name in _FONTS)
     for path in paths:
         if not path.is_file():
-            what, hint = "this font of matplotlib is missing", "install matplotlib with pip"
+            what, hint = "this matplotlib font is missing", "install matplotlib with pip"
             raise RenderError(str(path), what, hint, code="no_such_file")
     return paths
 
@@ -194,8 +194,8 @@ def _explain_missing(missing: list[int]) -> str:
     codes = ", ".join(f"U+{code:04X}" for code in missing[:20])
     more = f" and {len(missing) - 20} more" if missing[20:] else ""
     return (
-        f"{_REPLACEMENT} replaces a character that the fonts of this PDF lack ({codes}{more}). "
-        "To show it, set font in [report] of gpureport.toml, or read the HTML report."
+        f"{_REPLACEMENT} replaces a character that this PDF's fonts lack ({codes}{more}). "
+        "To show it, set font under [report] in gpureport.toml, or read the HTML report."
     )
 
 
@@ -214,7 +214,7 @@ def _open_font(path: Path) -> FT2Font:
 
 
 def render_picture(report: Report) -> bytes:
-    """Return the figures of a report in one PNG file, for programs without SVG."""
+    """Return the figures of a report in one PNG file, for programs without SVG support."""
     paths = find_shipped_fonts()
     svg = replace_missing_characters(picture_svg.render(report), paths)
     held = typst.Fonts(include_system_fonts=False, include_embedded_fonts=False, font_paths=[paths[0].parent])

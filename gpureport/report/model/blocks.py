@@ -32,7 +32,7 @@ class Form(Flag):
 class Series:
     """Values over time on a scale from `low` to `high` (`ends` in words); NaN where nothing was recorded.
 
-    `share` is its length relative to the longest series.
+    `share` is the length relative to the longest series.
     """
 
     name: str

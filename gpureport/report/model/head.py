@@ -13,10 +13,10 @@ class Change:
         text: the change in per cent (`−52%`), or as a multiple from tenfold on (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
-            (one run on one side)`; empty for a figure without direction.
-        comparisons: number of comparisons if only it (Holm) prevents a clear verdict; otherwise None.
+            (one run on one side)`; empty if neither direction is better.
+        comparisons: number of comparisons if it alone (Holm) prevents a clear verdict; otherwise None.
         arrow: `up` or `down`; empty if the figure stayed the same.
-        since: the step from which it is measured, unless that is the previous one.
+        since: the step that the change is measured from, unless it is the previous one.
     """
 
     text: str
@@ -60,7 +60,7 @@ class VerdictCode(StrEnum):
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
     TOO_SHORT = "too_short"
-    # Healthy, except that rules of the user are broken.
+    # Healthy, except that some of the user's rules failed.
     RULES_FAILED = "rules_failed"
     BETTER = "better"
     WORSE = "worse"
@@ -98,7 +98,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One action; at most three are shown, the most promising first.
+    """One action; at most three are shown, most promising first.
 
     `finding` is the id of the row that led to it, if any; a trial addresses unexplained pauses.
     """

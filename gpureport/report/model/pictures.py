@@ -1,4 +1,4 @@
-"""Data of the pictures: where GPU time went, use over time, signals of a GPU, and timelines.
+"""Data for the pictures: where GPU time went, use over time, signals of a GPU, and timelines.
 
 Times are seconds since the first sample. Texts may be empty; `small` is printed below a label.
 """
@@ -38,9 +38,9 @@ class TimeSegment:
 class SpentBar:
     """The GPU time of one step, or of one GPU of a single run; the segments add up to the bar.
 
-    `total` is empty for GPUs, whose bars have equal lengths. `change` is from the previous step; a bar without a
-    change has a `note` (`first step`, `7.5% lost to heat`), coloured if `is_bad`. `beside` is a second figure: the
-    rate of training alone, or the power of a GPU.
+    `total` is empty for GPUs. `change` is from the previous step; a bar without a change has a `note` (`first step`,
+    `7.5% lost to heat`), which is coloured if `is_bad`. `beside` is a second figure: the rate of training alone, or the
+    power of a GPU.
     """
 
     label: str
@@ -87,7 +87,7 @@ class ClassStretch:
 class UseRow:
     """Mean GPU utilisation of a run per bucket (NaN without samples), and a band with the classes of GPU time.
 
-    Every `band_seconds` of the band show the share of each class, in arbitrary order.
+    The band shows the share of each class per `band_seconds`, in arbitrary order.
     """
 
     label: str
@@ -175,7 +175,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """Where the GPU time of a run or step went, or of one GPU if `whole` is false; the ratios add up to 1.
+    """Where the GPU time of a run, step or (if `whole` is false) GPU went; the ratios add up to 1.
 
     `no_job` is the time without a job, which is not part of the bar.
     """
@@ -244,7 +244,7 @@ class TimelineStrip:
 class Timeline:
     """The strips of one run on the time axis of the report, or the reason why it has none (`absent`).
 
-    `caption` states the sampling and the clock, and `column` the time that a column of the figure covers.
+    `caption` describes the sampling and the clock, and `column` the time that a column of the figure covers.
     """
 
     label: str

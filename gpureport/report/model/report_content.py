@@ -1,7 +1,7 @@
 """The content of a report as printable text, with raw values where a format needs them.
 
-Renderers compute nothing. Times are seconds since the first sample of the run unless a name says otherwise; text has
-no markup and no control characters.
+Renderers compute nothing. Times are seconds since the first sample of the run unless a name says otherwise; text
+contains no markup or control characters.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceStep:
-    """A step of the advice catalogue; `unknown` lists its conditions that the recording leaves open."""
+    """A step of the advice catalogue; `unknown` lists the conditions that the recording leaves open."""
 
     name: str
     title: str
@@ -57,7 +57,7 @@ class FindingCard:
         status: `open`, or whether the last step still has these findings.
         run: label of the run; empty in a report on one run.
         run_index: position of the run in `Report.timeline`.
-        lost_seconds: upper bound of the lost GPU-seconds (a lower bound if `lost_at_least`); None if unknown.
+        lost_seconds: upper bound on the lost GPU-seconds (a lower bound if `lost_at_least`); None if unknown.
         omitted: the number of intervals missing from `occurrences`, in words.
         explains: ids of the cards that this one explains.
         lost_cost: cost of the lost time; None without a price.
@@ -113,7 +113,7 @@ class FindingRow:
         runs: number of runs and their steps (`3 of 3 runs of 1-starved`), or the GPUs of a single run.
         cost: lost GPU time per run (`55 to 67 GPU-s per run`); empty if unknown or zero.
         history: signals around the findings; None if nothing can be drawn.
-        cards: ids of its finding cards, the worst first.
+        cards: ids of its finding cards, worst first.
         root: id of the row that explains this one, if any.
     """
 
@@ -136,7 +136,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """A table of the GPUs of one run, and sentences on outliers (`same` if there are none)."""
+    """A table of the GPUs of one run, and sentences about outliers (`same` if there are none)."""
 
     label: str
     table: Table
@@ -167,7 +167,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that lack the same data; `where` names the runs and devices unless it means all."""
+    """Checks that lack the same data; `where` names the runs and devices, unless it is all of them."""
 
     kinds: tuple[str, ...]
     where: str
@@ -180,7 +180,7 @@ class Judgement:
     """How many checks found something, found nothing, or could not be assessed.
 
     Attributes:
-        missing: number of checks that some step could not assess in any run.
+        missing: number of checks that no run of some step could assess.
         partly: number of other checks that some run could not assess.
         command: with `other_commands`, records the missing data without gpureport.
     """
@@ -204,7 +204,7 @@ class AnswerLine:
         group: the devices; empty if the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
         cards: ids of the cards of the findings.
-        reason: why the kind could not be fully judged, if so.
+        reason: why the kind could not be fully judged, or empty.
     """
 
     kind: str
@@ -279,7 +279,7 @@ class Report:
     """A whole report.
 
     The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
-    The rest is in folds, in an appendix, or in the full form. `folds` has a summary line per fold. `order` describes
+    The rest is in folds, in an appendix, or in the full form. `folds` has a summary line for each. `order` describes
     the order of the finding cards. If `has_target` is true, a tile shows the time to the user's target.
     """
 

@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `numeric` states for each column after the first whether it has numbers."""
+    """A table; `numeric` says for each column after the first whether it contains numbers."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -52,7 +52,7 @@ class Table:
 def build_table(
     columns: Sequence[str], rows: Iterable[Sequence[Cell | str]], *notes: str, in_words: Sequence[str] = ()
 ) -> Table:
-    """Return a table; the first cell of a row is its head, and columns `in_words` have no numbers."""
+    """Return a table; the first cell of a row is its head, and the columns in `in_words` have no numbers."""
     cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
     return Table(
         columns=tuple(columns),

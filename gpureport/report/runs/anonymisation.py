@@ -70,11 +70,11 @@ _KERNEL = (
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
 )
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
-"""File extensions to keep; any other could be part of a host's name."""
+"""File extensions to keep; any other could be part of a host name."""
 _SHORTEST = 3  # minimum length of a name; a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
-_MARK = "\ufffe"  # never in text: a noncharacter of Unicode
+_MARK = "\ufffe"  # never in text: a Unicode noncharacter
 _MARKED = re.compile(rf"<{_MARK}(host-\d+)>")
 _Place = TypeVar("_Place", LogGap, ClockStep, LogEvent)
 
@@ -104,7 +104,7 @@ def _hide_ipv6(found: re.Match[str]) -> str:
     """Return `<address>` for an IPv6 address; `::` alone may be an operator in source code."""
     address = found["address"]
     ended = address.rstrip(".")
-    # a colon of the sentence may follow
+    # a colon may follow in the sentence
     for bare in (ended, ended.removesuffix(":")):
         try:
             IPv6Address(bare)
@@ -155,7 +155,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return the hidden form of a text, with a number if another text of the same kind has the same form."""
+        """Return the hidden form of a text, with a number if another text of its kind has the same form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each iterator continues where it last stopped

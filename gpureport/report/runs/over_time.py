@@ -21,24 +21,24 @@ from gpureport.report.model.report_content import FindingCard
 from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
-FEW_GPUS = 16  # maximum number of GPUs that are all drawn
+FEW_GPUS = 16  # number of GPUs up to which all are drawn
 _MOST_TROUBLED = 16
 _SEVERITIES = tuple(reversed(Severity))
 _BUCKETS, _FEW_BUCKETS = 120, 60
 _ROUNDING = 1e-6  # Seconds below which an interval is a rounding error.
-SHORTEST = 1e-3  # Covered share up to which a bucket is empty, and shortest axis in seconds.
+SHORTEST = 1e-3  # Maximum covered share of an empty bucket, and minimum axis length in seconds.
 _NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
-    "driver_message": "message of the driver",
+    "driver_message": "driver message",
 }
-MOST_EVENTS = 20  # the JSON has all of them
+MOST_EVENTS = 20  # the JSON lists all of them
 _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95
 Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Start and end of each sample in seconds of the run, and its value in the base unit."""
+"""Start and end of each sample in seconds since the start, and its value in the base unit."""
 Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
@@ -65,10 +65,10 @@ def choose_drawn_gpus(run: ReportRun) -> tuple[Device, ...]:
 def describe_choice(run: ReportRun, drawn: Sequence[Device]) -> str:
     if len(drawn) == len(run.run.gpus):
         return ""
-    place = "each node" if len(group_by_node(run.run.gpus)) > 1 else "them"
+    place = " in each node" if len(group_by_node(run.run.gpus)) > 1 else ""
     return (
         f"{len(drawn)} of {len(run.run.gpus)} GPUs are drawn: up to {_MOST_TROUBLED} with the most serious findings, "
-        f"and one of {place} with median utilisation."
+        f"and the one with median utilisation{place}."
     )
 
 
@@ -105,7 +105,7 @@ def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: 
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function from bucket edges to means; a sample across an edge is split there to avoid aliasing."""
+    """Return a function that maps bucket edges to means; samples are split at the edges to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -206,13 +206,13 @@ def build_timelines(
             absent = f"Only one sample {'of each GPU ' if len(gpus) > 1 else ''}was read, so no timeline can be drawn."
         started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
         sampling = "a single sample" if is_moment or not every else f"one sample every {display.duration(every)}"
-        # the data quality section shows the start of each run and shared data
+        # the data quality section shows start times and what the runs share
         said = "" if len(runs) > 1 and len(clocks) == 1 else f"{sampling}; {started}{clock_note(run.run)}"
         mine = [card for card in cards if card.run_index == position]
         yield pictures.Timeline(
             label=run.label,
             caption=display.join(said, describe_choice(run, drawn), by=" "),
-            column="" if is_moment or not every else f"each column is the mean of {display.duration(edges[1])}",
+            column="" if is_moment or not every else f"each column is the mean over {display.duration(edges[1])}",
             seconds=run.seconds,
             axis_seconds=axis,
             bucket_seconds=float(edges[1]),

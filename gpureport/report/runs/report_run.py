@@ -1,4 +1,4 @@
-"""A run of the report: its label, step, device names and times, and the subtitle of the report."""
+"""A run in a report, with its label, step, device names and times; and the report's subtitle."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return the intervals of a finding in which a job held one of its GPUs, or all if no job is known."""
+        """Return the intervals of a finding while a job held one of its GPUs, or all if no job is known."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
@@ -62,7 +62,7 @@ class ReportRun:
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; no ids mean all GPUs."""
+        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; no ids means all GPUs."""
         gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
@@ -104,7 +104,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
     steps = [step for step, _ in held]
     for step, analysis in held:
-        # the label is the step, followed by the run name if the step has several runs; a run name that begins or
+        # the label is the step and, if it has several runs, the run name; a run name that begins or
         # ends with the step is the whole label
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
@@ -114,7 +114,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the clock of the run or, without time stamps, the time since the first sample."""
+    """Return a time on the run's clock or, if it has no time stamps, the time since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)
@@ -146,11 +146,11 @@ def clock_note(run: Run) -> str:
 
 
 def format_gpu_models(devices: Iterable[Device], *, in_turn: bool = False) -> str:
-    """Return the number of GPUs per model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 in turn`."""
+    """Return the number of GPUs per model: `8 x NVIDIA H100 80GB HBM3`, or `NVIDIA A40, 3 used in turn`."""
     models = [display.clean(device.model or "GPU of unknown model") for device in devices]
     names = [display.shorten_middle(model, LABEL_LENGTH) for model in models]
     if in_turn:
-        return f"{display.join_words(list(dict.fromkeys(names)))}, {len(names)} in turn"
+        return f"{display.join_words(list(dict.fromkeys(names)))}, {len(names)} used in turn"
     return display.join_words([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])
 
 

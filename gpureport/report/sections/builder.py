@@ -34,7 +34,7 @@ from gpureport.report.wording.terms import OUTCOME_WORDS
 from gpureport.report.wording.words import WORDS
 
 _TITLE, _CHAIN = 120, 80
-_LAST_STEP_FIRST = "Findings of the last step come first. "
+_LAST_STEP_FIRST = "Findings in the last step come first. "
 _ORDER = "Problems come first, then the largest losses."
 
 

@@ -38,11 +38,11 @@ _FEW, _NAMED_GROUPS = 4, 3  # maximum number of named places, and of named group
 _OUTCOMES = dict(zip(Outcome, ("found", "suspected", "clear", "not assessed"), strict=True))
 STATES = {Practice.DONE: "done", Practice.WORTH_TRYING: "worth trying", Practice.CANNOT_JUDGE: "not assessed"}
 _LOCATOR = 200
-_NOTE = "A rule that is not assessed has neither passed nor failed; the reason is given."
+_NOTE = "A rule that was not assessed has neither passed nor failed; the table shows why."
 
 
 def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
-    """Count the checks; a missing check could not be assessed in any run of at least one step."""
+    """Count the checks; a check is missing if it could not be assessed in any run of some step."""
     steps = group_holders((run.step, {entry.kind for entry in run.analysis.not_judged}) for run in runs)
     found = {finding.kind for run in runs for finding in run.analysis.findings}
     missing = set().union(*(set.intersection(*each) for each in steps.values())) - found
@@ -57,7 +57,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
     commands = recording_advice.list_raw_commands(name for entry in lacking for name in entry.metrics)
     command, *others = commands if lacking else ("",)
     return Judgement(
-        sentence=sentence if checks > len(missing) else "No check could be made with this data.",
+        sentence=sentence if checks > len(missing) else "No check could be run on this data.",
         checks=checks,
         missing=len(missing),
         partly=len(partly),
@@ -71,7 +71,7 @@ def build_judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgem
 
 def _list_missing(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     cases = [(run, entry) for run in runs for entry in run.analysis.not_judged]
-    # name the run if there are several, and the device if not all are meant
+    # name the run if there are several, and the device unless all are meant
     named = [(run.label if len(runs) > 1 else "", run.device(e.device) if e.device else "") for run, e in cases]
     placed = zip(named, (entry for _, entry in cases), strict=True)
     by_kind = group_holders(((entry.kind, _find_remedy(entry)), (place, entry)) for place, entry in placed)
@@ -219,12 +219,12 @@ def build_policy_table(checks: Sequence[Check]) -> Table | None:
 
 _LISTED = 12
 _NEARLY_ALL = 0.9995  # Prints as 100%.
-_LONGEST = 500  # Maximum length; the JSON has all.
+_LONGEST = 500  # Maximum length; the JSON is complete.
 
 
 def quality(runs: Sequence[ReportRun]) -> Iterator[RunQuality]:
     counted = [run.run.quality for run in runs]
-    # if no line was rejected, state the sum over all runs
+    # if no line was rejected, give the sum over all runs
     is_whole = all(each.accounted and not each.rejected for each in counted) and len({r.run.tracked for r in runs}) == 1
     for run in runs:
         lines = _describe_lines(counted if is_whole else [run.run.quality])
@@ -264,7 +264,7 @@ def _list_facts(run: ReportRun, lines: str) -> Iterator[tuple[str, str]]:
     yield "Absent values", display.join_first(list(_describe_absent(run, data.absent_cells)), _LISTED, "kind")
     yield "Repeated stamps", f"{display.plural(data.duplicates, 'row')}, kept" if data.duplicates else ""
     restored = data.imputed_points
-    yield "Restored values", f"{display.plural(restored, 'value')} the recorder drops" if restored else ""
+    yield "Restored values", f"{display.plural(restored, 'value')} that the recorder omitted" if restored else ""
     steps = []
     for step in data.clock_steps:
         back = display.duration(abs(step.step_seconds))
@@ -306,15 +306,15 @@ def _describe_lines(counted: Sequence[Quality]) -> str:
 def _list_gap_facts(run: ReportRun) -> Iterator[tuple[str, str]]:
     covered, pauses, gaps = run.analysis.coverage_ratio, run.analysis.pauses, run.run.quality.gaps
     if covered is not None and covered > _NEARLY_ALL and pauses is None and not gaps:
-        yield "Coverage", "No gap."
+        yield "Coverage", "No gaps."
         return
     share = display.or_not_recorded(covered, display.percent)
     share += " of the time from the first to the last sample is covered" if covered is not None else ""
     if pauses:
-        # no sample covers this time, although it is too short for a gap
+        # no sample covers this time, although it is too short to be a gap
         count = display.plural(pauses.count, "pause")
         longest = display.duration(pauses.longest_seconds)
-        share += f"; {display.duration(pauses.seconds)} is not: {count} of up to {longest}, too short for a gap"
+        share += f"; {display.duration(pauses.seconds)} is not: {count} of up to {longest}, too short to count as a gap"
     yield "Coverage", share
     if gaps and not run.run.quality.synthetic_time:
         gap = max(gaps, key=lambda gap: gap.end - gap.start)

@@ -20,14 +20,14 @@ from gpureport.report.wording import display, terms
 _BUCKETS = 240
 _OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
-"""Margins of a crop relative to the shaded time, and minimum number of intervals in a crop."""
+"""Margin of a crop relative to the shaded time, and minimum number of samples in a crop."""
 _CROPPED, _WHOLE = 0.5, 0.95
 """Shares of the run from which a finding is shown within the whole run, and from which it is not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is omitted; number of panels of a healthy run."""
+"""Mean utilisation in per cent above which its panel is omitted; number of panels for a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
-"""Share of a limit from which it counts as reached; lowest end of a temperature axis; and minimum
-sampled share of the shaded time for a figure.
+"""Share of a limit from which it counts as reached; usual lower end of a temperature axis; minimum
+sampled share of the shaded time for a mean.
 """
 _Spans = tuple[tuple[float, float], ...]
 
@@ -87,7 +87,7 @@ _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
 _TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
-"""Words that follow a figure of the shaded time, by kind."""
+"""Words that follow a figure for the shaded time, by kind."""
 
 
 def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU with the findings or else of the hottest GPU, or None."""
+    """Return the signals of the GPU with the findings (by default, the hottest GPU), or None."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -222,12 +222,12 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
         label = f"All {int(np.nanmax(series.values('cpu_logical_cores')))} CPU cores"
     inner = (end > view.edges[0]) & (begin < view.edges[-1])
     peak = float(np.nanmax(values[inner], initial=-np.inf)) * signal.factor
-    # columns are means, but the axis must fit the peak of memory
+    # columns are means, but the axis must fit peak memory
     low, high = _choose_ends(signal, known, max(limit or 0.0, peak if signal is MEMORY else 0.0))
     mean, meanwhile = lines[0].mean, _measure_meanwhile(view, read[0][1], signal)
     outer = mean[~view.is_shaded() & ~np.isnan(mean)]
     usual = float(np.median(outer)) if len(outer) else None
-    # for the whole run, use the means in the table of GPUs, which count only job time
+    # for the whole run, use the means in the table of GPUs, which cover only job time
     stated = [
         each.metric(name) for each in run.analysis.statistics if each.device == device.id for name in signal.metrics
     ]

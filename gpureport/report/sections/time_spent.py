@@ -115,7 +115,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
     is_chain = study is None and is_per_work
     bars = [_build_step_bar(comparison, step, unit, causes, is_chain=is_chain) for step in choose_steps(steps)]
     longest = max(fsum(part.value for part in bar.segments) for bar in bars)
-    # intervals, unless they dwarf the bars
+    # fit intervals, unless they dwarf the bars
     furthest = max((bar.interval[1] for bar in bars if bar.interval), default=0.0)
     end = max(longest, min(furthest * 1.01, _ROOM * longest))
     about = "; shorter is better." if is_per_work else ". If the work is not known, a faster run can look worse."
@@ -133,7 +133,7 @@ def build_time_spent(comparison: Comparison, runs: Sequence[ReportRun], study: S
         legend=list_legend(bars, causes, _NEGLIGIBLE * end),
         since_first=_change(comparison, 0, -1, PER_WORK) if is_long else None,
         beside_since_first=_change(comparison, 0, -1, TRAINING_RATE) if is_long else None,
-        rest=f"The table lists {display.plural(undrawn, 'step')} more than this figure." if undrawn else "",
+        rest=f"This figure omits {display.plural(undrawn, 'step')} listed in the table." if undrawn else "",
     )
 
 
@@ -257,7 +257,7 @@ def _name_gpus(run: ReportRun, devices: Sequence[str], *, is_rest: bool) -> str:
     if is_rest and len(names) <= _MOST_GPUS and numbers and numbers == list(range(numbers[0], numbers[0] + len(names))):
         return f"GPUs {numbers[0]} to {numbers[-1]}"
     # GPUs of several machines do not belong to one job
-    whole = "GPUs of several machines" if describe_drivers(run.analysis) else f"All {len(names)} GPUs"
+    whole = "GPUs from several machines" if describe_drivers(run.analysis) else f"All {len(names)} GPUs"
     return f"{len(names)} other GPUs" if is_rest else whole
 
 
@@ -308,7 +308,7 @@ def build_use_over_time(
     several = any(len(step.runs) > 1 for step in comparison.steps)
     undrawn = len(known) - len(chosen)
     return UseOverTime(
-        caption=f"{'The median run of each' if several else 'Each'} step. The band uses the colours from above.",
+        caption=f"{'The median run of each' if several else 'Each'} step. The band uses the colours above.",
         rows=tuple(_build_row(step, runs[place], histories[place], seconds) for step, place in chosen),
         seconds=seconds,
         ticks=place_time_ticks(0.0, seconds),
@@ -353,4 +353,4 @@ def _describe(run: ReportRun, averages: Sequence[Average]) -> str:
     if np.isnan(busy):
         return "utilisation not recorded"
     who = "GPUs" if len(run.run.gpus) > 1 else "GPU"
-    return f"{who} {display.percent(busy)} busy in {display.duration(seconds)} of training"
+    return f"{who} {display.percent(busy)} busy during {display.duration(seconds)} of training"

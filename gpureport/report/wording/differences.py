@@ -1,4 +1,4 @@
-"""Differences between steps in words: size, interval, verdict, required runs, and changes of the set-up."""
+"""Differences between steps in words: size, interval, verdict, required runs, and changes to the set-up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from gpureport.report.wording.words import WORDS, say
 ONCE_SETTLED = " once settled"
 WHOLE_RUN_UTILISATION = "GPU utilisation, whole run"
 
-_TIMES = 10.0  # Ratio from which changes are multiples.
+_TIMES = 10.0  # Ratio from which changes are shown as multiples.
 _WHOLE = 0.95  # Percentage that rounds to 1.
 _LONGEST = 365 * 86_400.0  # Longest suggested recording in seconds.
 _UNDIRECTED = frozenset(("gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"))
@@ -87,7 +87,7 @@ class FigureFormat:
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
-        """Return both ends of an interval, without the unit of the difference; empty if both print alike."""
+        """Return both ends of an interval, without the unit of the difference; empty if they print alike."""
         if delta.interval is None or not all(map(isfinite, delta.interval)):
             return ""
         low, high = delta.interval
@@ -113,7 +113,7 @@ class FigureFormat:
 
 
 def describe_verdict(delta: Delta) -> str:
-    """Return a verdict in words; `unconfirmed` includes whether one or both sides have a single run."""
+    """Return a verdict in words; `unconfirmed` says whether one or both sides have a single run."""
     if delta.verdict is not Verdict.UNCONFIRMED:
         return delta.verdict.value
     missing = "one run on one side" if max(delta.runs) > 1 else "one run each"

@@ -25,7 +25,7 @@ _UNIT_AFTER_NUMBER = re.compile(
 )
 _SENTENCE = re.compile(r"\. (?=[A-Z])")  # end of a sentence; a name may contain `1. one`
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
-"""A number and its unit; a length of two units (`1 min 21 s`) does not match."""
+"""A number and its unit; a length in two units (`1 min 21 s`) does not match."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 Show = Callable[[float], str]  # functions that print a value with its unit
 
@@ -36,7 +36,7 @@ def clean(text: str) -> str:
     if spaced.isprintable():
         return spaced
     kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE)
-    # XML forbids the noncharacters of Unicode
+    # XML forbids Unicode noncharacters
     known = (char for char in kept if ord(char) & 0xFFFE != 0xFFFE)  # noqa: PLR2004 - Unicode
     return "".join(char for char in known if not "\ufdd0" <= char <= "\ufdef").strip()
 
@@ -60,7 +60,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Return text of at most `length` characters, cut in the middle, because names often differ at the end."""
+    """Cut text in the middle to at most `length` characters, because names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
@@ -78,7 +78,7 @@ def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lower_first(text: str) -> str:
-    """Return text for the middle of a sentence: lower-case the first letter unless it begins an abbreviation."""
+    """Lower-case the first letter for use in a sentence, unless it begins an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
@@ -144,7 +144,7 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a duration, with a decimal just below a limit in seconds so that it does not round up: `19.5 s`."""
+    """Return a duration; just below a limit in seconds, a decimal keeps it from rounding up: `19.5 s`."""
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
@@ -197,7 +197,7 @@ def or_not_recorded(value: float | None, shown: Show) -> str:
 
 
 def format_range(values: Iterable[float], show: Show) -> str:
-    """Return the minimum and maximum with one unit, or a single text if both print the same."""
+    """Return the minimum and maximum with one unit, or a single text if they print alike."""
     known = list(values)
     least, most = show(min(known)), show(max(known))
     low, high = _NUMBER.fullmatch(least), _NUMBER.fullmatch(most)

@@ -1,4 +1,4 @@
-"""Reasons of verdicts and doubts about a comparison, in words."""
+"""Reasons for verdicts and doubts about a comparison, in words."""
 
 from collections.abc import Sequence
 
@@ -58,9 +58,9 @@ def describe_left_out(runs: Sequence[ShortRun]) -> str:
         verb = "were" if len(stopped) > 1 else "was"
         said.append(f"{_name_lengths(stopped)} did less than a third of the work and {verb} left out.")
     if len(brief) == 1:
-        said.append(f"{brief[0].run} has {display.duration(brief[0].seconds)} of steady state and was left out.")
+        said.append(f"{brief[0].run} has only {display.duration(brief[0].seconds)} of steady state and was left out.")
     elif brief:
-        said.append(f"Left out because of too little steady state: {_name_lengths(brief)}.")
+        said.append(f"Left out for lack of steady state: {_name_lengths(brief)}.")
     return display.clean_sentence(" ".join(said))
 
 

@@ -10,7 +10,7 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Units of a kind of figure, the largest first; `decimals` is the number of decimals that `text` prints."""
+    """Units of a kind of figure, largest first; `decimals` is the number of decimals that `text` prints."""
 
     units: number_format.Units = (("", 1.0),)
     text: Callable[[float], str] = display.number
@@ -62,14 +62,14 @@ _WATT_HOUR = 3600.0
 
 
 class WorkScale(NamedTuple):
-    """Converts figures per 1,000 units of work: multiply by `factor` to get figures per `per`."""
+    """Converts figures per 1,000 units of work by `factor` to figures for the batch `per`."""
 
     factor: float
     per: str
 
 
 class EnergyScale(NamedTuple):
-    """Converts energies per 1,000 units of work: divide by `size` to get `unit` per `per`."""
+    """Converts energies per 1,000 units of work by `size` to `unit` for the batch `per`."""
 
     size: float
     unit: str

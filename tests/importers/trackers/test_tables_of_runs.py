@@ -27,7 +27,7 @@ def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Progr
         (tmp_path / f"{run}.csv").write_text(f"{table}{run},3600,0.5,2,{use}\n")
     energy, mean = gpureport("fleet", "a.csv").out, gpureport("analyze", "b.csv").out
     assert ("GPU-minutes, which used 500 Wh" in energy, "recorded lost" in energy) == (True, False)
-    assert ("computed 50% of the time on average" in mean, "too short" in mean) == (True, False)
+    assert ("spent 50% of the time computing on average" in mean, "too short" in mean) == (True, False)
 
 
 def test_use_and_energy_come_back_and_nothing_is_judged() -> None:

@@ -1,4 +1,4 @@
-"""What to do next: up to three actions by severity, gain and confidence, then measurements to make."""
+"""What to do next: up to three actions ranked by severity, gain and confidence, then measurements to make."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,9 +27,9 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Smallest stated saving as a share of GPU time; share of waiting above which no larger batch is advised."""
+"""Minimum saving to state, as a share of GPU time; share of waiting above which no larger batch is advised."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Run length in seconds below which start-up weighs too much, and below which longer runs beat more runs."""
+"""Run length in seconds below which start-up counts too much, and below which longer runs beat more runs."""
 # Minimum number of checks that need a longer log before one is requested.
 _MANY_CHECKS = 5
 _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
@@ -37,11 +37,11 @@ _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
 _BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds without an action if the GPU may serve requests, because it is then idle or at a fixed clock."""
+"""Kinds without an action if the GPU may be serving requests, when idle time or a fixed clock is normal."""
 # kinds without an action if their severity is info
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
-"""Classes of GPU time whose kinds already give advice on waiting GPUs."""
+"""Classes of GPU time whose kinds already come with advice on waiting GPUs."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _BESIDE = "not shown beside other programs"
 # cause that has priority over unexplained low use: another program used the GPU
@@ -57,7 +57,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return the three most promising actions for the `best` group, or else for the last step."""
+    """Return the three most promising actions for the `best` group or, without one, the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -131,7 +131,7 @@ def _name_class(found: Found) -> str:
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
-    """Return the share of GPU time that findings lost, as a mean over their runs; 0 if it overlaps another loss."""
+    """Return the share of GPU time lost to findings, averaged over their runs; 0 if it overlaps another loss."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())
@@ -181,8 +181,8 @@ def _list_measurements(
         certainty = "Steps this short cannot be compared."
         yield 0, _ask("Record every step for longer", "Allows a comparison", text, certainty)
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
-        text = "Each step has one run, so a difference may be due to chance. Run every step twice more."
-        yield 1, _ask("Repeat each step", "Shows what is chance", text, "Two runs of the same job also differ.")
+        text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
+        yield 1, _ask("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
@@ -194,7 +194,7 @@ def _list_measurements(
     longest = max(run.seconds for run in runs)
     if count >= _MANY_CHECKS:
         needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
-        said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log has only one moment"
+        said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log covers only one moment"
         text = f"{said}, too short for {count} checks."
         certainty = f"{count} checks need a longer log."
         yield 1, _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
@@ -202,7 +202,7 @@ def _list_measurements(
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
         text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
-        yield 2, _ask("Say how much work was done", "Shows cost per unit of work", text, "No amount of work was given.")
+        yield 2, _ask("Specify the amount of work", "Shows cost per unit of work", text, "No amount of work was given.")
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
@@ -218,7 +218,7 @@ def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     is_repeated, with_base = min(delta.runs) > 1, delta.runs[0] <= delta.runs[1]
     now = delta.interval and measure_run_interval(delta, delta.interval, base, step, repeat_base=with_base)
     runs = now and estimate_runs_for_interval(now, now.half_width * _COARSE / share, on_both=is_repeated)
-    wish = f"More runs show smaller changes, but no reasonable number shows {_COARSE:.0%}."
+    wish = f"More runs would show smaller changes, but no reasonable number would show {_COARSE:.0%}."
     if runs:
         of = "each step" if is_repeated else display.clean((base if with_base else step).label)
         wish = f"To show {_COARSE:.0%}, record {'longer runs or ' if is_short else ''}{runs} runs of {of}."

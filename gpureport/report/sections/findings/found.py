@@ -1,4 +1,4 @@
-"""Groups findings by kind and cause, and words them from `kinds.toml`."""
+"""Groups findings by kind and cause, and phrases them using `kinds.toml`."""
 
 import re
 from collections import Counter
@@ -24,15 +24,15 @@ from gpureport.report.wording.words import group_holders
 
 SEVERITIES, CONFIDENCES = list(Severity), list(Confidence)
 Key = tuple[str, str | None]  # Kind and cause.
-_OTHERS = "GPUs"  # Name of GPUs that differ from run to run.
-# Share of the run from which a finding of severity info is the headline of a run without problems.
+_OTHERS = "GPUs"  # Name for GPUs that differ from run to run.
+# Share of the run from which a finding of severity info becomes the headline of a run without problems.
 _NOTABLE = 0.1
 _NOTED = {"no_progress", "log_gap", "startup_idle", "tail_idle"}
 LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Computing share that is called little, and share of the run below which a finding's length is stated."""
+"""Computing share that counts as little, and share of the run below which a finding's length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -53,9 +53,9 @@ class Part(NamedTuple):
 
 
 class Found:
-    """Findings of one kind and cause in a report on one or `several` runs; `finding` lost the most GPU time.
+    """Findings of one kind and cause in a report on one or `several` runs; `finding` is the costliest.
 
-    `roots` contains None if a finding has no root; `lost_by_run` has GPU-seconds by the position of the run.
+    `roots` contains None if a finding has no root; `lost_by_run` maps the position of a run to GPU-seconds.
     """
 
     def __init__(self, parts: Sequence[Part], *, several: bool = False) -> None:
@@ -135,7 +135,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield each finding's first evidence whose statistic has, or else begins with, a name; `*` is any metric."""
+        """Yield each finding's first evidence whose statistic equals or else starts with a name; `*` is any metric."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -164,7 +164,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings; findings of severity info need at least a tenth of the run."""
+    """Return the worst findings; those of severity info must cover at least a tenth of the run."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -271,14 +271,14 @@ def _name_stopped(found: Found) -> str:
 
 
 def _count_jobs(found: Found) -> str:
-    # a finding without devices concerns all GPUs of a job
+    # a finding without devices applies to all GPUs of a job
     held = Counter(device for each in found.worst.findings for device in each.devices or ("",))
     jobs = max(held.values(), default=1)
     return str(jobs) if jobs > 1 else ""
 
 
 def leave_out_occupied_gpus(found: Found) -> Found:
-    """Return findings without unused GPUs that another process holds, unless none would remain."""
+    """Leave out findings on unused GPUs that another process holds, unless none would remain."""
     free = [part for part in found.parts if not _measure_occupied(part.finding)]
     return Found(free, several=found.several) if free else found
 

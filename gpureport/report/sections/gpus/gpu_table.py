@@ -18,14 +18,14 @@ _ROBUST = 3 * 1.4826
 _PEERS, _MOST_SENTENCES, _MOST_ROWS = 3, 8, 30
 _BY_NODE = (
     "Each row is a node, with the means of its GPUs, their highest temperature and peak memory, their total energy and "
-    "least free memory. GPUs that differ from all others follow below."
+    "minimum free memory. GPUs that differ from all others are below."
 )
-_BY_STAGE = "Means are over time and GPUs. Each stage includes only samples that its process recorded."
+_BY_STAGE = "Means are taken over time and GPUs. Each stage includes only samples recorded by its process."
 _USE = "gpu_utilization_ratio"
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
 _CLOCK_COLUMNS = ("Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
 _CLOCK_NOTE = (
-    "Busy samples: time of samples that show the reason while the GPU is busy. Counted: the driver's own count, "
+    "Busy samples: time covered by busy samples that show the reason. Counted: the driver's own count, "
     "exact at any interval. Several reasons can apply at once, so do not add up their shares."
 )
 _AT_REST = {"gpu_idle"}  # reasons that occur only when idle
@@ -34,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A column; `margin` is the smallest difference of an outlier, and `summary` combines values of GPUs."""
+    """A column; `margin` is the minimum difference for an outlier, and `summary` combines values of GPUs."""
 
     title: str
     prose: str
@@ -54,7 +54,7 @@ def _measure_idle(*gpus: DeviceStatistics) -> float | None:
     return fsum(gpu.idle_seconds or 0.0 for gpu in known) / seconds if seconds > 0 else None
 
 
-_FREE = "Memory free at peak, of installed"
+_FREE = "Share of memory free at peak"
 _COLUMNS = (
     _Column("Utilisation mean", "mean utilisation", _take("utilization_ratio", "mean"), display.percent, 0.05, fmean),
     _Column("Near idle", "time near idle", _measure_idle, display.percent, 0.03, fmean),
@@ -67,7 +67,7 @@ _COLUMNS = (
     _Column("Peak memory", "peak memory", lambda gpu: gpu.memory_peak_bytes, display.memory, 2.0**30, max),
     _Column(_FREE, "free memory", lambda gpu: gpu.memory_headroom_ratio, display.percent, inf, min),
 )
-# shown beside the integral of power if the energy counter was recorded
+# shown next to the integral of power if the energy counter was recorded
 _COUNTED = _Column(
     "Energy counted",
     "",
@@ -84,8 +84,8 @@ def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     known = [column for column in _COLUMNS if any(column.value(each) is not None for each in figures)] or [_COLUMNS[0]]
     unknown = display.join_words([column.prose for column in _COLUMNS if column not in known])
     where = " in any run" if len(with_gpus) > 1 else ""
-    where += ", or not told by a single sample" if any(each.samples == 1 for each in with_gpus) else ""
-    # only the first table states what was not recorded
+    where += ", or unknown from a single sample" if any(each.samples == 1 for each in with_gpus) else ""
+    # only the first table says what was not recorded
     note = f"Not recorded{where}: {unknown}." if unknown else ""
     return tuple(_build_gpu_table(run, known, "" if place else note) for place, run in enumerate(with_gpus))
 
@@ -113,7 +113,7 @@ def _build_gpu_table(run: ReportRun, known: Sequence[_Column], note: str) -> Gpu
         notes = [f"{prose} {cell.text} ({cell.small})" for prose, cell in flagged]
         outliers += [f"{each.head.text} differs from the others: {display.join_words(notes)}."] if notes else []
     left = len(outliers) - _MOST_SENTENCES
-    outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')} differ."] if left > 0 else []
+    outliers[_MOST_SENTENCES:] = [f"{display.plural(left, 'more GPU')}: see the table."] if left > 0 else []
     same = "No GPU differs notably from the others (by three robust standard deviations and a minimum amount)."
     if run.samples == 1:
         same = "One sample per GPU is too few to find an outlier."
@@ -196,7 +196,7 @@ def _build_clock_table(run: ReportRun, shown: Sequence[ClockEventTotal]) -> Tabl
     for entry in ordered:
         counter, seconds = entry.counted, entry.counted.total if entry.counted else None
         said = [f"{display.duration(counter.in_gaps)} in log gaps"] if counter and counter.in_gaps > 0 else []
-        said += ["started anew"] if counter and counter.restarts else []
+        said += ["restarted"] if counter and counter.restarts else []
         counted, busy = (display.or_not_recorded(each, display.duration) for each in (seconds, entry.busy_seconds))
         row = [
             Cell(text=_EFFECTS[entry.effect]),

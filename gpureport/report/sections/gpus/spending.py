@@ -1,4 +1,4 @@
-"""Energy, cost and carbon of each run, or how to state a price."""
+"""Energy, cost and carbon of each run, or how to specify a price."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,8 +11,8 @@ from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 from gpureport.report.wording.words import group_holders
 
-_HINT = Fact(name="Cost", text=f"no price was stated: use {OPTION} PRICE, or [prices] in gpureport.toml")
-_NEARLY_ALL = 0.995  # covered share of the time below which coverage is stated
+_HINT = Fact(name="Cost", text=f"no price was given: use {OPTION} PRICE, or [prices] in gpureport.toml")
+_NEARLY_ALL = 0.995  # covered share of the time below which coverage is mentioned
 
 
 def build_spending(runs: Sequence[ReportRun]) -> tuple[RunFacts, ...]:
@@ -61,7 +61,7 @@ def _list_facts(run: ReportRun) -> Iterator[Fact]:
         said["Carbon"] = f"not known: the energy of a GPU was not recorded, or cannot be right; {at}"
         if stated.carbon_grams is not None:
             grams = display.mass(stated.carbon_grams)
-            said["Carbon"] = f"{grams} of CO2 equivalent for the GPUs alone, by {how}, {at}"
+            said["Carbon"] = f"{grams} of CO2 equivalent for the GPUs alone, from {how}, {at}"
     yield from (Fact(name=name, text=text) for name, text in said.items())
 
 
@@ -76,7 +76,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     doubts = [each.power_doubt for each in figures if each.power_doubt]
     if integrals:
-        # state the coverage of the integral if it is incomplete, and the bridged time
+        # mention the coverage of the integral if it is incomplete, and the bridged time
         whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(integrals)
         seconds = [each.energy_seconds for each in integrals if each.energy_seconds is not None]
         share = sum(seconds) / whole if whole > 0 and len(seconds) == len(integrals) else 1.0
@@ -89,7 +89,7 @@ def _describe_energy(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
-        anew = " (it was restarted in between)" if any(counter.restarts for counter in counters) else ""
+        anew = " (the counter restarted)" if any(counter.restarts for counter in counters) else ""
         counted = display.energy(sum(counter.total for counter in counters))
         yield "Energy counted", f"{counted}{anew}{name_some(counters)}{missed}"
     if doubts:
@@ -103,6 +103,6 @@ def _list_prices(run: ReportRun, stated: Cost) -> Iterator[str]:
         price = "" if amount is None else display.money(amount, stated.currency)
         yield f"{price}{whose} ({display.clean(source)})" if price else f"no price{whose}"
     if stated.date:
-        yield f"prices of {stated.date}"
+        yield f"prices as of {stated.date}"
     if not stated.currency:
         yield "no currency given (--gpu-hour-price '2.49 EUR')"

@@ -1,4 +1,4 @@
-"""Sentences on lost GPU time and its classes, on the computing share, and on money saved."""
+"""Sentences about lost GPU time and its classes, the computing share, and money saved."""
 
 from collections.abc import Mapping, Sequence
 from math import fsum, isfinite
@@ -83,7 +83,7 @@ def describe_loss(analyses: Sequence[Analysis]) -> str:
         return ""
     is_mostly_unseen = unseen > gains.MOST_UNSEEN_RATIO
     if is_mostly_unseen:
-        # unobserved time may be lost entirely, so use the observed time as base
+        # unobserved time may be lost entirely, so use the observed time as the base
         held *= 1 - unseen
     lost = gpu_time.lost_seconds_by_class(analyses)
     is_lower_bound = gpu_time.is_lower_bound(analyses)
@@ -159,11 +159,11 @@ def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -
     gpus, seconds = max(len(analysis.run.gpus) for analysis in analyses), seen - outside
     who = {1: "The GPU", 2: "Both GPUs"}.get(gpus, f"All {gpus} GPUs")
     of = display.rough_duration(seconds) if mid_job and gpus == len(analyses) == 1 else "the time"
-    said = f"{who} computed {display.percent(computing / seconds if seconds else 0.0)} of {of}"
+    said = f"{who} spent {display.percent(computing / seconds if seconds else 0.0)} of {of} computing"
     return f"Mid-job, {display.lower_first(said)}" if outside else said
 
 
-# share of a run outside training from which the cost of training alone is also stated
+# share of a run outside training above which the cost of training alone is also stated
 _NOTABLE = 0.05
 
 
@@ -201,7 +201,7 @@ def explain_missing_cost(comparison: Comparison) -> str:
         return "No cost per unit of work: not every GPU has a price."
     is_known = all(step.work_unit is not None for step in comparison.steps)
     return (
-        "" if is_known else "No cost per unit of work: state the work (--work 9600:images, per source if it differs)."
+        "" if is_known else "No cost per unit of work: specify the work (--work 9600:images, per source if it differs)."
     )
 
 

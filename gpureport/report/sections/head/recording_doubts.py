@@ -1,4 +1,4 @@
-"""Sentences on doubts about recordings, clocks and work, and on omitted jobs and lines."""
+"""Sentences about doubtful recordings, clocks and work, and about omitted jobs and lines."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,11 +23,11 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Minimum backward clock step in seconds for the lead; clock daemons make smaller steps."""
+"""Minimum backward clock step in seconds to mention; clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Sample counts below which shares are rough: if samples are so many seconds apart, and otherwise."""
+"""Sample count below which shares are rough if samples are this many seconds apart, and otherwise."""
 _PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
-_MOST_NAMES = 120  # Length of a list of names above which only the first is named.
+_MOST_NAMES = 120  # Length of a list of names above which only the first is given.
 
 
 def describe_doubts(comparison: Comparison) -> tuple[str, ...]:
@@ -61,9 +61,9 @@ def _describe_drift(comparison: Comparison) -> str:
         if delta is not None and (drift := chain.find_drift(base, step, delta)):
             celsius, megahertz = drift.celsius, [f"{hertz / 1e6:,.0f}" for hertz in drift.hertz]
             return (
-                f"Not recorded in turn: {display.clean(step.label)} {describe_state(drift.reason)} "
+                f"Steps not alternated: {display.clean(step.label)} {describe_state(drift.reason)} "
                 f"({celsius[0]:.0f} → {celsius[1]:.0f} °C, {megahertz[0]} → {megahertz[1]} MHz), which can explain "
-                "half of this change or more."
+                "at least half of this change."
             )
     return ""
 
@@ -75,8 +75,8 @@ def _describe_other_use(comparison: Comparison) -> str:
     info = found.run.analysis.run
     return (
         f"Something else kept {phrases.gpu_names(found.devices, [gpu.id for gpu in info.gpus])} "
-        f"{display.percent(found.busy)} busy beside the job of {display.clean(info.step or info.name)}, "
-        "which can explain part of this change. Measure it again alone."
+        f"{display.percent(found.busy)} busy alongside the job of {display.clean(info.step or info.name)}, "
+        "which can explain part of this change. Measure again without it."
     )
 
 
@@ -86,7 +86,7 @@ def describe_recording_order(steps: Sequence[Step]) -> str:
     if not named:
         return ""
     pairs = display.join_first(named, _PAIRS)
-    return f"Not recorded in turn (A B A B), so drift of the machine can look like a change: {pairs}."
+    return f"Steps not alternated (A B A B), so machine drift can look like a change: {pairs}."
 
 
 def _describe_unfinished(runs: Sequence[Run]) -> str:
@@ -114,7 +114,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         worst = max(found, key=lambda each: each.ratio)
         stated, logged = (display.quantity(amount, "") for amount in (worst.stated, float(f"{worst.logged:.3g}")))
         yield (
-            f"The stated work is {stated} {name_work(worst.unit)} per run, but the training log counts about {logged}"
+            f"The work given is {stated} {name_work(worst.unit)} per run, but the training log shows about {logged}"
             f"{name_run(worst.run, len(found) - 1, 'and')}: don't rely on figures per unit of work."
         )
     steps = [(step, run.analysis.run) for run in runs for step in run.analysis.run.quality.clock_steps]
@@ -124,7 +124,7 @@ def _list_doubts_on_runs(runs: Sequence[SampledRun]) -> Iterator[str]:
         seconds, name = max(large)
         whose = name_run(name, len({each for _, each in large}) - 1, "and in")
         said = f"The clock went back by {display.duration(seconds)}{whose}"
-        yield f"{said}: later times are corrected, and may be inexact."
+        yield f"{said}: later times are corrected, but may be inexact."
 
 
 def describe_data_waits(runs: Sequence[SampledRun]) -> str:
@@ -150,7 +150,7 @@ def _list_doubts_on_gpus(analyses: Sequence[Analysis]) -> Iterator[str]:
         others = [gpu for gpu in known if gpu in analysis.no_job and gpu not in counted]
         if others and counted:
             whose = display.raise_first(phrases.gpu_names(others, known))
-            yield f"{whose} held no memory, and so did not count as part of this run. Name the run's GPUs with --gpus."
+            yield f"{whose} held no memory and did not count as part of this run. Specify the run's GPUs with --gpus."
             return
 
 

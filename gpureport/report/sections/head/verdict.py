@@ -33,12 +33,12 @@ _LEAD, _DOUBTS = 3, 2
 _RULES = 2  # Maximum number of named broken rules.
 _LOST = 0.1  # Lost share of the GPU time from which a run is not healthy.
 _SLOWED = frozenset(("thermal_throttle", "hw_throttle"))
-_TIMES = 2.0  # Ratio from which a speed-up is a multiple instead of a percentage.
-_HIDDEN = 1.1  # Ratio of the gains of training and whole job from which training is mentioned.
+_TIMES = 2.0  # Ratio from which a speed-up is a multiple, not a percentage.
+_HIDDEN = 1.1  # Ratio of the gains in training and the whole job from which training is mentioned.
 # Maximum run length in seconds, and minimum share of start-up, for start-up to hide a gain.
 _SHORT, _START_UP = 600.0, 0.2
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
-_CANNOT = "cannot be told"
+_CANNOT = "undetermined"
 _NAMED = 3  # maximum number of named classes
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 
@@ -92,7 +92,7 @@ def _count_sentences(texts: Sequence[str]) -> int:
 
 
 def add_next_step(verdict: Verdict, actions: Sequence[Action]) -> Verdict:
-    """Return the result with the first action in its lead, unless that is full or the action is a measurement."""
+    """Add the first action to the lead, unless the lead is full or the action is a measurement."""
     if not actions or not (actions[0].finding or actions[0].is_trial) or _count_sentences(verdict.details) >= _LEAD:
         return verdict
     start = "Could be tried" if verdict.code is VerdictCode.HEALTHY else "First"
@@ -153,7 +153,7 @@ def _write_run_lead(
         count = sum(any((f.kind, f.cause) == told.key for f in run.analysis.findings) for run in runs)
         yield f"Found in {count} of {len(runs)} runs; {display.lower_first(lost)}"
     elif code is not VerdictCode.LOST_TIME or not is_one_class or losses.is_partly_unseen(analyses):
-        # otherwise the headline already states this
+        # otherwise the headline already says this
         yield lost
     if told is not None and told.finding.confidence is Confidence.LOW:
         # confidence may be low for other reasons, such as an unknown power limit
@@ -164,7 +164,7 @@ def _write_run_lead(
     if code in {VerdictCode.HEALTHY, VerdictCode.SHORT_PAUSES}:
         count = findings.judged + findings.missing
         yield (
-            f"{findings.missing} of {count} checks lack data." if findings.missing else f"All {count} checks were made."
+            f"{findings.missing} of {count} checks lack data." if findings.missing else f"All {count} checks were run."
         )
 
 
@@ -199,7 +199,7 @@ def _write_step_lead(comparison: Comparison, repetitions: str) -> Iterator[str]:
         single = [display.clean(step.label) for step in comparison.steps if len(step.runs) == 1]
         again = "Repeat every step before you rely on this."
         if len(single) == 1 and len(comparison.steps) == 2:  # noqa: PLR2004 - a pair
-            again = f"Only one run of “{single[0]}”: repeat it to confirm this. A rule still decides: "
+            again = f"Only one run of “{single[0]}”: repeat it to confirm this. Rules still apply: "
             again += f"{SINGLE_RUN_SCATTER}."
         yield from (money, repetitions or again, f"{left}." if left else "")
     else:
@@ -239,7 +239,7 @@ def _describe_training(comparison: Comparison) -> str:
     lost = gpu_time.lost_seconds_by_class(last.analyses)
     is_short = held and max(analysis.seconds for analysis in last.analyses) < _SHORT
     is_hidden = ratio > whole and is_short and lost.get("startup", 0.0) / held >= _START_UP
-    return f"Training alone is {gain}{'; start-up hides it in runs this short' if is_hidden else ''}."
+    return f"Training alone is {gain}{'; start-up hides the gain in runs this short' if is_hidden else ''}."
 
 
 def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str], repetitions: str) -> Iterator[str]:
@@ -255,7 +255,7 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
         yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
-    # the sentence on losses may already state this
+    # the sentence about losses may already say this
     is_said = losses.describe_loss(final) and unseen <= gains.MOST_UNSEEN_RATIO
     if not findings.too_short and gains.UNSEEN_RATIO < unseen < 1 - gains.NEGLIGIBLE_RATIO and not is_said:
         yield f"{display.percent(unseen)} of the GPU time has no utilisation data, so it cannot be assessed."
@@ -274,7 +274,7 @@ def build_tiles(
         memory, energy = energy, lost
     if not any(analysis.run.gpus for analysis in step.analyses):
         return computing, hottest, memory
-    # state no shares for a recording that is too short
+    # give no shares for a recording that is too short
     worst = None if findings.too_short else worst
     told = list(_list_finding_tiles(worst, history)) if worst is not None else []
     kind = worst.finding.kind if worst is not None else ""
@@ -397,9 +397,9 @@ def _build_energy_tile(step: Step) -> Tile:
     known = [each for analysis in step.analyses for each in analysis.statistics]
     value, why = _CANNOT, "Only instant power was recorded"
     if any(each.power_doubt for each in known):
-        why = "Power cannot be right: left out"
+        why = "Implausible power was left out"
     elif any(each.metric("gpu_power_watts") for each in known):
-        why = "Too few samples of power"
+        why = "Too few power samples"
     elif not any(each.metric("gpu_power_instant_watts") for each in known):
         value, why = display.NOT_RECORDED, "Power was not recorded"
     return Tile(label="Energy", value=value, context=why)

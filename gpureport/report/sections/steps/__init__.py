@@ -1,5 +1,5 @@
-"""Comparisons of steps and groups, worded in `wording/words.toml`.
+"""Comparisons of steps and groups, with wording from `words.toml`.
 
-`figures` prints figures; `summary` builds the first screen, the table of steps and the charts; `pairs` compares
+`figures` formats figures; `summary` builds the first screen, the table of steps and the charts; `pairs` compares
 neighbouring steps; `study` compares groups.
 """

@@ -47,8 +47,8 @@ _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE,
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
 """Columns of the table of steps in display order, with and without known work."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
-"""Columns that are omitted first if space is short."""
-_WHOLE = 100  # work from which decimals are dropped
+"""Columns to omit first if space is short."""
+_WHOLE = 100  # amount of work from which decimals are dropped
 
 
 class Line(NamedTuple):
@@ -73,7 +73,7 @@ class Figures:
         return values[0] if len(values) > 1 else None, values[-1]
 
     def _steps(self, metric: str) -> Sequence[Step]:
-        """Return all steps; none for figures of work in different units."""
+        """Return all steps, or none if the figure needs work and its units differ."""
         units = {step.work_unit for step in self.comparison.steps if step.work_unit}
         return () if metric in _OF_WORK and len(units) > 1 else self.comparison.steps
 
@@ -128,7 +128,7 @@ class Figures:
         if all(side.training_source is None for side in sides):
             left_out.add(TRAINING_RATE)
         one, whole = found[PER_WORK], found[GPU_SECONDS]
-        # for equal work, GPU time repeats GPU time per unit of work
+        # if both sides did equal work, GPU time adds nothing to GPU time per unit of work
         if one.before and one.after and isclose((whole.before or 0.0) / one.before, (whole.after or 0.0) / one.after):
             left_out.add(GPU_SECONDS)
         if all(run.gpu_hour_price is None for side in sides for run in side.runs):
@@ -188,7 +188,7 @@ def list_analyses(steps: Sequence[Step]) -> list[Analysis]:
 def describe_prices(steps: Sequence[Step], metrics: Iterable[str]) -> str:
     costs = [analysis.cost for analysis in list_analyses(steps) if COST_PER_WORK in metrics]
     days = sorted({cost.date for cost in costs if cost and cost.date})
-    return f"Costs are at the prices of {display.join_words(days)}." if days else ""
+    return f"Costs use prices as of {display.join_words(days)}." if days else ""
 
 
 def build_memory_tile(comparison: Comparison) -> Tile:
@@ -220,7 +220,7 @@ def _describe_installed(step: Step, peak: float) -> str:
         return "Installed memory not recorded"
     total, kept = min(known), reserved.pop() if len(reserved) == 1 else 0.0
     if max(known) > SAME_MEMORY * total:
-        return "GPUs of several sizes"
+        return "GPUs differ in memory size"
     if is_shared:
         return f"Of {display.memory(total)}, in MIG instances"
     if kept:

@@ -44,8 +44,8 @@ _FATES = {
 _Shown = Sequence[tuple[FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share from which start-up is large, and run length in seconds from which a short trial does not explain
-it."""
+"""Share from which start-up is large, and run length in seconds from which a run is not a short
+trial."""
 
 
 def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Block]:
@@ -71,7 +71,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         why = [Fact(name=line.title, text=line.why) for line in lines if line.why]
         if why:
             yield Block(title="How sure", level=4, texts=[WORDS["precision.note"]] if is_first else [], facts=why)
-        found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has one.")]
+        found = [*_list_fates(link.finding_changes)] or [Fact(name="", text="Neither step has any.")]
         yield Block(title="Findings", level=4, facts=found)
         is_first = False
     unknown = []
@@ -81,7 +81,7 @@ def list_pairs(comparison: Comparison, links: Sequence[StepPair]) -> Iterator[Bl
         names = display.join_words([WORDS[f"check.{check}"] for check in checks])
         unknown.append((label, [say("agree.names", names=names)] if names else []))
     yield Block(
-        title="Recorded alike, except where marked",
+        title="Recorded in the same way, except where marked",
         level=3,
         texts=merge_texts(unknown),
         facts=merge_facts(
@@ -117,7 +117,7 @@ def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
-    """Yield a line per figure; state excluded runs and equal reasons only once."""
+    """Yield a line per figure; name excluded runs and repeated reasons only once."""
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:
@@ -126,7 +126,7 @@ def _list_lines(shown: _Shown) -> Iterator[Line]:
         why = display.clean_sentence(reasons.describe_reason(reason))
         precision = list(each.describe_precision(delta))
         if reason and delta.verdict is Verdict.NOT_ENOUGH_DATA and not precision:
-            why = f"As for {first[reason]}." if reason in first else why
+            why = f"Same as for {first[reason]}." if reason in first else why
             first.setdefault(reason, each.noun)
         left_out = reasons.describe_left_out([run for run in delta.left_out if run.run not in named])
         named.update(run.run for run in delta.left_out)
@@ -222,12 +222,12 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
     facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
     for place, gain in enumerate(found):
         step, since = gain.step, gain.since_before
-        # the subtitle has the number of runs if it is the same for all steps
+        # the subtitle shows the number of runs if it is the same for all steps
         small = display.plural(len(step.runs), "run") if len({len(each.step.runs) for each in found}) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])
         advice = _describe_advice(gain) if place else ""
-        # with several steps, name only those that followed advice
+        # with several steps, list only those that followed advice
         if advice and (len(found) == 2 or advice != WORDS["gains.no_advice"]):  # noqa: PLR2004 - two
             facts.append(Fact(name=f"Advice in {head.text}", text=advice))
     if len(found) > 2:  # noqa: PLR2004 - with two steps the row above is the first

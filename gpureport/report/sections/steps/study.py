@@ -1,4 +1,4 @@
-"""Comparison of groups (the best one, and the effect of each setting), and statements on all steps."""
+"""Comparison of groups (the best one, and the effect of each setting), and statements about all steps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ _SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return headline, code and lead on the best group; the headline is empty if no group is best."""
+    """Return the headline, code and lead about the best group; the headline is empty if there is none."""
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", None, ()
@@ -50,7 +50,7 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCo
 
 
 def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> Iterator[str]:
-    """Yield headlines on the best group, the longest first: `batch 256 with 8 workers is cheapest: 31% cheaper …`."""
+    """Yield headlines about the best group, longest first: `batch 256 with 8 workers is cheapest: 31% cheaper …`."""
     values = next((group.values for group in study.groups if group.label == best.label), ())
     settings = [
         f"{display.clean(factor.name)} {display.clean(value)}" if factor.key else display.clean(value)
@@ -217,7 +217,7 @@ def list_remaining(
     yield Fact(name="Still lost", text=f"{display.clean(step.label)}: {display.lower_first(lost)}")
     own = [card for card in cards if inputs[card.run_index].step == display.clean(step.label) and card.lost_seconds]
     worst = max(own, key=lambda card: card.lost_seconds or 0.0, default=None)
-    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding states its loss."
+    text = f"{worst.id}: {worst.title}, {worst.lost}" if worst else "No finding has a known loss."
     yield Fact(name="Largest left", text=text)
 
 
@@ -231,7 +231,7 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
     for each in across_findings(steps):
         kind, labels, text = each.finding.kind, each.steps, display.clean_sentence(each.finding.summary)
         if kind != "gpu_kinds" or labels == (focus,):
-            # a finding on the batch size concerns all steps
+            # a finding about the batch size applies to all steps
             whose = "" if kind == "batch_size" else display.join_words([display.clean(label) for label in labels])
             yield Fact(name=_ACROSS[kind], text=display.join(whose, text, by=": "))
 

@@ -32,12 +32,12 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.terms import name_figure, name_one
 from gpureport.report.wording.words import choose_headline, say
 
-_WIDEST = 0.1  # Maximum interval width of a scaling share that is stated without a clear change.
+_WIDEST = 0.1  # Maximum interval width for stating a scaling share without a clear change.
 _MAIN = 0.5  # Share of a change that makes its step the main one.
-_TENFOLD = 10.0  # Ratio from which a change is a multiple.
+_TENFOLD = 10.0  # Ratio from which changes are shown as multiples.
 # Maximum number of columns, and of set-up changes below the name of a step.
 _MOST, _MOST_CHANGES = 6, 2
-_SAME = 0.005  # relative difference that prints alike
+_SAME = 0.005  # relative difference below which values print alike
 _WITHOUT_CHANGE = {measured.COST_PER_WORK: "cost", measured.WORK_RATE: "whole-job throughput"}
 _SIZES = (("", 1.0), ("thousand", 1e3), ("million", 1e6), ("billion", 1e9))
 _DIGITS = 1e4
@@ -66,7 +66,7 @@ def describe_steps(comparison: Comparison) -> tuple[str, VerdictCode]:
         before, after = (display.or_not_recorded(value, display.percent_formatter(values)) for value in values)
         way = "" if before == after else "rises" if delta.difference > 0 else "falls"
         change = say("headline.use", way=way, before=before, after=after)
-    # good scaling does not change GPU time per unit of work; state the share only if it is known well
+    # good scaling does not change GPU time per unit of work; give the share only if it is well known
     is_known = scaled is not None and scaled.interval is not None and scaled.interval[1] - scaled.interval[0] <= _WIDEST
     if delta.verdict is Verdict.NOT_ENOUGH_DATA or (delta.verdict is Verdict.NO_CLEAR_CHANGE and not is_known):
         change = say(f"headline.{delta.verdict.code}", noun=noun)
@@ -108,7 +108,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change that a step label of two or more words names: `more loader workers` for `2-more-workers`."""
+    """Return the change named by a step label of two or more words: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
@@ -151,7 +151,7 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         # do not judge GPU time if the work is unknown, because the work may differ
         spent, change = figures.ends(GPU_SECONDS), build_plain_change(*figures.ends(GPU_SECONDS))
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
-        context = "Steps count work in different units" if last.value(measured.PER_WORK) else "Runs may differ in work"
+        context = "Steps count work in different units" if last.value(measured.PER_WORK) else "The work done may differ"
         time = _set_tile(name, spent, lambda value: display.number(value / size), change, context, unit=unit)
         return _build_use_tile(figures), time, _build_tile(figures, printed.ENERGY, "GPUs only"), memory
     factor, rate = scales.choose_rate_unit(figures.ends(measured.WORK_RATE), last.work_unit)
@@ -216,7 +216,7 @@ def build_step_table(comparison: Comparison) -> Table:
     trained = next((change.name for found in judged for change in found if change.leading), None)
     metrics = figures.choose_columns(_MOST - (trained is not None))
     columns = [figures.column(each) for each in metrics]
-    # the subtitle has the number of runs if it is the same for all steps
+    # the subtitle shows the number of runs if it is the same for all steps
     is_uneven = len({len(step.analyses) for step in steps}) > 1
     rows, changes = [], []
     for before, step in zip((None, *steps), steps, strict=False):
