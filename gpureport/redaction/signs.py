@@ -15,7 +15,7 @@ ENDINGS = "token key pwd auth"
 OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
 WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
 """Signs of a secret in a name: letters anywhere, ignoring separators; endings of its parts, as in `apiToken`; ordinary
-words with these endings; and whole parts."""
+words that merely have these endings; and whole parts."""
 MODEL_WORDS = (
     "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
@@ -136,7 +136,7 @@ FORMS = (
     ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
     ("private keys", "-----BEGIN … PRIVATE KEY-----, and everything after it", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""Forms of tokens: their issuer, appearance, and regular expression; no letter may precede a token."""
+"""Forms of tokens: their issuer, appearance, and regular expression; no letter or digit may precede a token."""
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
 _LONGEST_USER = 1200
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
