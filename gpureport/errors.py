@@ -1,4 +1,4 @@
-"""Errors, one class per cause; each message states the place, the problem, and what to do."""
+"""Errors, one class per cause; each message says where the problem is, what it is, and what to do."""
 
 import copyreg
 import errno

@@ -112,7 +112,7 @@ METRICS: tuple[Metric, ...] = (
     gauge("gpu_sm_clock_max_hertz", "Hz", "float64", "clocks.max.sm", "Highest clock of the multiprocessors."),
     gauge("gpu_graphics_clock_max_hertz", "Hz", "float64", "clocks.max.graphics", "Highest graphics clock."),
     gauge("gpu_memory_clock_max_hertz", "Hz", "float64", "clocks.max.memory", "Highest memory clock."),
-    gauge("gpu_performance_state", "", "int8", "pstate", "Performance state from 0 (P0, the fastest) to 15."),
+    gauge("gpu_performance_state", "", "int8", "pstate", "Performance state, from 0 (P0, the fastest) to 15."),
     gauge("gpu_fan_ratio", "1", "float32", "fan.speed", "Requested fan speed as a share of the maximum, which it may exceed.", may_exceed_one=True),
     gauge("pcie_link_generation", "", "int8", "pcie.link.gen.gpucurrent", "PCIe generation in use, which falls when the GPU is idle."),
     gauge("pcie_link_generation_max", "", "int8", "pcie.link.gen.max", "Highest PCIe generation that both card and slot support."),

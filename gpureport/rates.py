@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the interval, in seconds, of two recorders that write alternate rows to a log; None for just one."""
+    """Return the interval, in seconds, of two recorders that write alternate rows to a log; None for only one."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -181,7 +181,7 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
     """Return the steps from each point to the next, and the usual number of steps.
 
-    If the counter falls, its new value is the number of steps, unless it exceeds the usual number (a resumed run).
+    If the counter falls, its new value counts as the steps, unless it exceeds the usual number (a resumed run).
     """
     gained = np.diff(steps)
     usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0

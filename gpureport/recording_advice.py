@@ -19,7 +19,7 @@ _QUERY = (
     "remapped_rows.pending,remapped_rows.failure,retired_pages.pending,clocks_event_reasons.active"
 )
 GPU_FIELDS = tuple(_QUERY.split(","))
-"""All useful fields, for driver R530 and newer."""
+"""All useful fields, for drivers R530 and newer."""
 IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
 """Fields in every command: the time, and the GPU's index, model, uuid and memory."""
 COUNTER_FIELDS = (
@@ -28,7 +28,7 @@ COUNTER_FIELDS = (
     "clocks_event_reasons_counters.hw_thermal_slowdown",
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
-"""Fields that count how long the driver lowered a clock, for driver R580 and newer."""
+"""Fields that count how long the driver lowered a clock, for drivers R580 and newer."""
 RECORD = "gpureport record -- COMMAND"  # Records a job, its GPUs and its machine.
 RECORDS_ONE = f"{RECORD} records one"  # Advice for users whose file is not a log.
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."

@@ -198,8 +198,8 @@ def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> d
 def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: float) -> Load:
     """Return the load of a job between two snapshots.
 
-    The time of an ended process is added to the process that waited for it. The part already counted is subtracted; if
-    no process waited for the ended one, its last moments are lost. `searched` is the time of the last search for
+    When a process ends, its CPU time is added to the process that waited for it, so the part already counted is
+    subtracted. If no process waited for it, its last moments are lost. `searched` is the time of the last search for
     processes before this snapshot: if it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)

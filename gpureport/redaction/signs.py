@@ -21,7 +21,7 @@ MODEL_WORDS = (
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
     "train type unk value vocab"
 )
-"""Words beside `token` or `key` that show a model's setting rather than a secret."""
+"""Words next to `token` or `key` that indicate a model setting rather than a secret."""
 CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
 """Parts of names whose values may look random but are not secret."""
 _ANYWHERE = re.compile(ANYWHERE.replace(" ", "|"))
@@ -94,7 +94,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def read_name(name: str) -> tuple[int, bool, bool]:
-    """Return a name's sign, whether words beside it show a model's setting, and whether it names a checksum."""
+    """Return a name's sign, whether other words indicate a model setting, and whether it names a checksum."""
     return _read_name(name[-_LONGEST:], version)
 
 

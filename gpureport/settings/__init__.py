@@ -174,7 +174,7 @@ def _is_kind(value: Any, kind: Any) -> bool:
     import msgspec
 
     try:
-        # calls from Python may pass NumPy numbers
+        # Python code may pass NumPy numbers
         msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
     except msgspec.ValidationError:
         return False

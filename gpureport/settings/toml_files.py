@@ -16,7 +16,7 @@ _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=
 _DEEPEST = 50
 """Maximum depth of nested tables and lists, since Python prints and compares values recursively."""
 _MOST_KEY_WORK = 20_000_000
-"""Limits the time to read dotted keys: the sum of the squared numbers of dots per line, outside strings."""
+"""Limits the time to read dotted keys: the sum of the squared number of dots in each line, excluding strings."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
 """Larger whole numbers are not valid TOML."""

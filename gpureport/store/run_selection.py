@@ -91,7 +91,7 @@ class RunLookup:
         if len(name) >= _SHORTEST_PREFIX:
             ids |= {each for each in (*(run.id for run in runs), *self._index.damaged) if each.startswith(name)}
         if len(ids) > 1:
-            hint = f"name one by its id: {', '.join(sorted(ids))}"
+            hint = f"give the id of one: {', '.join(sorted(ids))}"
             raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
         if ids and (entry := self._store.get(*ids)):
             return entry

@@ -270,7 +270,7 @@ Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | An
 
 
 def build_page(results: Results, form: str = "txt", title: str = "", *, full: bool = False) -> str:
-    """Return the page of one run, of several runs as steps, or of a comparison, in a text format."""
+    """Return a page on one run, on several runs as steps, or on a comparison, in a text format."""
     return build_file(results, form, title, full=full).decode()
 
 

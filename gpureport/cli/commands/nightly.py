@@ -36,7 +36,7 @@ _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "jun
 
 def nightly(source: tuple[str, ...], options: Options) -> int:
     if options.anonymise:
-        hint = "give runs other names with --name"
+        hint = "use --name to give runs other names"
         raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
     if option := "" if source else sources.find_given(options, _GATES):
         what = "no run is checked without a SOURCE"

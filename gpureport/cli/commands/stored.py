@@ -119,7 +119,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     from gpureport.store.store import Entry
 
     if options.anonymise:
-        hint = "give runs other names with --name"
+        hint = "use --name to give runs other names"
         raise SettingsError("--anonymise", "a baseline keeps the names of runs", hint, code="names_are_kept")
     place = words.find_store(options)
     entries: dict[str, Entry] = {}
