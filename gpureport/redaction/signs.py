@@ -73,7 +73,7 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that matches a word from its first piece on, with a group if all pieces match.
+    """Compile a pattern that matches a word from its first piece, with a group if all pieces match.
 
     If the other pieces do not follow the first occurrence of the first piece, they follow no later occurrence.
     """

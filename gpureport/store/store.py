@@ -162,7 +162,7 @@ class Store:
         """Copy a run's series to a Parquet file, hiding secrets defined after the run was stored."""
         if target.suffix != ".parquet":
             what = "the series are exported as Parquet"
-            raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")
+            raise StoreError(str(target), what, "give a name that ends in .parquet", code="unknown_file_type")
         if not self.intact(entry):
             raise _refuse_damaged(entry.folder / _SERIES)
         try:
