@@ -1,6 +1,6 @@
 """Reads the GPU logs of a training run and shows where the GPU time went, and why.
 
-The command line is `gpureport`. From Python, `read` returns recordings, `analyze` analyses one, `compare` compares
+The command-line tool is `gpureport`. In Python, `read` returns recordings, `analyze` analyses one, `compare` compares
 several, and `report` writes the result of either.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "com
 
 
 class _Package(ModuleType):
-    """The package, whose function `report` is kept when the subpackage of the same name is imported."""
+    """Keeps the package's function `report` when the subpackage of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "report":
@@ -28,7 +28,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API on first use, since `import gpureport` must not load NumPy and pyarrow."""
+    """Load the API on first use, since `import gpureport` must not load NumPy or pyarrow."""
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

@@ -1,4 +1,4 @@
-"""The account of all lines that were read, which is part of each recording.
+"""The account of all lines read, which is part of each recording.
 
 Times are integer microseconds since 1970-01-01, on the time base of the recording.
 """
@@ -33,7 +33,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentCells:
-    """Cells without a value in one column, with the reason in the log (`N/A`, `Unknown Error`, `empty`)."""
+    """Cells without a value in one column, with the reason given in the log (`N/A`, `Unknown Error`, `empty`)."""
 
     column: str
     reason: str
@@ -42,7 +42,7 @@ class AbsentCells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogGap:
-    """A period without samples from one device, in microseconds, much longer than the sampling interval."""
+    """A period much longer than the sampling interval without samples from one device, in microseconds."""
 
     device: str
     start: int
@@ -84,10 +84,10 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """The account of all lines that were read: lines = rows kept + rejected + headers + noise + events + continued.
+    """The account of all lines read: lines = rows kept + rejected + headers + noise + events + continued.
 
     A line with several rows counts once per row; a `continued` line adds to a row that was counted earlier.
-    `duplicates` repeat the device and timestamp of the previous row. `synthetic_time` means that times were
+    `duplicates` counts rows that repeat the previous row's device and time. `synthetic_time` means that times were
     derived from `--interval`, and `imputed_points` stand for values that the recorder is known to drop.
     `coverage_ratio` is the share of GPU time that is not in a gap. If a recording is `unfinished`, it is
     still being written, or its recorder was killed.
@@ -128,10 +128,10 @@ GAP_INTERVALS, _GAP_FLOOR_SECONDS, _FINE_SECONDS = 3.5, 5.0, 2.0
 
 
 def gap_seconds(interval: float) -> float:
-    """Return the time between two samples, in seconds, above which it is a log gap.
+    """Return the longest time between two samples, in seconds, that is not a log gap.
 
     Jitter of up to 2.6 intervals is normal in genuine logs. At intervals below 2 s, collector delays of a few seconds
-    are also normal (as in public logs).
+    are also normal (as seen in public logs).
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 

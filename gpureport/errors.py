@@ -1,4 +1,4 @@
-"""Errors, one class per cause; each message states the place, the problem, and what to do."""
+"""Errors, one class per cause; each message says where the problem is, what it is, and what to do."""
 
 import copyreg
 import errno
@@ -8,7 +8,7 @@ from pathlib import Path
 from gpureport.redaction import redact_start, redact_text
 from gpureport.regular_files import name_by_url
 
-_LONGEST = 300  # characters shown of an exception's own text
+_LONGEST = 300  # characters of an exception's own text that are shown
 _MOST = 4000  # characters in each part of an error, which may repeat long user input
 _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 _PACKAGE = Path(__file__).parent
@@ -16,9 +16,9 @@ Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
 """What is wrong, what to do about it, and the code; the caller adds the place."""
 _NO_THREAD = "can't start new thread"
-"""Python's message if no thread can be started, for lack of memory or because of a limit."""
+"""Python's message if it cannot start a thread, because of a limit or a lack of memory."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
-"""The system's message if there is not enough memory for a library."""
+"""The system's message if there is not enough memory to load a library."""
 _BUG = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
@@ -41,7 +41,7 @@ class GpureportError(Exception):
     """
 
     def __init__(self, where: str, what: str, hint: str, *, code: str = "") -> None:
-        """Join all parts except the code into the message, and show temporary copies by their URLs."""
+        """Join all parts except the code into the message, and replace temporary copies with their URLs."""
         texts = (redact_text(name_by_url(text)) for text in (where, what, hint))
         middle = _MOST // 2
         where, what, hint = (text if len(text) <= _MOST else f"{text[:middle]} … {text[-middle:]}" for text in texts)
@@ -108,7 +108,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return the system error behind an error if a file is temporarily unreadable, else None."""
+    """Return the underlying system error if a file may be unreadable only for now, else None."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__

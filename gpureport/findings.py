@@ -38,7 +38,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A limit in a base unit, or a count of `rows` or `cores`, with its origin in words."""
+    """A limit in a base unit, or a count of `rows` or `cores`, with its source in words."""
 
     value: float
     unit: str
@@ -63,9 +63,9 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One measured value with the limit that it met, or without a limit if it is only context.
+    """One measured value and the limit it was compared with, or no limit if it is only context.
 
-    The metric is a column, or a quantity in words (`duration`); the statistic describes how the series was reduced.
+    The metric is a column, or a quantity in words (`duration`); the statistic says how the series was reduced.
     """
 
     metric: str
@@ -129,7 +129,7 @@ class Finding:
 
 
 Amount = tuple[float, str]
-"""An amount in a sentence, as a number (in a base unit or a count) and in words."""
+"""An amount in a sentence, as a number (a count, or in a base unit) and in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Why the kind could not be judged, with device ids; empty if it was."""
+        """Why the kind could not be judged, with device ids; empty if it was judged."""
         return self.reason_with(str)
 
     @property
@@ -217,7 +217,7 @@ class ChecklistEntry:
 
 
 class CheckOutcome(StrEnum):
-    """The outcomes for a limit that the user set, the most severe first."""
+    """The outcomes for a limit set by the user, most severe first."""
 
     BROKEN = "broken"
     CANNOT_JUDGE = "cannot judge"
@@ -228,10 +228,10 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit that the user set, in its normal form, checked on a run, or on a step if it limits a change.
+    """A limit set by the user, in standard form, and its result for a run, or for a step if it limits a change.
 
     The value is in a base unit (`points` and `%` for changes, `findings` for counts), with the lowest and highest
-    possible value unless it is exact. The origin is the place where the limit is set (`gpureport.toml:4`).
+    possible values unless it is exact. The origin is the place where the limit is set (`gpureport.toml:4`).
     """
 
     limit: str

@@ -1,4 +1,4 @@
-"""Recognises names that others chose: tags for a run's owner and place, and training metrics.
+"""Recognises names chosen by others: tags for a run's owner and location, and training metrics.
 
 Tags come from a job table, a file beside the log, Prometheus labels, the environment of a recorded job, and trackers.
 Names of metrics are split at all characters other than letters and digits, and recognised only by known words: `Loss`,
@@ -16,8 +16,8 @@ from typing import NamedTuple
 class LabelTag(NamedTuple):
     """A tag and its sources: table columns, environment variables, and labels of Prometheus series.
 
-    `columns` has the headings of `sacct` and other common headings, in snake_case; `other_names` are tags and params
-    with the same meaning. The first name that is set counts. Prometheus prefixes dcgm-exporter's label with `exported_`
+    `columns` lists the headings of `sacct` and other common headings, in snake_case; `other_names` are tags and params
+    with the same meaning. The first one that is set is used. Prometheus prefixes dcgm-exporter's label with `exported_`
     if the scrape configuration sets the same name. A personal tag identifies a person, a team or a machine.
     """
 
@@ -57,7 +57,7 @@ LABEL_TAGS = (
     LabelTag("namespace", ["namespace"], ["POD_NAMESPACE"], series_labels=["exported_namespace", "namespace"]),
     LabelTag("container", ["container"], series_labels=["exported_container", "container"], is_personal=False),
 )
-"""The labels of runs, in the order in which pages list them."""
+"""Run labels, in the order in which pages list them."""
 BY_NAME = {tag.name: tag for tag in LABEL_TAGS}
 BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
@@ -131,7 +131,7 @@ _QUALITY = {
     Role.ACCURACY: "accuracy acc top1 top5 f1 auc auroc map miou iou bleu dice precision r2 mcc kappa chrf meteor "
     "cider map50 rocauc rouge rougel rouge1 rouge2 recall ndcg mrr psnr ssim reward",
 }
-"""Words for the quality of a model; if a name contains several, the first role counts."""
+"""Words for the quality of a model; if a name contains several, the first role is used."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
 """Words that rule out a quality metric: `loss_scale`, `loss_weight`, `error_count`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
@@ -162,7 +162,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, or an empty text if the name does not say; None for other metrics."""
+    """Return what a throughput counts, or "" if the name does not say; None for any other metric."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
@@ -175,9 +175,9 @@ def _rate_of(words: Sequence[str]) -> str | None:
 
 
 def recognise_evaluation(name: str) -> TrainingName | None:
-    """Return a metric of quality on validation data, recognised by its name; None for other names.
+    """Return the metric that a name denotes if it measures quality on validation data, else None.
 
-    Metrics of single batches (`val_loss_step`) are left out, since they scatter and their best value means little.
+    Metrics of single batches (`val_loss_step`) are left out, since their best value is mostly noise.
     """
     metric = recognise_metric(name)
     known = metric is not None and metric.validation and metric.role in QUALITY_ROLES

@@ -1,8 +1,8 @@
-"""Formats figures for people: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
+"""Formats numbers for people: `52%`, `1,372`, `49.9 GPU-min`, `−3.2`, `$1.15`.
 
 Findings, reports, checks and messages all use this style. Numbers have three significant figures, commas for thousands
-and a true minus sign; a quantity has the unit in which it is between 1 and 9,999. Units follow a plain space, which
-`report.wording.display` replaces with a no-break space.
+and a true minus sign. A quantity is shown in the unit that puts it between 1 and 9,999. Units follow a plain space,
+which `report.wording.display` replaces with a no-break space.
 """
 
 import math
@@ -22,10 +22,10 @@ _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£":
 """Symbols that precede an amount; the codes of other currencies follow the amount."""
 _FIGURES = 3
 _FINEST = 1e-9  # Magnitude below which a number is a rounding error.
-_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # From two days on, days are easier to read than hours.
+_MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # Beyond two days, days are easier to read than hours.
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
-"""Limit in seconds below which a duration has a decimal place, and the range given in ms."""
-_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # limits in per cent: lower shares have a decimal place, or would round to 0.0%
+"""Limit in seconds below which a duration has a decimal place, and the range shown in ms."""
+_SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # percentages below which shares have a decimal place, or would round to 0.0%
 _MANY = 10_000
 _DIGIT = re.compile("[1-9]")
 
@@ -48,7 +48,7 @@ def format_number(value: float) -> str:
     if abs(value) < _FINEST:
         return "0"
     decimals = count_decimals(value)
-    # different ways to compute a figure must print the same text
+    # different ways of computing a number must print the same text
     return _with_sign(f"{round(value, decimals + 3):,.{decimals}f}")
 
 

@@ -14,12 +14,12 @@ _MIB, _GIB = 2**20, 2**30
 MOST_SETTINGS_BYTES = _MIB
 """Bytes in a hand-written file (settings, policies, maps, labels, steps), and in one label of a run."""
 MOST_RECORD_BYTES = _GIB  # Bytes in one tracker file: the points of a metric, or the operations of a process.
-MOST_SERIES_BYTES = 4 * _GIB  # Bytes of a stored run's series in memory: about a thousand million rows.
+MOST_SERIES_BYTES = 4 * _GIB  # Bytes of a stored run's series in memory: about a billion rows.
 MOST_VALUE_BYTES = 16 * _MIB  # Bytes in one database value.
 MOST_PIPE_BYTES = 2 * _GIB  # Bytes read from a pipe, which is copied to disk first.
 PIPE_PATIENCE = 10.0  # Seconds within which a named pipe must receive data.
 MOST_UNPACKED_RATIO = 2000
-"""A log in gzip, zstd, bzip2 or xz may unpack to at most this many times its size, beyond `UNPACKED_FREELY` bytes.
+"""A log in gzip, zstd, bzip2 or xz may unpack to at most this many times its size above `UNPACKED_FREELY` bytes.
 Recordings of idle GPUs reach ratios of 150 in gzip, 230 in zstd and bzip2, and 720 in xz (measured). Gzip cannot
 exceed 1,032."""
 UNPACKED_FREELY = 64 * _MIB  # Unpacked bytes up to which the ratio does not matter.
@@ -27,11 +27,11 @@ LONGEST_LINE = _MIB  # Bytes in a line; longer lines are shortened and counted.
 MOST_GPUS = 10_000
 DEEPEST_FOLDER = 40  # Levels of folders searched for logs or runs.
 MOST_SECRET_PATTERNS = LONGEST_SECRET_PATTERN = 100  # Names and patterns in `[secrets]`, and characters in a pattern.
-MOST_LABELS = 10_000  # Params, or tags, of a tracker's run.
+MOST_LABELS = 10_000  # Params or tags of a tracker's run.
 MOST_ANSWER_BYTES = 256 * _MIB  # Bytes in one response from a tracking server.
 MOST_PAGES = 10_000  # Pages of one list from a tracking server.
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Accepted times: from 1970 to before the year 9999, so that dates exist in every zone, even at the end of samples."""
+"""Accepted times: from 1970 until the end of 9998, so that dates are valid in every zone, even when a sample ends."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
@@ -72,7 +72,7 @@ _ESCAPES = re.compile(
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:
-    """Return the quantity in a text, in a base unit; None if the text is not one of that dimension.
+    """Return a quantity in the base unit `base`, or None if the text is not a quantity of that dimension.
 
     A unit in the text takes precedence over `unit`. Only temperatures may be negative, and no quantity may reach 2**62.
     """
@@ -85,7 +85,7 @@ def parse_quantity(text: str, unit: str, base: str) -> float | None:
 
 
 def parse_duration(text: str) -> float | None:
-    """Return a duration such as `90s`, `1h30m` or `2d` in seconds, or None for other texts."""
+    """Return a duration such as `90s`, `1h30m` or `2d` in seconds, or None for any other text."""
     parts = _TIME.findall(text.strip())
     if not parts or "".join(map("".join, parts)) != text.strip():
         return None
@@ -100,7 +100,7 @@ def replace_half_characters(text: str) -> str:
 
 
 def parse_json(text: str | bytes, parse_number: Callable[[str], Any] | None = None) -> Any:
-    """Return the content of untrusted JSON, in any encoding, in a form that can be written again.
+    """Parse untrusted JSON, in any encoding, into values that can be written as JSON again.
 
     `parse_number` converts numbers from their text. Raises ValueError, or RecursionError for deeply nested JSON.
     """

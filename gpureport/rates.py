@@ -9,16 +9,16 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
-"""Number of consecutive intervals, each long enough for a log gap, that indicate a slow rate: a collector
+"""Number of consecutive intervals, each long enough to be a gap, that indicate a slow rate: a collector
 that hung ten times would not write exactly one sample after each hang."""
 _CLOSE = 0.5
-"""Share of the mean interval below which a row closely follows another (a quarter of a cycle)."""
+"""Share of the mean interval below which one row closely follows another (a quarter of a cycle)."""
 _NOT_ALTERNATING = 0.1
 """Share of intervals that need not alternate, because a recorder may miss rows."""
 FEWEST_POINTS = 3
 """Minimum number of points for a rate, since the only interval between two may be a pause."""
 _LONGEST = 1e10
-"""Maximum seconds that one point may cover; at a tiny rate, they would exceed what clocks can count."""
+"""Maximum number of seconds that one point may cover; at a tiny rate, the time would overflow."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
 """Multiples of the usual time between points and of the usual work per step that indicate a pause."""
 
@@ -45,7 +45,7 @@ class SamplingRate:
 
 
 def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
-    """Return the sampling rate of timestamps that never decrease, or None unless two are distinct."""
+    """Return the sampling rate of timestamps that never decrease, or None unless at least two differ."""
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     if not len(moved):
@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the interval, in seconds, of two recorders that write alternate rows to a log; None for just one."""
+    """Return the interval, in seconds, of two recorders that write alternate rows to a log; None for only one."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -140,13 +140,13 @@ class CountedWork:
 def count_by_rates(
     times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
 ) -> CountedWork | None:
-    """Return the total work from logged rates; None for fewer than two points or an overflow.
+    """Return the work derived from logged rates; None if there are fewer than two points, or on overflow.
 
     A rate applies to the time since the previous point. More than 1.5 times the usual work per step indicates a pause,
     such as an evaluation, so only the usual work counts; without a step counter, at most five usual intervals count.
     The first rate applies to the counted steps, or to one usual interval, but not before the `earliest` time.
     """
-    if len(times) < 2:  # noqa: PLR2004 - a distance takes two
+    if len(times) < 2:  # noqa: PLR2004 - an interval takes two
         return None
     seconds = np.diff(times) / 1e6
     usual = float(np.median(seconds))
@@ -181,7 +181,7 @@ def select_step_points(times: IntArray, steps: FloatArray) -> tuple[IntArray, Fl
 def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
     """Return the steps from each point to the next, and the usual number of steps.
 
-    If the counter falls, its new value counts the steps since, unless it exceeds the usual number (a resumed run).
+    If the counter falls, its new value counts as the steps, unless it exceeds the usual number (a resumed run).
     """
     gained = np.diff(steps)
     usual = float(np.median(gained[gained > 0])) if (gained > 0).any() else 0.0
@@ -190,7 +190,7 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the steps that a counter shows, ignoring decreases; None for fewer than two points.
+    """Return the work shown by a step counter, ignoring decreases; None if there are fewer than two points.
 
     If the start of training is not known, work before the first point is left out.
     """

@@ -11,7 +11,7 @@ GPU_LOG, DMON_LOG, HOST_LOG = LOGS = ("gpu.csv", "dmon.log", "host.csv")
 """Rows of `nvidia-smi --query-gpu`, rows of `nvidia-smi dmon` for metrics that the query lacks, and the load of the
 machine and the job's processes."""
 RUN_FILE, LABEL_FILE = "run.json", "labels.json"
-"""The `RecordedRun`, and a user's labels for the runs in any folder, which the recorder does not write."""
+"""The `RecordedRun`, and the user's labels for the runs in a folder, which the recorder does not write."""
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 SCHEMA = "gpureport.record/1"
 
@@ -21,8 +21,8 @@ class RecordedRun:
     """The content of `run.json`, written when recording begins and again when it ends.
 
     The zone is an IANA name or an offset such as `+02:00`; times are in microseconds since 1970 (UTC), and `ended` is
-    None during the recording. `params` have the visible configuration, `tags` the job's owner and place, and `notes`
-    list what was not recorded.
+    None during the recording. `params` contain the visible configuration, `tags` the job's owner and location, and
+    `notes` what was not recorded.
     """
 
     command: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class RecordedRun:
 
 
 def name_log(path: Path) -> str:
-    """Return the original name of a recorder's log, which may be compressed now; empty for other files."""
+    """Return the original name of a recorder's log, even if it was compressed; empty for any other file."""
     name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
 

@@ -29,7 +29,7 @@ TRACKER_KINDS = {"mlflow", "neptune", "trackio", "accounting"}  # Kinds of sourc
 class Device:
     """A GPU (`gpu:0`, or `node_1/gpu:0` with several nodes) or a `host`, which has no index. None means not logged.
 
-    The power limit is the lowest limit that was in force. Power readings are averages over the `power_window`: `1 s`,
+    The power limit is the lowest one that was in force. Power readings are averages over the `power_window`: `1 s`,
     `instant` or `unknown`. The rows of a `mixed` device may come from several GPUs that cannot be distinguished.
     """
 
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def tracked(self) -> bool:
-        """Whether a tracker recorded the run, so that its account counts points, not lines."""
+        """Whether a tracker recorded the run, so that its account counts points rather than lines."""
         return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
@@ -145,7 +145,7 @@ class Run:
 
     @property
     def states_setup(self) -> bool:
-        """Whether any param or tag describes the run's configuration, not its owner or place."""
+        """Whether any param or tag describes the run's configuration rather than its owner or location."""
         return any(name not in names.BY_NAME for name, _ in self.params_and_tags)
 
     @property
@@ -300,7 +300,7 @@ class Recording:
 
     @property
     def series(self) -> pa.Table:
-        """All rows in one table; a long stored run is read on each access."""
+        """All rows in one table; a long stored run is read again on each access."""
         return self.rows.table()
 
     def with_series(self, series: pa.Table) -> "Recording":

@@ -1,7 +1,7 @@
-"""What to record, in the words that all findings, checks, pages and error messages use.
+"""What to record, in the words used by all findings, checks, pages and error messages.
 
 One `nvidia-smi --query-gpu` command records everything that an nvidia-smi log can show; `gpureport record` runs it with
-the fields that the driver knows.
+the fields that the driver supports.
 """
 
 import re
@@ -19,7 +19,7 @@ _QUERY = (
     "remapped_rows.pending,remapped_rows.failure,retired_pages.pending,clocks_event_reasons.active"
 )
 GPU_FIELDS = tuple(_QUERY.split(","))
-"""All useful fields, for drivers from R530 on."""
+"""All useful fields, for drivers R530 and newer."""
 IDENTITY_FIELDS = GPU_FIELDS[: GPU_FIELDS.index("memory.total") + 1]
 """Fields in every command: the time, and the GPU's index, model, uuid and memory."""
 COUNTER_FIELDS = (
@@ -28,7 +28,7 @@ COUNTER_FIELDS = (
     "clocks_event_reasons_counters.hw_thermal_slowdown",
     "clocks_event_reasons_counters.hw_power_brake_slowdown",
 )
-"""Fields with the time for which the driver lowered a clock, from R580 on."""
+"""Fields that count how long the driver lowered a clock, for drivers R580 and newer."""
 RECORD = "gpureport record -- COMMAND"  # Records a job, its GPUs and its machine.
 RECORDS_ONE = f"{RECORD} records one"  # Advice for users whose file is not a log.
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
@@ -36,7 +36,7 @@ GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
 """Logs GPUs without gpureport."""
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # logs PCIe traffic, for which the query has no field
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-"""Logs how much of a GPU is active, on Hopper and newer; `explanation.toml` names this command."""
+"""Logs how much of a GPU is active, on Hopper and newer GPUs; `explanation.toml` contains this command."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """Logs GPU activity on older GPUs, with utilisation, power, temperatures and memory."""
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # Logs the machine, in local time like nvidia-smi.
@@ -68,7 +68,7 @@ def choose_recording(metrics: Iterable[str]) -> str:
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that log the metrics without gpureport; there is at least one."""
+    """Return the commands that log the metrics without gpureport; there is always at least one."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

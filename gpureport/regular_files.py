@@ -1,7 +1,7 @@
-"""Opens untrusted files safely: only regular files, only within a folder, and only up to a size.
+"""Opens untrusted files safely: only regular files, only within a folder, and only up to a given size.
 
 A link may lead anywhere, a named pipe blocks its reader, and a device never ends. A file in a bucket is read from a
-copy in a temporary folder, which is removed when the process ends; all texts show the URL instead. The copy of
+copy in a temporary folder, which is removed when the process ends; messages show the URL instead. The copy of
 `s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the start of a path gives the URL.
 """
 
@@ -23,14 +23,14 @@ from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 SCHEMES = ("s3", "gs", "az")
 """URL schemes of buckets on S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Environment variable with this folder, so that worker processes show the same names for logs."""
+"""Environment variable that contains this folder, so that worker processes show the same names for logs."""
 _CODES = {errno.ENOENT: "no_such_file"}
 _CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
 _CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
 
 
 class UnsafeFileError(OSError):
-    """A file that is not opened because of its type or size; the message completes the sentence "x is ..."."""
+    """A file that is not opened because of its type or size; the message says what is wrong with it."""
 
     def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -52,13 +52,13 @@ path_exists, is_folder = os.path.exists, os.path.isdir
 
 
 def check_regular_file(path: Path, *, root: Path | None = None, most: int | None = None) -> None:
-    """Check that a regular file is within `root`, even through links, and has at most `most` bytes.
+    """Check that a path is a regular file within `root`, after following links, with at most `most` bytes.
 
     Raises UnsafeFileError otherwise, and OSError if the file is missing.
     """
     state, copy = path.stat(), "put a copy in its place, or remove it"
     if root is not None and not lies_within(path, root):
-        raise UnsafeFileError(path, f"a link out of {root}", copy, "link_out_of_folder")
+        raise UnsafeFileError(path, f"a link that leads out of {root}", copy, "link_out_of_folder")
     if not stat.S_ISREG(state.st_mode):
         kind = "a folder" if stat.S_ISDIR(state.st_mode) else "a named pipe, a socket or a device"
         what = f"{kind}, not a regular file"
@@ -108,14 +108,14 @@ def open_pipe(path: Path) -> Iterator[io.FileIO]:
     with io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))) as pipe:
         # a pipe without a writer is at its end, whereas a silent writer just has no data yet
         if not select.select([pipe], [], [], PIPE_PATIENCE)[0] and pipe.read(1) is not None:
-            what = f"nobody wrote to the pipe within {PIPE_PATIENCE:g} s"
+            what = f"nothing was written to the pipe within {PIPE_PATIENCE:g} s"
             raise UnsafeFileError(path, what, "start its writer first", "silent_pipe")
         os.set_blocking(pipe.fileno(), True)
         yield pipe
 
 
 def read_small_text(path: Path) -> str:
-    """Return the text of a small hand-written file, or of a pipe. Raises UnsafeFileError for other files."""
+    """Return the text of a small hand-written file, or of a pipe. Raises UnsafeFileError for any other file."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return read_regular_file(path).decode("utf-8")
     with open_pipe(path) as pipe:

@@ -55,21 +55,21 @@ def read(  # noqa: PLR0913 - each option is given by name
     Args:
         source: a log, a folder with logs at any depth, `mlflow:STORE#RUN` or `neptune:PATH#RUN`. `source`, `host` and
             `training` may be URLs such as `s3://BUCKET/PATH`.
-        host: CPU logs, or further GPU logs of the run, to join by time.
-        training: logs of training metrics; if empty, those in the folder `source`.
+        host: CPU logs, or more GPU logs of the run, to join by time.
+        training: logs of training metrics; if empty, those in the folder `source` are used.
         labels: facts that are not in the logs, namely `name`, `step`, `params` and `tags` (dicts), the total `work` as
             `"12000:steps"` or `(12000, "steps")`, and `table`, output of `sacct -P` with user, account, job and node.
-        as_one_run: whether all logs of the folder are one run.
-        tz: time zone of the log, such as `"Europe/Berlin"`, if it names none.
+        as_one_run: whether all logs in the folder belong to one run.
+        tz: time zone of the log, such as `"Europe/Berlin"`, if the log does not name one.
         gpus: indices of the GPUs to keep; None keeps all.
         columns: query fields of a log without a header, in order: a list, or `"timestamp,index,utilization.gpu"`.
-        interval: seconds between samples of a log without time stamps.
-        gpus_per_tick: number of GPUs in a log without a column that distinguishes them.
+        interval: seconds between samples in a log without time stamps.
+        gpus_per_tick: number of GPUs in a log that has no column to tell them apart.
         column_map: TOML file that describes the columns of an unknown table.
-        tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
+        tracker: which runs in a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
             `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`. If only some runs can be
             read, a `UserWarning` is issued for each of the others.
-        mlflow_raw_times: whether MLflow's system metrics keep the times at which they were logged.
+        mlflow_raw_times: whether MLflow's system metrics keep their logged times.
 
     Raises PlaceError if a bucket cannot be reached or denies access; SourceError if the source is missing or contains
     nothing usable; TypeError if a key of `labels` or `tracker` is unknown.
@@ -188,13 +188,13 @@ def compare(
             run}`. Runs with the same step label are repetitions; a run without a label is a separate step.
         throughput: training metric that counts the work done, whatever its name.
         by: how to group a list into steps, as for `--by`, such as `"param:batch_size"` or `"gpu,param:precision"`.
-            Groups are in the order of their values. With `"folder"`, groups are ordered by the numbers at the start of
+            Groups are sorted by value. With `"folder"`, groups are ordered by the numbers at the start of
             folder names or, failing that, by the start of their first runs.
         better: direction of training metrics whose names do not show it: `{"my_metric": "higher"}`, or `"lower"`.
         target: value for a training metric to reach, such as `"val_accuracy=0.78"`; the times to reach it are compared.
 
     Raises ValueError if there are fewer than two steps, or if `by`, `better` or `target` is malformed; SettingsError if
-    a run lacks a param or tag of `by`, or its log is not in a folder that identifies its step.
+    a run lacks a param or tag in `by`, or its log is not in a folder that identifies its step.
     """
     grouping = factors.parse_factors(by)
     if isinstance(runs, Mapping):
@@ -234,7 +234,7 @@ def report(results: Results, *, format: str, title: str | None = None) -> str: .
 def report(
     results: Results, path: str | Path | None = None, *, format: str | None = None, title: str | None = None
 ) -> Place | str:
-    """Write or return the report of one run, of several runs as steps, or of a comparison.
+    """Write or return a report on one run, on several runs as steps, or on a comparison.
 
     Args:
         results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.

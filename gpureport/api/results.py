@@ -39,7 +39,7 @@ _STATISTICS = ("device", *(field.name for field in fields(results.MetricSummary)
 _SHOWN = 8  # maximum number of findings in a notebook; the rest are counted
 _SIGNALS = ("gpu_utilization_ratio", "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_temperature_celsius")
 _UNITS = {"1": ("%", 100.0), "Hz": ("MHz", 1e-6), "By": ("GiB", 2.0**-30), "Cel": ("°C", 1.0)}
-_GAP = 5.0  # Gap between samples, in sampling intervals, above which a line is interrupted.
+_GAP = 5.0  # Gap between samples, in sampling intervals, above which a line is broken.
 _WIDTH, _HEIGHT, _PANEL = 9.0, 4.0, 1.8  # Width and height of a figure in inches, and height of a panel.
 _BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 Figure = Literal["changes", "gpu_time", "overlay"]
@@ -54,7 +54,7 @@ class Analysis(results.Analysis):
     kinds: frozenset[str]
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row per finding, the gravest first; findings on the whole run have no `start` and `end`."""
+        """Return one row per finding, most severe first; findings about the whole run have no `start` or `end`."""
         spans = (each.intervals for each in self.findings)
         ends = ({"start": own[0].start, "end": own[-1].end} if own else {} for own in spans)
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))
@@ -63,7 +63,7 @@ class Analysis(results.Analysis):
     def statistics_frame(self) -> "pd.DataFrame":
         """Return one row per device and metric, in base units: ratios from 0 to 1, bytes, watts, hertz.
 
-        `below_0.25` is the share of the time in which the metric was below 0.25.
+        `below_0.25` is the share of time in which the metric was below 0.25.
         """
         named = [(each.device, metric) for each in self.statistics for metric in each.metrics]
         below = [{f"below_{limit:g}": part for limit, part in metric.below} for _, metric in named]
@@ -71,7 +71,7 @@ class Analysis(results.Analysis):
         return _make_frame(_STATISTICS, rows)
 
     def gpu_time_frame(self) -> "pd.DataFrame":
-        """Return the seconds of each GPU (rows, indexed by device) in each class of GPU time (columns)."""
+        """Return the seconds that each GPU (rows, indexed by device) spent in each class of GPU time (columns)."""
         frame = _make_frame(["device"], ((each, dict(each.seconds)) for each in self.gpu_time)).set_index("device")
         return _order_classes(frame.fillna(0.0).loc[:, frame.any()])
 
@@ -92,7 +92,7 @@ class Analysis(results.Analysis):
                 rows = self.recording.rows_of(device).select(["timestamp", metric]).drop_null()
                 minutes = (integers(rows["timestamp"]) - run.started) / 6e7
                 values = _scale(rows[metric].to_numpy().astype(float), metric)
-                # interrupt a line where samples are missing
+                # break the line where samples are missing
                 gaps = np.flatnonzero(np.diff(minutes) > _GAP * (run.interval or np.inf) / 60) + 1
                 broken = [np.insert(each, gaps, np.nan) for each in (minutes, values)]
                 panel.plot(*broken, label=device, linewidth=0.8)
@@ -122,7 +122,7 @@ class Comparison(chain.Comparison):
     """The steps in order and the differences between them, with the analyses of their runs.
 
     Attributes:
-        analyses: the analysis of every run, in the order of the steps.
+        analyses: the analysis of every run, in step order.
     """
 
     analyses: tuple[Analysis, ...] = field(compare=False)
@@ -130,7 +130,7 @@ class Comparison(chain.Comparison):
     by: tuple[Factor, ...] = ()
 
     def deltas_frame(self) -> "pd.DataFrame":
-        """Return one row per figure of two steps: before, after, the interval of the difference, and the verdict.
+        """Return one row per figure and pair of steps: before, after, the interval of the difference, and the verdict.
 
         If a target was given, the time to reach it is one of the figures.
         """
@@ -139,7 +139,7 @@ class Comparison(chain.Comparison):
     to_pandas = deltas_frame
 
     def gains_frame(self) -> "pd.DataFrame":
-        """Return one row per figure in the table of gains: the later step as a multiple of the earlier one."""
+        """Return one row per figure in the table of gains: the later value as a multiple of the earlier one."""
         rows = []
         for row in build_gains(self):
             for base, gain in {gain.base: gain for gain in (row.since_before, row.since_first) if gain}.items():
@@ -149,7 +149,7 @@ class Comparison(chain.Comparison):
         return _make_frame(_GAIN, rows)
 
     def quality_frame(self) -> "pd.DataFrame":
-        """Return one row per training metric of two steps: its values after equal work, and the verdict."""
+        """Return one row per training metric and pair of steps: its values after equal work, and the verdict."""
         rows = []
         for change in (change for pair in chain.pair_steps(self) for change in pair.quality):
             before, after = change.values
@@ -163,11 +163,11 @@ class Comparison(chain.Comparison):
         return _make_frame(_QUALITY, rows)
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row per finding of any run, with its step and run."""
+        """Return one row per finding in any run, with its step and run."""
         return self._join(each.findings_frame() for each in self.analyses).droplevel(2).reset_index()
 
     def gpu_time_frame(self) -> "pd.DataFrame":
-        """Return the seconds of each GPU in each class of GPU time, indexed by step, run and device."""
+        """Return the seconds that each GPU spent in each class of GPU time, indexed by step, run and device."""
         return _order_classes(self._join(each.gpu_time_frame() for each in self.analyses).fillna(0.0))
 
     def _join(self, frames: "Iterable[pd.DataFrame]") -> "pd.DataFrame":
@@ -261,7 +261,7 @@ def build_content(found: Sequence[Analysis] | Comparison, title: str | None = No
 
 
 def _show(found: Sequence[Analysis] | Comparison) -> str:
-    """Return a report's headline, bars and findings as an HTML fragment without script or style sheet."""
+    """Return a report's headline, bars and findings as an HTML fragment without scripts or style sheets."""
     from gpureport.report.formats.html import template_environment
 
     report = build_content(found)

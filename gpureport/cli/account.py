@@ -26,7 +26,7 @@ def summarise_run(run: Run) -> list[str]:
 def describe_stored(run: Run, done: str, columns: Iterable[tuple[str, str]] | None) -> list[str]:
     lost = sum(entry.rows for entry in run.quality.rejected)
     noun = "point" if run.tracked else "line"
-    losses = f"{lost:,} of {run.quality.lines:,} {noun}s lost" if lost else f"no {noun} lost"
+    losses = f"{lost:,} of {run.quality.lines:,} {noun}s lost" if lost else f"no {noun}s lost"
     usual = {_describe_sum(run), *_describe_absent(run.quality)} if columns is None else ()
     shown = [line for line in _describe_lines(run, examples=columns is not None) if line not in usual]
     shown += [f"  column {redact_text(heading)}: {target}" for heading, target in columns or ()]
@@ -48,7 +48,7 @@ def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
     yield from (f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps)
     if quality.gaps:
         total = sum(gap.end - gap.start for gap in quality.gaps) / 1e6
-        yield f"  {count(len(quality.gaps), 'gap')} without samples, {total:,.0f} s over all GPUs"
+        yield f"  {count(len(quality.gaps), 'gap')} without samples, {total:,.0f} s across all GPUs"
     if quality.duplicates:
         verb = "shares" if quality.duplicates == 1 else "share"
         yield f"  {count(quality.duplicates, 'row')} {verb} the time stamp of the previous row (kept)"
@@ -74,7 +74,7 @@ def _describe_sum(run: Run) -> str:
         return f"  {quality.lines:,} points = {kept}"
     parts = [f"{count(quality.rows_kept, 'row')} kept", f"{lost:,} rejected", count(quality.headers, "header")]
     parts += [f"{quality.noise:,} noise", count(quality.events, "event")]
-    parts += [f"{count(quality.continued, 'further line')} of these rows"] if quality.continued else []
+    parts += [f"{count(quality.continued, 'continuation line')} of these rows"] if quality.continued else []
     return f"  {count(quality.lines, 'line')} = {' + '.join(parts)}"
 
 
@@ -83,7 +83,7 @@ def _describe_absent(quality: Quality) -> Iterator[str]:
     for each in absent[:_LISTED]:
         yield f"  no value in {count(each.cells, 'cell')} of {each.column}: {each.reason}"
     if len(absent) > _LISTED:
-        yield f"  and cells without a value in {len(absent) - _LISTED} more columns"
+        yield f"  cells in {len(absent) - _LISTED} more columns have no value"
 
 
 def find_date(run: Run) -> datetime:

@@ -1,4 +1,4 @@
-"""The gate of `check` and `nightly`: checks runs against rules and a baseline."""
+"""The gate for `check` and `nightly`: checks runs against rules and a baseline."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ def read_each_run(
 ) -> Iterator[tuple[str, Options, Recording | Unread]]:
     fetched = sources.fetch_sources(named, tolerant=True)
     for group, own, read in recordings.read_groups(fetched, options, read_stored, read_log):
-        # yield each run before reading the next, so that a folder need not fit into memory
+        # yield each run before reading the next, so that a folder need not fit in memory
         begun = list(islice(read, 2))
         for run in chain(begun, read):
             if isinstance(run, StoreError) or (isinstance(run, SourceError) and len(begun) == 1):
@@ -59,7 +59,7 @@ def explain_missing(error: Unread | StoreError) -> tuple[str, str, str]:
 def read_policy_without_baseline(options: Options) -> Policy:
     if Policy().with_limits(options.fail_on).needs_baseline:
         hint = "use gpureport check --baseline NAME"
-        raise SettingsError("--fail-on", "a rule on a change needs a baseline", hint, code="no_baseline")
+        raise SettingsError("--fail-on", "a rule on changes needs a baseline", hint, code="no_baseline")
     return policies.read_policy(read_settings(options.config)).with_limits(options.fail_on)
 
 

@@ -1,4 +1,4 @@
-"""Entry point: runs the command, and turns errors into one line and an exit code."""
+"""Entry point: runs the command, and turns errors into a one-line message and an exit code."""
 
 import atexit
 import gc
@@ -69,7 +69,7 @@ class Command(click.Command):
             help=entry.help,
             callback=lambda **values: _run_body(name, values),
         )
-        # options in a job's command are not options of gpureport
+        # options in a job's command are not for gpureport
         self.allow_interspersed_args = name != "record"
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,7 +82,7 @@ class Command(click.Command):
         asks = self.get_help_option(ctx)
         sections["Options"] += [record] if asks and (record := asks.get_help_record(ctx)) else []
         if hidden := sum(not each.is_usual for each in own):
-            sections["Options"].append(("--help-all", f"Show {hidden} more options as well."))
+            sections["Options"].append(("--help-all", f"Also show {hidden} more options."))
         for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl(rows)
@@ -133,7 +133,7 @@ class Commands(click.Group):
         from difflib import get_close_matches
 
         close = get_close_matches(name, names, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(names)}"
+        meant = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(names)}"
         if not self.prefix and path_exists(name):
             meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
         msg = f"unknown command {name!r}; {meant}"
@@ -148,7 +148,7 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
-    epilog="To complete commands with Tab, run the line that gpureport completion prints.",
+    epilog="For Tab completion, run the line that gpureport completion prints for your shell.",
 )
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result.")
@@ -158,10 +158,10 @@ class Commands(click.Group):
 def gpureport(ctx: click.Context, /, **_: bool) -> None:
     """Read the GPU logs of a training run and show where the GPU time went, and why.
 
-    Without a command, it shows what this folder contains and how to begin.
+    Without a command, show what this folder contains and how to begin.
 
-    Exit codes: 0 done; 1 a rule is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
-    read (check, nightly: 4); 4 the question cannot be answered; 5 gpureport itself failed on a run, which it names.
+    Exit codes: 0 success; 1 a rule is broken; 2 the command or settings are not valid; 3 a source is missing or
+    unreadable (4 for check and nightly); 4 the question cannot be answered; 5 gpureport itself failed on a run.
     """
     # `main` accepts these options in any position
     if ctx.invoked_subcommand is None:
@@ -193,7 +193,7 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(130)
     except Exception as error:
         _end(error, f"gpureport {called}".strip(), debug=session.debug)
-    # an internal error does not hide a broken rule
+    # an internal error must not hide a broken rule
     sys.exit(Exit.INTERNAL if session.failed and code not in {Exit.BROKEN, Exit.USAGE, Exit.SOURCE} else code)
 
 
@@ -264,7 +264,7 @@ def _prepare() -> None:
     # huge pages make ingest 3% slower and take 30 MB
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # SIGHUP means a closed terminal; nohup ignores it
+    # the terminal was closed; nohup ignores this signal
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     for stream in (sys.stdout, sys.stderr):

@@ -18,7 +18,7 @@ from gpureport.regular_files import name_by_url
 
 _PATIENCE, _CLEAR = 1.0, "\r\x1b[K"
 Exit = IntEnum("Exit", "BROKEN USAGE SOURCE UNASSESSED INTERNAL")
-"""Exit codes from 1; the last one means an internal error."""
+"""Exit codes, starting at 1; the last one means an internal error."""
 Verbosity = IntEnum("Verbosity", "QUIET NORMAL VERBOSE", start=-1)
 FLAGS = {"-q": Verbosity.QUIET, "--quiet": Verbosity.QUIET, "-v": Verbosity.VERBOSE, "--verbose": Verbosity.VERBOSE}
 
@@ -111,7 +111,7 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
 
     def say(text: str = "") -> None:
         with lock:
-            # nothing new to show
+            # skip text already shown
             is_due = not text or (is_shown.is_set() and text != said[0])
             said[0] = text or said[0]
             if is_due:

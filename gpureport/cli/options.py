@@ -1,4 +1,4 @@
-"""All options in the order of the help, and a check that outputs do not overwrite inputs."""
+"""Defines all options in the order of the help, and refuses outputs that would overwrite inputs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ _OWN = (
     b'<testsuites name="gpureport',
     b" gpureport_",
 )
-"""Text near the start of the files that gpureport writes (JSON, text, JUnit, metrics), which may look like logs."""
+"""Text near the start of files that gpureport writes (JSON, text, JUnit, metrics), which may look like logs."""
 _SECTIONS = {
     "by": "Steps",
     "tagged": "Stored runs",
@@ -71,10 +71,10 @@ def choice(choices: str, text: str, typed: str = "") -> Any:
 class Options:
     # single commands
     gpu_hours_per_month: float | None = one(
-        "HOURS", "Your site's monthly GPU-hours, to project losses.", kind=click.FloatRange(min=0, min_open=True)
+        "HOURS", "Your site's GPU-hours per month, to project losses.", kind=click.FloatRange(min=0, min_open=True)
     )
     group_by: Texts | None = one("--by LABEL,…", "Group by these labels (default: user,project,job,node).", read.labels)
-    engine: str = choice("local dask", "Where runs are analysed (default: local).")
+    engine: str = choice("local dask", "Where to analyse runs (default: local).")
     scheduler: str | None = one("URL", "Dask scheduler, such as tcp://head:8786 (default: start a local cluster).")
     site: "Place" = one("DIR", "Folder for the pages.", parse_place)
     label: str = one("NAME", "Another name for the night, such as a commit or a build.", default="")
@@ -84,12 +84,12 @@ class Options:
     listing: bool = flag("List the runs in a tracker without storing them.", "--list")
     targets: Texts = many(
         "--to TARGET",
-        "A folder, a folder in a bucket (s3://BUCKET/FOLDER), a run in MLflow (mlflow:STORE#RUN), or the store of "
-        "the compared runs (mlflow:STORE); repeatable.",
+        "A folder, a folder in a bucket (s3://BUCKET/FOLDER), a run in MLflow (mlflow:STORE#RUN), or the MLflow "
+        "store with the compared runs (mlflow:STORE); repeatable.",
     )
     skip_missing: bool = flag("Leave out compared runs that are not in the MLflow store.")
     follow_artifact_uri: bool = flag(
-        "Write to the artifact folder that an MLflow store names, even if it is outside the store."
+        "Write to the artifact folder set in an MLflow store, even if it is outside the store."
     )
     # outputs
     outputs: "tuple[Place, ...]" = many(
@@ -100,16 +100,16 @@ class Options:
         "-o --output DIR", "New folder for the logs (default: recording-DATE-TIME in this folder).", read.local_folder
     )
     record_interval: float = one(
-        "--interval SECONDS", "Time between two samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
+        "--interval SECONDS", "Time between samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
     )
     host_only: bool = flag("Record the machine without its GPUs.")
     title: str | None = one("TEXT", "Title (default: the names of the runs).")
     detail: int | None = one(
         "FULL|AUTO|SECONDS",
-        "full: everything in a PDF or text, every sample in a page; auto: as much as fits; N: means over N seconds.",
+        "full: everything in a PDF or text, every sample on a page; auto: as much as fits; N: means over N seconds.",
         read.detail,
     )
-    opened: bool = flag("Open the page or PDF that was written.", "--open")
+    opened: bool = flag("Open the page or PDF after writing it.", "--open")
     anonymise: bool = flag("Replace host names, user names, paths and GPU ids in the output.")
     # rules for runs
     baseline: str | None = one("NAME|SOURCE", "Baseline to compare with (default: [baseline] in the settings).")
@@ -118,7 +118,7 @@ class Options:
     list_form: str = choice("text json csv", "Readable text, JSON or CSV.", "--format")
     text_detail: str = choice("short full", "One screen of text (short), or everything (full).", "--detail")
     explained_detail: str = choice(
-        "short full", "One page on a check (short), or all its limits, advice and steps (full).", "--detail"
+        "short full", "One page on a check (short), or all of its limits, advice and steps (full).", "--detail"
     )
     fail_on: Texts = many(
         "RULE", "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable)."
@@ -127,9 +127,9 @@ class Options:
     summary: "Place | None" = one("FILE", "Write the outcome of each rule as Markdown, for a job summary.", parse_place)
     fail_on_change: bool = flag("Exit with 1 on the night that first shows a change for the worse.")
     fail_on_standing_change: bool = flag("Exit with 1 as long as a change for the worse lasts.")
-    gate_form: str = choice("text json line", "Readable text, JSON, or one line for a chat.", "--format")
-    exports: "tuple[Place, ...]" = many("--export FORMAT=FILE", "Write figures as openmetrics=FILE.", read.export)
-    # which runs make which step
+    gate_form: str = choice("text json line", "Readable text, JSON, or one line for a chat message.", "--format")
+    exports: "tuple[Place, ...]" = many("--export FORMAT=FILE", "Export the figures (openmetrics=FILE).", read.export)
+    # how runs form steps
     by: "tuple[Factor, ...] | None" = one(
         "step|folder|gpu|param:KEY|tag:KEY",
         "How to group runs into steps (default: by step label); a comma separates two settings: param:A,param:B.",
@@ -178,16 +178,16 @@ class Options:
     source_kind: str | None = one(
         "", "Read files as this kind, whatever their content.", kind=click.Choice(IMPORTERS.kinds)
     )
-    as_one_run: bool = flag("Read all logs as one run, such as rotated logs, or one log per GPU or node.")
-    strict: bool = flag("Fail if a line of a log is not understood.")
+    as_one_run: bool = flag("Treat all logs, such as rotated logs or one log per GPU or node, as one run.")
+    strict: bool = flag("Fail if a line in a log is not understood.")
     tz: str | None = once("ZONE", "Time zone of the log, such as Europe/Berlin.")
     gpus: tuple[int, ...] | None = one("0,2,…", "Keep only these GPUs.", read.indices)
     columns: Texts | None = one("FIELD,…", "Columns of a log without a header, as given to --query-gpu.", read.fields)
     interval: float | None = one(
-        "SECONDS", "Seconds between samples of a log without time stamps, as given to nvidia-smi -l.", read.seconds
+        "SECONDS", "Seconds between samples in a log without time stamps, as given to nvidia-smi -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
-        "N", "Number of GPUs in a log without a column that distinguishes them.", kind=click.IntRange(1, 128)
+        "N", "Number of GPUs in a log that has no column to tell them apart.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
         "FILE",
@@ -200,38 +200,38 @@ class Options:
     tag: Pairs = many("KEY=VALUE", "Label of the run (repeatable).", read.pair)
     work: tuple[tuple[float, str], ...] = many(
         "N:UNIT",
-        "Work that each run did while it was recorded, such as 12000:steps (repeatable: one per source, in order).",
+        "Work that each run did during the recording, such as 12000:steps (repeatable: one per source, in order).",
         read.amount,
     )
     name: str | None = once("TEXT", "Name of the run.")
     step: Texts = many("LABEL", "Optimisation step of the run (repeatable: one per source, in order).")
     label_table: Path | None = one(
         "--labels FILE",
-        "Table of jobs, such as the output of sacct -P; its user, account, job and node become labels of the runs.",
+        "Table of jobs, such as the output of sacct -P; its user, account, job and node become run labels.",
         read.fetched,
     )
-    gpu_model: str | None = one("NAME", "GPU model, if the log does not name it, such as 'A100 80GB'.", read.gpu_model)
+    gpu_model: str | None = one("NAME", "GPU model, such as 'A100 80GB', if the log does not name it.", read.gpu_model)
     # which part of a run
     start: str | None = once(
         "--from TIME",
         "Leave out samples before this time: time since the start (90s, 1h30m, 0:10:00) or a date (2026-03-14T09:26).",
     )
-    end: str | None = once("--to TIME", "Leave out samples from this time on.")
-    job: int | None = one("N|EACH", "Read only job N of a log, or each job as a separate run.", read.job)
+    end: str | None = once("--to TIME", "Leave out samples at or after this time.")
+    job: int | None = one("N|EACH", "Read only job N in a log, or each job as a separate run.", read.job)
     # which runs of a tracker
-    run: Texts = many("RUN", "Run of a tracker, by id or name (repeatable).")
-    experiment: str | None = one("NAME", "Experiment of a tracker.")
-    project: str | None = one("NAME", "Project of a tracker.")
+    run: Texts = many("RUN", "Run in a tracker, by id or name (repeatable).")
+    experiment: str | None = one("NAME", "Experiment in a tracker.")
+    project: str | None = one("NAME", "Project in a tracker.")
     filter: str | None = one("TEXT", "Filter for runs, in the tracker's own syntax.")
-    latest: int | None = one("N", "Read only the newest N runs of a tracker.", kind=click.IntRange(1))
-    children: bool = flag("Also read runs nested in a run of a tracker.")
+    latest: int | None = one("N", "Read only the newest N runs in a tracker.", kind=click.IntRange(1))
+    children: bool = flag("Also read nested runs in a tracker.")
     stage: str | None = one("NAME", "Keep one stage of a run, such as training.")
     group: str | None = one(
-        "NAME", "Read a tracker's local recordings (all, or those of --run) as one run with this name."
+        "NAME", "Read a tracker's local recordings (all, or those given with --run) as one run with this name."
     )
     gpu_memory_total: float | None = one("GIB", "Memory of each GPU, if the tracker does not record it.", read.price)
     throughput: str | None = one("KEY", "Training metric that counts the work done.")
-    require_hardware: bool = flag("Fail if a run of a tracker has no hardware series.")
+    require_hardware: bool = flag("Fail if a run in a tracker has no hardware series.")
 
     is_common: bool = False
 
@@ -296,11 +296,11 @@ def refuse_taken(ctx: click.Context) -> None:
                 read += _list_source(str(each), suffixes)
             elif name == "store":
                 parts = (each / part for part in STORE_PARTS)
-                read += (ReadPath(place=part, name="the store of --store", is_closed=True) for part in parts)
+                read += (ReadPath(place=part, name="the --store folder", is_closed=True) for part in parts)
             elif reader in READ:
                 # check the original, not its local copy
                 place = parse_place(name_by_url(str(each)))
-                read.append(ReadPath(place=place, name=f"the file of {param.opts[-1]}"))
+                read.append(ReadPath(place=place, name=f"the {param.opts[-1]} file"))
             elif reader in WRITTEN:
                 written.append(WrittenPath(place=each, is_folder=param.metavar == "DIR"))
             if name == "site":
@@ -308,9 +308,9 @@ def refuse_taken(ctx: click.Context) -> None:
 
                 written += (WrittenPath(place=each / file) for file in (site.INDEX, site.MARKER))
                 folders = (each / folder for folder in (site.REPORTS, site.FIGURES))
-                read += (ReadPath(place=folder, name="the folder of --site", is_closed=True) for folder in folders)
+                read += (ReadPath(place=folder, name="the --site folder", is_closed=True) for folder in folders)
     if ctx.params.get("config") is None:
-        read.append(ReadPath(place=Path("gpureport.toml"), name="the file of --config"))
+        read.append(ReadPath(place=Path("gpureport.toml"), name="the settings file"))
     if written:
         refuse_taken_paths(written, read, _holds_data)
 

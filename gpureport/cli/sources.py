@@ -1,4 +1,4 @@
-"""Finds runs in logs and trackers without reading them, and builds options of importers."""
+"""Finds runs in logs and trackers without reading them, and builds the importers' options."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -130,7 +130,7 @@ def _report_matches(table: LabelTable) -> None:
         names = [match.name for match in found if match.doubt == doubt]
         parts += [f"{len(names):,} {text} ({list_names(names, 3)}){hint}"] if names else []
     if unused := len(table.rows) - len({*labelled}):
-        parts.append(f"{unused:,} of {count(len(table.rows), 'row')} fit no run")
+        parts.append(f"{unused:,} of {count(len(table.rows), 'row')} match no run")
     if table.unread:
         lines = list_names((f"line {line}" for line in table.unread), 3)
         parts.append(f"{count(len(table.unread), 'line')} not read ({lines})")
@@ -232,7 +232,7 @@ def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:
     window, table = build_window(options), open_table(options)
     is_cut = window is not None or options.job is not None
     with show_stage("Looking for runs"):
-        # each part of a log is labelled by its own time
+        # each part of a log has its own labels
         found = list(_find_whole_runs(sources, replace(options, label_table=None) if is_cut else options))
     if not options.name:
         reading.lengthen_equal_names([each for each in found if isinstance(each, reading.Reading)])
@@ -334,10 +334,10 @@ def list_tracked_runs(sources: Sequence[str], options: Options) -> tuple[list[st
     for source in fetch_sources(sources):
         tracking = find_tracker(source)
         if tracking is None:
-            hint = "--list works only on stores of MLflow, Neptune and Trackio"
+            hint = "--list works only with MLflow, Neptune and Trackio stores"
             if store := find_store(source):
-                hint = f"give {store[1]}, one of {store[0]}"
-            raise SourceError(source, "this is not the store of a tracker", hint, code="not_a_tracker")
+                hint = f"give {store[1]}, which belongs to {store[0]}"
+            raise SourceError(source, "this is not a tracker's store", hint, code="not_a_tracker")
         held = tracking.listed(source, build_tracker_selection(options))
         if deleted := [f"{run.name} ({run.id})" for run in held if run.deleted]:
             said = "1 deleted run is" if len(deleted) == 1 else f"{len(deleted)} deleted runs are"
@@ -366,7 +366,7 @@ def find_job_windows(recording: Recording, job: int) -> list[Window]:
 
     run, found = recording.run, find_jobs(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} has no job, as no GPU was busy", "leave out --job", code="no_job")
+        raise SettingsError("--job", f"{run.name} has no job, since no GPU was busy", "omit --job", code="no_job")
     wanted = [(each.interval, each.number) for each in found if job in {0, each.number}]
     if not wanted:
         hint = f"it has {count(len(found), 'job')}: {job_list(run, found)}"

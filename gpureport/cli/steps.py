@@ -21,8 +21,8 @@ from gpureport.settings.toml_files import read_toml
 Text = Annotated[str, Meta(min_length=1)]
 _BY_LABEL = (Factor(kind="step"),)
 _FORM = (
-    'write [[step]] with label = "…" and runs = ["…"] for each step, and optionally params = {lr = 0.1} and '
-    'work = "12000:steps", or a list with one amount for each run'
+    'for each step, write [[step]] with label = "…" and runs = ["…"], and optionally params = {lr = 0.1} and '
+    'work = "12000:steps" (or a list with one amount per run)'
 )
 
 
@@ -34,7 +34,7 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     by = options.by or _BY_LABEL
     source = words.select_sources(source, options, steps=True)
     if (options.steps is None) == (not source):
-        msg = "name either the runs or, with --steps, a file of steps"
+        msg = "name the runs, or give a file of steps with --steps"
         raise UsageError(msg, code="named_or_selected")
     if options.steps is None:
         hides_folders = options.anonymise and by[0].kind == "folder"
@@ -65,7 +65,7 @@ def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:
     if len(kept) <= 1 or len(kept) == len(found):
         return found
     left_out = ", ".join(one.run.name for one in found if not one.run.gpus)
-    print_note(f"gpureport: runs without a GPU left out: {left_out}")
+    print_note(f"gpureport: left out runs without a GPU: {left_out}")
     return kept
 
 
@@ -77,7 +77,7 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
         return found
     for factor, lacking in ungrouped.items():
         names = list_names([found[place].run.name for place in lacking])
-        without = f"for lack of {factor.kind} {factor.key}: {names}"
+        without = f"because they lack {factor.kind} {factor.key}: {names}"
         print_note(f"gpureport: {len(lacking)} of {len(found)} runs left out {without}")
     return kept
 

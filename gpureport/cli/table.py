@@ -1,7 +1,7 @@
 """The help, options and arguments of all commands.
 
-A command is a function in a module of `commands`, called `first_second` for a command of two words. `takes` lists up to
-ten usual options and, after a slash, those that only --help-all shows; `!` marks a required option, and `@` a group.
+A command is a function in a module of `commands`, called `first_second` if the command has two words. `takes` lists up
+to ten usual options and, after a slash, those that only --help-all shows; `!` marks a required option, and `@` a group.
 """
 
 from typing import NamedTuple
@@ -50,13 +50,13 @@ def _name_several(name: str = "source", *, required: bool = False, metavar: str 
 
 
 _STEPS = """is a log, a folder of logs, a stored run, or a baseline. Runs of one step are repetitions. A run without a
-step label is a separate step. If there are several sources, a folder with several runs of `gpureport record` is one
-step; `--by folder` also combines other logs in one folder into one step."""
+step label is a separate step. If there are several sources, a folder of several recordings from `gpureport record` is
+one step; `--by folder` also combines other logs in the same folder into one step."""
 COMMANDS = {
     "record": Entry(
         "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
-        """The folder contains the logs of nvidia-smi, the machine and the job's processes. The exit code is that of
-        COMMAND, or 0 if Ctrl-C ends a recording without one. If nvidia-smi is missing, COMMAND does not start, and the
+        """The folder contains logs of the GPUs, the machine and the job's processes. The exit code is that of COMMAND,
+        or 0 if Ctrl-C ends a recording that has no COMMAND. If nvidia-smi is missing, COMMAND does not start, and the
         exit code is 3. Passwords and tokens in COMMAND are not recorded.""",
         "record -o runs/base -- python train.py --epochs 3",
         "folder record_interval host_only",
@@ -64,13 +64,13 @@ COMMANDS = {
         brief="Record the GPUs and the machine while a job runs.",
     ),
     "report": Entry(
-        "Write the report of one run, or of several runs as steps in the given order.",
+        "Write a report on one run, or on several runs as steps in the given order.",
         f"""A SOURCE {_STEPS} The report shows whether the run passes the rules in the settings ([[policy]]). The
-        exit code is 1 if a rule of --fail-on is broken.""",
+        exit code is 1 if a --fail-on rule is broken.""",
         "report gpu.csv -o report.html --open",
         "outputs! opened title detail anonymise fail_on by step gpu_hour_price host / steps @PICK @ALL",
         (_name_several(),),
-        brief="Write the report of one or more runs.",
+        brief="Write a report on one or more runs.",
     ),
     "analyze": Entry(
         "Show where the GPU time of a run went, and why.",
@@ -92,18 +92,18 @@ COMMANDS = {
         "Check runs against rules. The exit code is 0 if every rule passes.",
         """Exit code 1 means that a rule is broken, 4 that a rule cannot be assessed (a source is missing, too short, or
         lacks the metric), and 5 that gpureport itself failed on a run. Rules come from [[policy]] in gpureport.toml,
-        from the file of --policy, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a stored run) is
-        checked separately; a rule on a change treats runs of one --step as repetitions.""",
+        from the --policy file, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a stored run) is
+        checked separately; a rule on changes treats runs with the same --step as repetitions.""",
         "check gpu.csv --fail-on 'idle_ratio <= 5%'",
         "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store @ALL",
         (_name_several(required=True),),
         brief="Check runs against rules, as a gate in a pipeline.",
     ),
     "nightly": Entry(
-        "Add tonight's runs to the history of the store, write its pages, and check the runs.",
+        "Add tonight's runs to the store's history, write its pages, and check the runs.",
         """A missing or unreadable SOURCE is recorded as a night without data. Without a SOURCE, the pages are rewritten
-        from the history. Each step (--step) on each GPU model has separate curves. The rules in [[policy]], --policy
-        and --fail-on are checked as by `gpureport check`, with the same exit codes; changes are measured against
+        from the history. Each step (--step) on each GPU model has its own curves. The rules in [[policy]], --policy
+        and --fail-on are checked as in `gpureport check`, with the same exit codes; changes are measured against
         --baseline.""",
         "nightly runs/tonight --site site",
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / anonymise "
@@ -112,7 +112,7 @@ COMMANDS = {
         brief="Keep a history of nightly runs, and write its pages.",
     ),
     "fleet": Entry(
-        "Show who wastes GPU time across many runs, what would save most, and which GPU is faulty.",
+        "Show who wastes GPU time across many runs, what would save the most, and which GPU is faulty.",
         """Without a SOURCE, the report covers all stored runs, or those that --tag, --where and --since select. Logs
         and folders of logs are read into the store first. Only new runs are analysed, with one process per core or on a
         Dask cluster. A run that cannot be analysed is reported and left out.""",
@@ -156,7 +156,7 @@ COMMANDS = {
         arguments=(_name_several("run", required=True),),
     ),
     "runs show": Entry(
-        "Print all facts about a run as JSON.",
+        "Print a run's metadata as JSON.",
         arguments=(_name("run"),),
     ),
     "runs step": Entry(
@@ -177,7 +177,7 @@ COMMANDS = {
         arguments=(_name_several("name", required=True),),
     ),
     "baseline set": Entry(
-        "Make or replace the baseline NAME with copies of runs. Several runs are repetitions of one step.",
+        "Create or replace the baseline NAME with copies of runs. Several runs are repetitions of one step.",
         """A SOURCE is a stored run, or a log or folder of logs, which is ingested first.""",
         "",
         "store host training as_one_run tz gpus name step param tag / anonymise @READ",
@@ -189,9 +189,9 @@ COMMANDS = {
 
         For a run in MLflow, each FILE becomes an artifact and, over http, is named in a tag.
 
-        An MLflow store accepts the JSON of `gpureport compare`. Each compared run receives its figures as metrics, and
-        its step, verdict and change as tags. Every other FILE becomes an artifact of each run. Publishing again does
-        not change anything.""",
+        An MLflow store accepts the JSON from `gpureport compare`. Each compared run receives its figures as metrics,
+        and its step, verdict and change as tags. Every other FILE becomes an artifact of each run. Publishing again
+        changes nothing.""",
         "publish report.html --to mlflow:mlruns#RUN",
         "targets! skip_missing follow_artifact_uri",
         (_name_several("files", required=True, metavar="FILE..."),),
@@ -209,10 +209,10 @@ COMMANDS = {
     ),
     "demo": Entry(
         "Compare the five steps of a sample: a training job that waits for data, and four changes to it.",
-        """The logs were recorded on an NVIDIA H100, three runs per step. The path to further samples is printed.""",
+        """The logs were recorded on an NVIDIA H100, three runs per step. The path to more samples is printed.""",
         "demo -o report.html --open",
         "outputs opened text_detail",
-        brief="Analyse the sample logs: a first look.",
+        brief="Analyse sample logs for a first look.",
     ),
     "completion": Entry(
         "Print the script that completes commands, options and files on Tab.",
@@ -223,6 +223,6 @@ COMMANDS = {
         "",
         "",
         (click.Argument(["shell"], required=False, type=click.Choice(["bash", "zsh", "fish"])),),
-        brief="Complete commands and options in the shell.",
+        brief="Set up Tab completion in the shell.",
     ),
 }

@@ -1,4 +1,4 @@
-"""Parsers of option values; `EXPECTED` describes the form of each value."""
+"""Parsers for option values; `EXPECTED` describes the form of each value."""
 
 import re
 from collections.abc import Callable
@@ -137,7 +137,7 @@ def gpu_model(text: str) -> str:
 def export(text: str) -> Place:
     form, _, name = text.partition("=")
     if form in {"benchmark-smaller", "benchmark-bigger", "bencher"}:
-        msg = f"{form} was removed; use the figures of gpureport analyze --format json, or openmetrics=FILE"
+        msg = f"{form} was removed; use the figures in gpureport analyze --format json, or openmetrics=FILE"
         raise RefusedError(msg, code="gone_option")
     return parse_place(_need(name if form == "openmetrics" else None))
 
@@ -145,8 +145,8 @@ def export(text: str) -> Place:
 def local_folder(text: str) -> Path:
     found = parse_place(text)
     if isinstance(found, RemotePath):
-        what = "a job is recorded on this machine"
-        raise SettingsError(str(found), what, "name a local folder", code="only_local")
+        what = "a recording needs a local folder"
+        raise SettingsError(str(found), what, "name one", code="only_local")
     return found
 
 
@@ -172,12 +172,12 @@ def _number(text: str) -> float:
 
 
 EXPECTED: dict[Callable[[Any], Any], CodedProblem] = {
-    pair: ("not a key with its value", "write KEY=VALUE", "not_a_pair"),
-    amount: ("not an amount with its unit", "write it as 12000:steps", "not_an_amount"),
+    pair: ("not a key with a value", "write KEY=VALUE", "not_a_pair"),
+    amount: ("not an amount with a unit", "write it as 12000:steps", "not_an_amount"),
     direction: ("not a metric with a direction", "write it as my_metric=higher", "not_a_direction"),
-    target: ("not a metric with its value", "write it as val_accuracy=0.78", "not_a_target"),
+    target: ("not a metric with a value", "write it as val_accuracy=0.78", "not_a_target"),
     indices: ("not a list of GPU indices", "write it as 0,2", "not_gpu_indices"),
-    job: ("not the number of a job", "write a number from 1 on, or each", "not_a_job_number"),
+    job: ("not a job number", "write a number of at least 1, or each", "not_a_job_number"),
     fields: ("not a list of query fields", "write it as timestamp,index,utilization.gpu", "not_a_list"),
     labels: ("not a list of labels", "write it as user,project,node", "not_a_list"),
     seconds: ("not a time in seconds", "write a number from 0.001 to 86400", "not_a_time"),

@@ -59,7 +59,7 @@ def note_stored_namesake(source: str, options: Options) -> None:
     is_named = source != "-" and not _looks_like_path(source) and path_exists(source)
     if is_named and (run := find_stored(source, options)):
         kind = "folder" if Path(source).is_dir() else "file"
-        print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name with the id {run.id}")
+        print_note(f"gpureport: {source}: reading the {kind}, not the stored run with the same name, id {run.id}")
 
 
 def find_stored(name: str, options: Options) -> Run | None:
@@ -79,7 +79,7 @@ def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = F
     if not selection:
         return source
     if source:
-        msg = "name the runs or select stored runs with --where and --since, but not both"
+        msg = "either name the runs or select stored runs with --where and --since"
         raise UsageError(msg, code="named_or_selected")
     place = find_store(options)
     runs = [stored.run for stored in select_stored_runs(place, selection)]
@@ -108,7 +108,7 @@ def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> l
         folder = place.folder / "runs" / run_id
         try:
             place.get(run_id)
-            print_error(f"{folder}: left out after a failed read; try again, and check the disk")
+            print_error(f"{folder}: left out because it could not be read; check the disk and try again")
         except DamagedRunError:
             print_error(f"{folder}: damaged; ingest the run again, or remove the folder")
         except StoreError as error:
@@ -120,7 +120,7 @@ def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> l
 def note_undated_runs(runs: Sequence[StoredRun], selection: run_selection.RunSelection) -> None:
     without_time = sum(stored.run.quality.synthetic_time for stored in runs)
     if without_time and any(each.key in run_selection.TIMES for each in selection):
-        print_note(f"gpureport: {count(without_time, 'stored run')} without time stamps left out")
+        print_note(f"gpureport: left out {count(without_time, 'stored run')} without time stamps")
 
 
 def read_stored(name: str, options: Options) -> list[Recording]:
@@ -182,7 +182,7 @@ def store_run(store: Store, reading: RunReading, *, force: bool) -> tuple[Entry,
                 return entry, f"{entry.run.name} is already stored; its labels were changed"
             name = PurePath(reading.locator).name
             is_named = run.tracked or name in {PurePath(each.locator).name for each in known.run.sources}
-            other = "" if is_named else f" ({name} holds the same bytes)"
+            other = "" if is_named else f" ({name} has the same content)"
             return known, f"{known.run.name} is already stored{other}"
     entry = store.write(reading, IMPORTER_VERSION, run)
     return entry, f"Stored {entry.run.name}{done}"

@@ -1,7 +1,7 @@
-"""Reads and writes runs, reports and logs in a path on this machine, or in an object or folder in a bucket.
+"""Reads and writes runs, reports and logs at a path on this machine, or in an object or folder in a bucket.
 
 Buckets are accessed through pyarrow, with the part of pathlib's interface that is used here. Credentials, region and
-endpoint are found where each cloud's own clients look. `written_paths` checks which paths a command may
+endpoint are found where each cloud's own clients look for them. `written_paths` checks which paths a command may
 write.
 """
 
@@ -30,7 +30,7 @@ _CONNECT_SECONDS, _SILENT_SECONDS, _ATTEMPTS = 10, 15, 3  # 45 s in total; the d
 _AT_ONCE = 16  # number of concurrent requests; pyarrow keeps 25 connections open
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _LOGIN = {
-    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and their permissions there",
+    "s3": "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and their permissions",
     "gs": "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "az": "check AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run az login",
 }
@@ -46,11 +46,11 @@ _CASES = (
     ("not_logged_in", _NO_LOGIN, "the credentials are missing or not valid", ""),
     ("access_denied", _DENIED, "access is denied", ""),
     ("other_region", _MOVED, "the bucket is in another region", "set AWS_REGION to the region of the bucket"),
-    ("no_answer", "Timeout was reached", "it does not answer", _NETWORK),
+    ("no_answer", "Timeout was reached", "it does not respond", _NETWORK),
     ("no_connection", _LOST, "the connection failed", _NETWORK),
 )
 """Each error's code, a pattern in the clients' messages, what is wrong, and what to do (if empty, log in)."""
-_LONGEST = 160  # most characters shown of an unknown error
+_LONGEST = 160  # maximum characters shown of an unknown error
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -162,7 +162,7 @@ class RemotePath(PurePosixPath):
             if not bucket.exists():
                 raise PlaceError(str(bucket), *_NO_BUCKET, code="no_such_bucket")
         except PlaceError as error:
-            # a user who may write objects may lack the right to query the bucket
+            # a user who may write objects may lack permission to query the bucket
             if error.code != "access_denied":
                 raise
 
@@ -205,13 +205,13 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
     if not (account := given("AZURE_STORAGE_ACCOUNT")):
         what = "no storage account is set"
         raise PlaceError("az://", what, "set AZURE_STORAGE_ACCOUNT", code="no_storage_account")
-    # without a key or token, the login of `az` or the identity of the machine is used
+    # without a key or token, the `az` login or the machine's identity is used
     key, token = given("AZURE_STORAGE_KEY"), given("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(account, account_key=key, sas_token=None if key else token)
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder that ships with the package, inside the package in a wheel and beside it in a checkout."""
+    """Return a folder that ships with the package: inside the package in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name
 
@@ -226,7 +226,7 @@ def parse_place(text: str) -> Place:
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
     if scheme not in SCHEMES or not path:
-        hint = f"give a path, or a URL such as {SCHEMES[0]}://BUCKET/PATH; schemes are {', '.join(SCHEMES)}"
+        hint = f"give a path, or a URL such as {SCHEMES[0]}://BUCKET/PATH; known schemes are {', '.join(SCHEMES)}"
         raise SettingsError(text, "this is not the URL of an object in a bucket", hint, code="not_a_place")
     return RemotePath(f"{scheme}:", path)
 
@@ -240,7 +240,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or a local copy of an object or folder, which may be missing. Changes are fetched again."""
+    """Return a path, or a local copy of an object or folder, which may be missing. Fetches changed objects again."""
     if isinstance(place, Path):
         return place
     info = place.find_info()
@@ -248,7 +248,7 @@ def fetch(place: Place) -> Path:
     states = tuple((each.path, each.size, each.mtime_ns) for each in objects if each.is_file)
     for path in (place.path, *(path for path, _, _ in states)):
         if {".", ".."} & {*path.split("/")}:
-            url, what = f"{place.scheme}://{path}", "a name with . or .. is not fetched"
+            url, what = f"{place.scheme}://{path}", "a path with . or .. is not fetched"
             raise PlaceError(url, what, "rename the object", code="unsafe_name")
     if not states:
         place.check_bucket()
@@ -274,7 +274,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
         code = code_system_error(error, "cannot_write")
         raise PlaceError(str(place), f"cannot be copied to this machine ({error.strerror})", hint, code=code) from error
     if changed:
-        what = "it changed while it was fetched"
+        what = "it changed while being fetched"
         hint = "try again when nothing is being written to it"
         raise PlaceError(str(changed[0]), what, hint, code="changed_while_read")
     return target
@@ -282,7 +282,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Yield a folder for the files of a place; on success, files for a bucket are uploaded, `last` at the end."""
+    """Yield a folder for the files of a place; on success, files for a bucket are uploaded, ending with `last`."""
     if isinstance(place, Path):
         yield place
         return

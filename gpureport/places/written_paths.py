@@ -13,14 +13,14 @@ from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
-"""Names that a store uses in its folder; other names are free, such as `site` in a history that jobs share."""
+"""Names that a store uses in its folder; other names are allowed, such as `site` in a shared history."""
 _TRACKED = "meta.yaml"
 _SAYS = b"lifecycle_stage:"
 _ANOTHER = "choose another name"
 
 
 class WrittenPath(NamedTuple):
-    """An output of a command: a file, or a folder into which it writes files."""
+    """An output of a command: a file, or a folder to which it writes files."""
 
     place: Place
     is_folder: bool = False
@@ -43,7 +43,7 @@ def refuse_taken_paths(
     read: Sequence[ReadPath] = (),
     holds_data: Callable[[Path], bool] = lambda _: False,
 ) -> None:
-    """Raise `RenderError` if an output is an input or another output, or is in a store, tracker or foreign folder.
+    """Raise `RenderError` if an output is an input or another output, or is in a store or a tracker's folder.
 
     `holds_data` returns whether an existing file is a log or database, which must not be lost.
     """
@@ -62,11 +62,11 @@ def _find_obstacles(
             yield what, _ANOTHER, "is_read"
     # some file systems ignore the case of names, whereas buckets do not
     if any(_is_same(place, each) or _fold(place) == _fold(each) for each, _ in others):
-        yield "two outputs of this command have this path", "give each a name of its own", "same_output"
+        yield "two outputs of this command have this path", "give each its own name", "same_output"
     if isinstance(place, RemotePath):
         return
     if owner := _find_owner(place, is_folder=is_folder):
-        yield f"it lies in {owner}", "choose a folder of your own", "foreign_folder"
+        yield f"it is in {owner}", "choose another folder", "foreign_folder"
     if place.exists() and not (place.is_dir() if is_folder else place.is_file()):
         kind = "is a folder, not a file" if place.is_dir() else f"is not a {'folder' if is_folder else 'regular file'}"
         yield f"this {kind}", _ANOTHER, "not_a_regular_file"
@@ -85,10 +85,10 @@ def _describe_clash(target: WrittenPath, read: ReadPath) -> str:
     if _resolve(read.place) not in _resolve(place).parents:
         return ""
     if read.is_closed:
-        return f"it lies in {read.name}"
+        return f"it is in {read.name}"
     # the bucket is not queried, so any object with this name may be a log
     free = target.is_folder or place.suffix.lower() in read.suffixes or (isinstance(place, Path) and not place.exists())
-    return "" if free else f"it lies in {read.name}, which may need it"
+    return "" if free else f"it is in {read.name}, which may need it"
 
 
 def _resolve(place: Place) -> PurePath:
@@ -114,10 +114,10 @@ def _find_owner(place: Path, *, is_folder: bool) -> str:
             with suppress(ValueError, AttributeError):
                 is_store |= isinstance(json.loads(_read(folder / STORE_MARKER)).get("format"), int)
             if is_store:
-                return f"a store of gpureport ({folder})"
+                return f"a gpureport store ({folder})"
         # Neptune's client stores runs in this folder
         if folder.name == ".neptune":
-            return f"a store of Neptune ({folder})"
+            return f"a Neptune store ({folder})"
         if _SAYS in _read(folder / _TRACKED):
             return f"an MLflow store ({folder})"
     return ""
@@ -130,9 +130,9 @@ def _read(path: Path) -> bytes:
 
 
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
-    """Return why a folder, or the folder of a file, cannot be written or created, or an empty text if it can."""
+    """Return why a folder, or the folder of a file, cannot be written or created, or an empty string if it can."""
     above = path.absolute()
     folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
     if not folder.is_dir():
-        return f"{folder}: no folder"
-    return "" if os.access(folder, os.W_OK | os.X_OK) else f"{folder}: no permission to write there"
+        return f"{folder} is not a folder"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else f"no permission to write to {folder}"

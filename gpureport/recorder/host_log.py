@@ -35,7 +35,7 @@ class HostCounters(NamedTuple):
 
 
 class HostLog:
-    """A host log; gpureport reads every column, and derives the busiest core from the columns of cores.
+    """A host log; gpureport reads every column, and derives the busiest core from the per-core columns.
 
     Shares and rates cover the time since the previous sample. An unknown value is an empty cell.
     """
@@ -54,7 +54,7 @@ class HostLog:
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
-        """Return the CSV line for the time since the last sample or the beginning, or None if no time has passed."""
+        """Return the CSV line for the time since the last sample or the start; None if no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
@@ -134,7 +134,7 @@ def measure_rates(last: Sequence[int], now: Sequence[int] | None, seconds: float
 
 
 class Usage(NamedTuple):
-    """A process's resident bytes, and its CPU seconds including those of children that it waited for."""
+    """A process's resident bytes, its CPU seconds, and those of the children that it waited for."""
 
     parent: int
     start: float
@@ -144,7 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A job's load since the last snapshot: cores of all processes and of the busiest one, and bytes of the largest."""
+    """A job's load since the last snapshot: cores used by all processes and by the busiest; bytes of the largest."""
 
     cores: float | None
     busiest: float | None
@@ -198,8 +198,8 @@ def find_members(known: Mapping[int, Usage], everyone: Mapping[int, Usage]) -> d
 def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: float) -> Load:
     """Return the load of a job between two snapshots.
 
-    The time of an ended process is added to the process that waited for it. The part already counted is subtracted; if
-    no process waited for the ended one, its last moments are lost. `searched` is the time of the last search for
+    When a process ends, its CPU time is added to the process that waited for it, so the part already counted is
+    subtracted. If no process waited for it, its last moments are lost. `searched` is the time of the last search for
     processes before this snapshot: if it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)

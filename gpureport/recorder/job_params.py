@@ -31,7 +31,7 @@ _ENVIRONMENT = re.compile(
     r"|TF_XLA_FLAGS|TF_GPU_ALLOCATOR|TF_FORCE_GPU_ALLOW_GROWTH|TF_GPU_THREAD_MODE|TF_GPU_THREAD_COUNT"
     r"|TF_ENABLE_ONEDNN_OPTS|TF_NUM_INTEROP_THREADS|TF_NUM_INTRAOP_THREADS|TOKENIZERS_PARALLELISM"
 )
-"""Variables that may change how a GPU works; none of them contains a secret."""
+"""Variables that may affect how GPUs are used; none of them contains a secret."""
 _ELSEWHERE = {
     *("docker", "podman", "apptainer", "singularity", "enroot", "kubectl", "ssh"),
     *("conda", "mamba", "micromamba", "uv", "poetry", "pixi", "hatch", "pipenv", "nix", "nix-shell"),
@@ -64,7 +64,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return params: command-line settings, versions, variables, commit, cores and memory."""
+    """Return a run's params: command-line settings, versions, variables, commit, cores and memory."""
     known = [each for each in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(each[0])]
     variables = [(name, hide_secret_value("", value)) for name, value in known if 0 < len(value) <= _LONGEST]
     return tuple(dict([*_read_settings(command), *_read_versions(command), *variables, *_read_place()]).items())
@@ -117,7 +117,7 @@ def _read_versions(command: Sequence[str]) -> Params:
 def collect_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return tags for the job's owner and location, with names from `LABEL_TAGS`.
 
-    Without Slurm, the user is the person who records. Root is left out, since everybody is root in most containers.
+    Without Slurm, the user is whoever runs the recorder. Root is left out, since most containers run as root.
     """
     labels = dict(read_environment_labels(variables))
     with suppress(OSError, KeyError, ImportError):

@@ -23,14 +23,14 @@ _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
 """Seconds after which nvidia-smi is considered hung; loading the driver may take several seconds."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
-"""Names of fields in drivers before R530."""
+"""Field names in drivers older than R530."""
 _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
 _QUOTED = re.compile(r'"([a-z][\w.]*)"', re.IGNORECASE)
 _GPM = ("--gpm-metrics", "2,3,5,10")
 """Activity and occupancy of multiprocessors, and activity of tensor cores and memory."""
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-"""First and longest pause, in seconds, before an ended program is started again; each is twice the last."""
+"""First and longest pause, in seconds, before a program that ended is restarted; each is twice the last."""
 _PATIENCE = 2.0
 """Seconds that a program may take to end when asked to."""
 _WINDOW = 1000, 1000
@@ -40,7 +40,7 @@ _LONG_SILENCE = 90.0
 
 
 def build_query_command(interval: float) -> list[str]:
-    """Return the command that prints all GPUs at an interval, with the fields that the driver supports."""
+    """Return the command that queries all GPUs at an interval, with the fields that the driver supports."""
     known = set(_QUOTED.findall(_run([_NAME, "--help-query-gpu"])))
     wanted = [_ALIASES.get(name, name) if name not in known else name for name in (*GPU_FIELDS, *COUNTER_FIELDS)]
     fields, refused, answer = [name for name in wanted if name in known or name in IDENTITY_FIELDS], {""}, ""
@@ -87,7 +87,7 @@ def _run(words: Sequence[str]) -> str:
 class LineFile:
     """A log that is written line by line, so that a killed program leaves no partial line.
 
-    It counts `lines`; `failure` says why writing ended early, such as a full disk, or is empty.
+    It counts `lines`; `failure` is empty, or says why writing ended early, such as a full disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -190,7 +190,7 @@ class LoggedProgram:
         silent = time.monotonic() - self._last_text
         if self.descriptor is not None and silent < _LONG_SILENCE:
             return ""
-        why = "ended by itself" if self.descriptor is None else "gave no more rows"
+        why = "ended by itself" if self.descriptor is None else "printed no more rows"
         return f"{self.name} stops {silent:.0f} s before the end, because nvidia-smi {why}."
 
     def stop(self) -> None:

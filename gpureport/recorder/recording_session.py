@@ -29,7 +29,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
 """Maximum seconds to wait for the first row of the log before starting the job."""
 _AFTERWARDS = 1.2
-"""Seconds, or intervals if longer, to record after the job, so that logs show its end."""
+"""Seconds, or intervals if longer, to record after the job, so that the logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
 """The suffix of the run file while it is being written."""
@@ -41,7 +41,7 @@ class RecordingSession:
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
         """Query the driver's fields and make the folder, without starting anything.
 
-        Without a `command`, it records until a signal; `host_only` omits GPUs. Raises SourceError or SettingsError.
+        Without a `command`, a signal ends the recording; `host_only` omits GPUs. Raises SourceError or SettingsError.
         """
         self._folder, self._command, self._interval = folder, command, interval
         if command and shutil.which(command[0]) is None:
@@ -97,9 +97,9 @@ class RecordingSession:
             for each in programs:
                 if each.restarts:
                     times = "once" if each.restarts == 1 else f"{each.restarts} times"
-                    notes.append(f"nvidia-smi ended while {each.name} was written, and was started again {times}.")
+                    notes.append(f"nvidia-smi ended while {each.name} was being written, and was restarted {times}.")
             empty = (each.name for each in programs if each.log.lines < _HEADER_AND_ROW and not each.log.failure)
-            notes += [f"{name} contains no row: nvidia-smi wrote none." for name in empty]
+            notes += [f"{name} contains no rows: nvidia-smi printed none." for name in empty]
             # measured by the monotonic clock, since the system clock may have been changed
             ended = self.run.started + round((time.monotonic() - self._begun) * 1e6)
             self.run = replace(self.run, ended=ended, exit_code=code, notes=tuple(notes))
@@ -135,7 +135,7 @@ class RecordingSession:
             self._notes.append("The job was not started, because a signal ended the recording first.")
             return _SIGNAL_BASE + self._stop_signal
         try:
-            self._job = job = subprocess.Popen(self._command)  # noqa: S603 - what the person typed
+            self._job = job = subprocess.Popen(self._command)  # noqa: S603 - what the user typed
         except OSError as error:
             what = error.strerror or "cannot be run"
             what, code = what[:1].lower() + what[1:], code_system_error(error, "cannot_run")
@@ -158,7 +158,7 @@ class RecordingSession:
                     self._log.write(f"{sample}\n".encode())
             except Exception as error:
                 self._failure = f"{self._log.name} lacks samples: {type(error).__name__}: {error}."
-            # a late sample does not delay the next sample
+            # a late sample does not delay the next one
             self._next_sample = max(self._next_sample + self._interval, now + self._interval / 2)
         for program in self._programs:
             program.start_again()
@@ -217,15 +217,15 @@ def _name_local_zone() -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a recording's folder. Raises SettingsError if it contains a recording or cannot be made."""
+    """Make a recording's folder. Raises SettingsError if it already contains a recording or cannot be made."""
     names = (RUN_FILE, str(Path(RUN_FILE).with_suffix(_PART)), *LOGS)
     # a dangling link counts as an existing file, since writing would follow the link
     taken = next((name for name in names if os.path.lexists(folder / name)), None)
     if taken is not None:
-        what = f"it holds a recording already ({taken})"
+        what = f"it already contains a recording ({taken})"
         raise SettingsError(str(folder), what, "name another folder with -o", code="folder_taken")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        what, code = error.strerror or "it cannot be made", code_system_error(error, "cannot_write")
+        what, code = error.strerror or "it cannot be created", code_system_error(error, "cannot_write")
         raise SettingsError(str(folder), what, "name another folder with -o", code=code) from error

@@ -62,8 +62,8 @@ _WHOLE_LINE = frozenset(("authorization", "proxy-authorization", "cookie", "set-
 _SHORTEST, _LONGEST_WORD = 8, 64
 _COUNT = re.compile(r"[-+]?\d{0,9}(?:\.\d{0,9})?(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _FIGURE = re.compile(r"[-+]?[\d_]{0,18}(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan", re.IGNORECASE)
-"""After names like `token:`, a value with a digit and `_SHORTEST` or more characters is not a word, but one without a
-digit and up to `_LONGEST_WORD` long is. `_COUNT` matches counts and indices, `_FIGURE` figures after `per token:`."""
+"""After names like `token:`, a value is harmless if it has fewer than `_SHORTEST` characters, or up to `_LONGEST_WORD`
+and no digit. `_COUNT` matches counts and indices, and `_FIGURE` numbers after `per token:`."""
 _TELLING_VALUE = "aA0" * 11
 """A value that is treated as secret after any name that may precede a secret."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.\-]*|-")
@@ -72,15 +72,15 @@ _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""The most characters of foreign text in an error, and how many more are searched for a user and password."""
+"""Maximum characters of foreign text in an error, and how many more are searched for a user and password."""
 _LONGEST_KEPT = 1000
-"""The longest text that is cached; most texts recur, but a log line may have a million characters."""
+"""Maximum length of a cached text; most texts recur, but a log line may have a million characters."""
 EXTRA = "extra_"
 """The prefix of columns that contain a log's other fields as text."""
 
 
 def redact_text(text: str) -> str:
-    """Hide users in URLs, values of secret keys, and recognisable tokens in a text.
+    """Hide users in URLs, values of secret keys, and recognisable tokens in text.
 
     Checksums and ids, which only look random, are kept.
     """
@@ -195,7 +195,7 @@ def _hide_in_word(word: str, name: str = "") -> str:
     word = hide_users(_hide_after(_SCHEMED, word, lambda _, value: bool(value), _WORD))
     word = _hide_after(_KEYED, word, may_be_secret, _ANY)
     if re.search(r"\s", word):
-        # a script, whose white space stays
+        # a script; its white space is kept
         pieces = list(_SHELL_WORD.finditer(word))
         words = [_unquote(piece[0]) for piece in pieces]
         parts, end = [], 0

@@ -15,13 +15,13 @@ ENDINGS = "token key pwd auth"
 OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
 WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
 """Signs of a secret in a name: letters anywhere, ignoring separators; endings of its parts, as in `apiToken`; ordinary
-words with these endings; and whole parts."""
+words that merely have these endings; and whole parts."""
 MODEL_WORDS = (
     "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
     "train type unk value vocab"
 )
-"""Words beside `token` or `key` that show a model's setting rather than a secret."""
+"""Words next to `token` or `key` that indicate a model setting rather than a secret."""
 CHECKSUM_WORDS = "checksum commit digest fingerprint hash id md5 ref revision sha uuid"
 """Parts of names whose values may look random but are not secret."""
 _ANYWHERE = re.compile(ANYWHERE.replace(" ", "|"))
@@ -73,7 +73,7 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that matches a word from its first piece on, with a group if all pieces match.
+    """Compile a pattern that matches a word from its first piece, with a group if all pieces match.
 
     If the other pieces do not follow the first occurrence of the first piece, they follow no later occurrence.
     """
@@ -94,7 +94,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def read_name(name: str) -> tuple[int, bool, bool]:
-    """Return a name's sign, whether words beside it show a model's setting, and whether it names a checksum."""
+    """Return a name's sign, whether other words indicate a model setting, and whether it names a checksum."""
     return _read_name(name[-_LONGEST:], version)
 
 
@@ -136,7 +136,7 @@ FORMS = (
     ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
     ("private keys", "-----BEGIN … PRIVATE KEY-----, and everything after it", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""Forms of tokens: their issuer, appearance, and regular expression; no letter may precede a token."""
+"""Forms of tokens: their issuer, appearance, and regular expression; no letter or digit may precede a token."""
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
 _LONGEST_USER = 1200
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")

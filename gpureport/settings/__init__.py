@@ -16,11 +16,11 @@ from gpureport.settings.toml_files import read_toml
 
 FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
-"""Known sections. Other sections are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
+"""Known sections; others are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
 """Minimum number of characters other than `*`, so that no pattern hides every word."""
 _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")
-"""Characters that end a word in a text, or that only regular expressions contain."""
+"""Characters that end a word in a text, or that occur only in regular expressions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Section:
 
     def only(self, known: set[str]) -> None:
         for key in self.values.keys() - known:
-            hint = f"known are {', '.join(sorted(known))}"
+            hint = f"known keys are {', '.join(sorted(known))}"
             raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", hint, code="unknown_key")
 
     def wrong(self, key: str, what: str, hint: str, *, code: str = "wrong_setting") -> SettingsError:
@@ -102,7 +102,7 @@ class Settings:
         found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
         # use line 1 if the section is written in another form
         where = f"{self.file}:{next(found, 1)}" if self.text else self.file
-        hint = f"known are {', '.join(SECTIONS)}"
+        hint = f"known sections are {', '.join(SECTIONS)}"
         return SettingsError(where, f"unknown section [{name}]", hint, code="unknown_section")
 
     def sections(self, name: str) -> tuple[Section, ...]:
@@ -131,7 +131,7 @@ def read_settings(path: Path | None) -> Settings:
 
 
 def read_unchecked(path: Path | None) -> Settings:
-    """Return settings like `read_settings`, but without checking the names of sections.
+    """Return settings like `read_settings`, but without checking section names.
 
     Raises:
         SettingsError: if a named file is missing, or the file is not TOML.
@@ -174,7 +174,7 @@ def _is_kind(value: Any, kind: Any) -> bool:
     import msgspec
 
     try:
-        # calls from Python may pass NumPy numbers
+        # Python code may pass NumPy numbers
         msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
     except msgspec.ValidationError:
         return False
@@ -210,21 +210,21 @@ def _read_texts(section: Section, key: str, fewest: int) -> list[str]:
         raise section.wrong(key, f"{key} must be a list of strings", f'write {key} = ["…", "…"]', code="not_a_list")
     if len(texts) > MOST_SECRET_PATTERNS:
         what = f"{key} has {len(texts)} strings, but at most {MOST_SECRET_PATTERNS} are allowed"
-        raise section.wrong(key, what, "use one with * for several", code="too_many_values")
+        raise section.wrong(key, what, "combine several into one with *", code="too_many_values")
     for place, text in enumerate(texts, 1):
         if reason := _find_flaw(text, fewest):
             # the text itself may be a secret
-            what = f"text {place} in {key} cannot be used: {reason}"
-            raise section.wrong(key, what, "write plain characters, and * for other characters", code="not_a_pattern")
+            what = f"string {place} in {key} cannot be used: {reason}"
+            raise section.wrong(key, what, "use plain characters, and * for any others", code="not_a_pattern")
     return texts
 
 
 def _find_flaw(text: str, fewest: int) -> str:
-    """Return what is wrong with a name or pattern, or an empty text."""
+    """Return what is wrong with a name or pattern, or an empty string."""
     if len(text) > LONGEST_SECRET_PATTERN:
         return f"it is longer than {LONGEST_SECRET_PATTERN} characters"
     if not _NO_LETTERS.isdisjoint(text):
-        return "it contains a space, a quotation mark, or a character of regular expressions"
+        return "it contains a space, a quotation mark, or a regular-expression character"
     if len(text.replace(STAR, "")) < fewest:
         return f"it needs at least {fewest} characters other than *"
     return ""

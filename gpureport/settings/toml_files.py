@@ -16,7 +16,7 @@ _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=
 _DEEPEST = 50
 """Maximum depth of nested tables and lists, since Python prints and compares values recursively."""
 _MOST_KEY_WORK = 20_000_000
-"""A limit on the time to read dotted keys: the sum of the squared numbers of dots per line, outside strings."""
+"""Limits the time to read dotted keys: the sum of the squared number of dots in each line, excluding strings."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
 """Larger whole numbers are not valid TOML."""
@@ -41,7 +41,7 @@ def read_toml(path: Path, hint: str) -> TomlText:
         hint: what to do if the file is not TOML.
 
     Raises:
-        SettingsError: if the file is unreadable, is not TOML, or contains too large a number or is nested too deeply.
+        SettingsError: if the file is unreadable, is not TOML, contains too large a number, or is nested too deeply.
     """
     kept = _piped.get()
     if kept and path in kept:
@@ -62,7 +62,7 @@ def read_toml(path: Path, hint: str) -> TomlText:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the content of a TOML text.
+    """Return the content of a TOML document.
 
     Raises:
         ValueError: if the text is not TOML, or is refused as in `read_toml`.
@@ -88,5 +88,5 @@ def _check_values(content: dict[str, Any]) -> None:
         level = [value for values in inner for value in values]
         if not level:
             return
-    msg = f"nested more than {_DEEPEST} deep"
+    msg = f"nested more than {_DEEPEST} levels deep"
     raise ValueError(msg)

@@ -29,7 +29,7 @@ def raise_store_errors(store: Place) -> Iterator[None]:
     try:
         yield
     except UnsafeFileError as error:
-        # the message has only the file name, since the file is in a temporary folder that will be removed
+        # the message omits the file's folder, which is temporary
         raise refuse_file(f"{store}: {Path(error.filename).name}", error) from error
     except OSError as error:
         code = code_system_error(error, "cannot_write")
@@ -40,7 +40,7 @@ def raise_store_errors(store: Place) -> Iterator[None]:
 
 def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
     is_large = isinstance(error, TooLargeFileError)
-    hint = "give a part of it with --from and --to, or one log per node" if is_large else "ingest the run again"
+    hint = "read part of it with --from and --to, or one log per node" if is_large else "ingest the run again"
     return StoreError(where, error.strerror or "not a regular file", hint, code=error.code)
 
 
@@ -53,7 +53,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
             yield Path(folder)
-            # a bucket cannot rename, so the order of uploads prevents readers from mixing two versions
+            # buckets cannot rename, so the order of uploads prevents readers from mixing two versions
             (runs / name()).remove_folder(last)
             send_folder(Path(folder), runs / name(), last)
         return
@@ -75,7 +75,7 @@ def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Pa
 def _move_into_place(folder: Path, place: Path) -> None:
     """Move a folder to its place in one step, exchanging names with a folder that is already there.
 
-    If the system cannot exchange folders, the existing folder is moved away first, and readers may briefly miss it.
+    If the system cannot exchange folders, the existing folder is moved away first, and readers may briefly not find it.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     for _ in range(_TRIES):
@@ -137,7 +137,7 @@ def remove_folder(folder: Place, last: str) -> None:
 def remove_stale_files(runs: Place, targets: str = "") -> None:
     """Remove files that killed writers left at least a day ago; none are left in buckets.
 
-    With `targets`, a pattern for shared folders, remove only parts of files whose whole names match, and no folders.
+    With `targets`, a pattern for shared folders, remove only parts of files whose full names match, and no folders.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):

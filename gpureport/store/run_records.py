@@ -1,6 +1,6 @@
 """Writes and reads `run.json`, which contains a run and its quality, and lists the runs in a store.
 
-Since a flipped bit often results in another valid number, the file contains the SHA-256 of its content. The hash is
+Since a flipped bit often yields another valid number, the file contains the SHA-256 of its content. The hash is
 computed from values rather than bytes, since a change in white space is not damage.
 """
 
@@ -51,7 +51,7 @@ def dump_run(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     if run["work"] is not None and not run["work"]["is_common"]:
-        # the run was written before work could be shared by runs
+        # left out, as in runs stored before work could be shared
         del run["work"]["is_common"]
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
     hashes = {"series_sha256": stored.series_sha256, "training_sha256": stored.training_sha256}
@@ -79,7 +79,7 @@ def _load_run(text: str) -> StoredRun:
 def _share_devices(dumped: bytes, _own: OwnSecrets) -> tuple[Device, ...]:
     import msgspec
 
-    return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped right before
+    return msgspec.convert(marshal.loads(dumped), tuple[Device, ...])  # noqa: S302 - dumped just before
 
 
 def _hash_content(content: Mapping[str, Any]) -> str:

@@ -51,9 +51,9 @@ _NUMBERS: "dict[str, Callable[[Run], float]]" = {
 TIMES = ("started", "ended")
 KEYS = (*_TEXTS, *_NUMBERS, *TIMES)
 """The keys that select runs, in addition to `tag:KEY` and `param:KEY`."""
-_HINT = f"write KEY=VALUE with one of {', '.join(KEYS)}, tag:KEY, param:KEY, and =, !=, <, <=, >, >= or ~"
+_HINT = f"write KEY=VALUE; keys are {', '.join(KEYS)}, tag:KEY and param:KEY; operators are =, !=, <, <=, >, >= and ~"
 _VALUES = (
-    "give a number for gpus, 90s or 1h30m for duration, and 2026-10 or 2026-10-14T09:30 for started and ended; "
+    "give a number for gpus, a time such as 1h30m for duration, and a date such as 2026-10-14 for started and ended; "
     "use =, !=, <, <=, > or >= for these and for numbers in tags and params, and =, != or ~ for text"
 )
 
@@ -68,7 +68,7 @@ def list_baseline_names(store: Place) -> list[str]:
 
 
 class RunLookup:
-    """Finds a store's runs by the text that the user types; reads the store once, at the first lookup."""
+    """Finds a store's runs by the text that the user types; reads the store once, on the first lookup."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -82,7 +82,7 @@ class RunLookup:
         return [*dict.fromkeys(stored.run.name for stored in self._index.runs)]
 
     def find(self, name: str) -> "Entry":
-        """Return the run with this name, id, or beginning of an id. Raises StoreError unless one run matches."""
+        """Return the run with this name, id, or start of an id. Raises StoreError unless exactly one run matches."""
         # a complete id is the name of a folder, which is read without reading other runs
         if _ID.fullmatch(name) and (entry := self._store.get(name)):
             return entry
@@ -91,7 +91,7 @@ class RunLookup:
         if len(name) >= _SHORTEST_PREFIX:
             ids |= {each for each in (*(run.id for run in runs), *self._index.damaged) if each.startswith(name)}
         if len(ids) > 1:
-            hint = f"name one by its id: {', '.join(sorted(ids))}"
+            hint = f"give the id of one: {', '.join(sorted(ids))}"
             raise StoreError(name, f'{len(ids)} runs are named "{name}"', hint, code="several_runs")
         if ids and (entry := self._store.get(*ids)):
             return entry
@@ -148,14 +148,14 @@ RunSelection: TypeAlias = tuple[Condition, ...]
 
 
 def parse_condition(text: str) -> Condition:
-    """Return a condition such as `tag:user=ann`. Raises SettingsError."""
+    """Return a condition such as `tag:user=ann`. Raises SettingsError for any other text."""
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")
     key, operator, value = match[1].strip(), match[2].replace("==", "="), match[3].strip()
     if not key.startswith(("tag:", "param:")) and key not in KEYS:
         hint = f"write tag:{key}{operator}{value} for a tag; other keys are {', '.join(KEYS)} and param:KEY"
-        raise SettingsError("--where", f"no key {key!r}", hint, code="unknown_key")
+        raise SettingsError("--where", f"unknown key {key!r}", hint, code="unknown_key")
     value = value.replace(" ", "T") if key in TIMES else value
     if not _fits(key, operator, value):
         raise SettingsError("--where", f"{text!r} cannot be compared", _VALUES, code="not_a_comparison")
@@ -173,7 +173,7 @@ def _fits(key: str, operator: str, value: str) -> bool:
 
 
 def parse_since(text: str, now: int) -> Condition:
-    """Return the condition that a run ended since a date, or within, say, `30d` before `now` (microseconds)."""
+    """Return the condition that a run ended on or after a date, or within a time such as `30d` before `now`."""
     seconds, date = parse_duration(text), text.strip().replace(" ", "T")
     if seconds is not None:
         date = f"{_format_time(now - round(min(seconds * 1e6, now)), None)}Z"

@@ -1,6 +1,6 @@
 """Writes series and training metrics as Parquet: wide tables ordered by device and time, with a hash per file.
 
-Delta-encoded timestamps and dictionaries need 4.0 bytes per row of nine columns; defaults need 5.9 (measured). A
+Delta-encoded timestamps and dictionaries need 4.0 bytes per row of nine columns; the defaults need 5.9 (measured). A
 checksum per page turns flipped bits into errors instead of wrong values, at no measurable cost.
 """
 
@@ -47,8 +47,8 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 class SeriesWriter:
     """Writes batches of one device each, and keeps at most about a million rows in memory.
 
-    Arrow needs a file's columns before its first row. A new column starts another file; all files are
-    merged at the end.
+    Arrow must know a file's columns before the first row. A new column starts another file; all files
+    are merged at the end.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
@@ -169,10 +169,10 @@ def _writer_options(recorded: Iterable[str]) -> dict[str, Any]:
         "compression_level": 5,
         "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
         "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
-        # readers select row groups by these columns; with bounds of other columns, writing would take a tenth longer
+        # readers select row groups by these columns; with bounds for other columns, writing would take 10% longer
         "write_statistics": ["run_id", "device", "timestamp"],
         "write_page_checksum": True,
-        # row groups are read as a whole, so one page per column saves 5% of the bytes and a tenth of the writing time
+        # row groups are read as a whole, so one page per column saves 5% of the bytes and 10% of the time
         "data_page_size": 64 * 2**20,
         "max_rows_per_page": 2**20,
         "write_page_index": False,
@@ -197,7 +197,7 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """Return a run's rows; the file is in memory, and the rows of each device are read on demand."""
+    """Return a run's rows; the file is kept in memory, and the rows of each device are read on demand."""
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
@@ -227,7 +227,7 @@ def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expec
 
 
 def _find_devices(group: "pa.Table") -> Iterator[tuple[str, int, int]]:
-    """Yield each device in a row group with its first row and the row after its last row."""
+    """Yield each device in a row group with its first row and the row after its last."""
     codes: Any = group.column("device").unify_dictionaries().combine_chunks()
     indices = columns.read_codes(codes.indices)
     if len(indices) and not 0 <= indices.min() <= indices.max() < len(codes.dictionary):
@@ -245,7 +245,7 @@ def read_training(path: Place, expected: str | None) -> "pa.Table":
 
 
 def _open_verified(path: Place, expected: str | None) -> "parquet.ParquetFile":
-    """Return a file from verified bytes in memory, so that it cannot change after the check."""
+    """Open a file from verified bytes in memory, so that it cannot change after the check."""
     content = read_stored_file(path, MOST_SERIES_BYTES)
     if expected is not None and sha256(content).hexdigest() != expected:
         msg = f"the sha256 of {path} is not {expected}"

@@ -24,7 +24,7 @@ FORMAT = 1
 """The version of the store's layout; version 1 (2026-11) has run.json and hardware.parquet for each run."""
 _SERIES, _TRAINING = "hardware.parquet", "training.parquet"
 _MOST_ROWS_IN_MEMORY = 6_000_000
-"""Maximum number of rows of a run read at once, about 400 MB."""
+"""Maximum number of a run's rows read at once, about 400 MB."""
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
@@ -40,7 +40,7 @@ class Entry:
 
 class Store:
     def __init__(self, folder: Place) -> None:
-        """Open the store in a folder, which the first run creates. Raises StoreError if its version is newer."""
+        """Open the store in a folder, which the first run creates. Raises StoreError if its version is too new."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -60,9 +60,9 @@ class Store:
         return cls(find_store_folder(start))
 
     def write(self, reading: Any, importer_version: str, label_source: Run | None = None) -> Entry:
-        """Write a run to the store, with another run's labels if given, replacing a run with the same id.
+        """Write a run to the store, with another run's labels if given, replacing any run with the same id.
 
-        All `batches()` of `reading` must be consumed before its `run_id`, `run()` and `training()`.
+        All `batches()` of `reading` must be consumed before its `run_id`, `run()` and `training()` are used.
         """
         with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
@@ -159,10 +159,10 @@ class Store:
             atomic_writes.remove_folder(entry.folder, RUN_FILE)
 
     def export(self, entry: Entry, target: Place) -> None:
-        """Copy a run's series to a Parquet file, hiding secrets that were named after the run was stored."""
+        """Copy a run's series to a Parquet file, hiding secrets defined after the run was stored."""
         if target.suffix != ".parquet":
             what = "the series are exported as Parquet"
-            raise StoreError(str(target), what, "name a file that ends in .parquet", code="unknown_file_type")
+            raise StoreError(str(target), what, "give a name that ends in .parquet", code="unknown_file_type")
         if not self.intact(entry):
             raise _refuse_damaged(entry.folder / _SERIES)
         try:

@@ -1,7 +1,7 @@
-"""Helpers that tests may use besides the public API: synthetic recordings, the types of results, one call per stage.
+"""Helpers that tests may use besides the public API: synthetic recordings, result types, and one call per stage.
 
 Tests of gpureport, or of an addition to it, import only this package, `gpureport`, `gpureport.cli.main` and
-`gpureport.errors` from it.
+`gpureport.errors`.
 """
 
 import json
@@ -178,7 +178,7 @@ def with_training(
 
 
 def with_host(run: Recording, times: npt.ArrayLike, host: Device = _HOST, /, **series: npt.ArrayLike) -> Recording:
-    """Return a recording with a host added, whose columns are sampled at these seconds."""
+    """Return a recording with a host added, whose columns are sampled at these times, in seconds."""
     seconds = np.asarray(times, dtype=np.float64)
     values = {name: np.broadcast_to(np.asarray(one, dtype=np.float64), seconds.shape) for name, one in series.items()}
     return Recording(
@@ -227,10 +227,10 @@ def check(
     baseline: Sequence[Recording | Analysis] = (),
     target: str | None = None,
 ) -> tuple[Check, ...]:
-    """Return the check of each rule on each run, in the order of the rules. Raises SettingsError for an invalid rule.
+    """Check each rule on each run, and return the results in rule order. Raises SettingsError for an invalid rule.
 
-    Rules are texts as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its
-    content. Runs with one step label are repetitions. Changes are measured against the
+    Rules are strings as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its
+    content. Runs with the same step label are repetitions. Changes are measured against the
     `baseline`, and not assessed without one. A `target` is a value that a training metric
     should reach, such as `"val_accuracy=0.78"`.
     """
@@ -270,12 +270,12 @@ Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | An
 
 
 def build_page(results: Results, form: str = "txt", title: str = "", *, full: bool = False) -> str:
-    """Return the page of one run, of several runs as steps, or of a comparison, in a text format."""
+    """Return a page on one run, on several runs as steps, or on a comparison, in a text format."""
     return build_file(results, form, title, full=full).decode()
 
 
 def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
-    """Return the page as a report file; `txt` is what the terminal shows, with everything if `full`."""
+    """Return the page as a report file; `txt` is what the terminal shows, in detail if `full`."""
     several = [results] if isinstance(results, Recording | Analysis) else results
     shown = several if isinstance(several, Comparison) else [*map(_analysed, several)]
     return render(build_content(shown, title or None), f".{form}", detail=0 if full else None)

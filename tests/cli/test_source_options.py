@@ -45,7 +45,7 @@ def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport
     completed = done.out.replace('"?"', '"MiB"').replace('"iso"', '"%m/%d/%Y %I:%M:%S %p"')
     (tmp_path / "map.toml").write_text(completed)
     done = gpureport("ingest", "sheet.csv", "--map", "map.toml")
-    assert (done.code, "no line lost" in done.out) == (0, True)
+    assert (done.code, "no lines lost" in done.out) == (0, True)
 
 
 def test_an_unknown_table_needs_a_map_which_every_command_takes(wrapper: Path, gpureport: Program) -> None:
@@ -98,7 +98,7 @@ def test_runs_are_labelled_as_they_are_stored_and_afterwards(gpureport: Program,
     labelled = gpureport("ingest", str(labelled_logs), "--labels", "jobs.csv", "--tag", "account=art")
     assert notes(labelled) == (
         "1 of 3 runs labelled; 1 not, because several rows fit equally well (gpu02); 1 without a row (mine); "
-        "2 of 3 rows fit no run"
+        "2 of 3 rows match no run"
     )
     again = gpureport("-v", "ingest", str(labelled_logs), "--labels", "jobs.csv", "--tag", "account=art")
     assert "gpu02: several rows fit equally well: lines 3, 4" in again.err
@@ -115,7 +115,7 @@ def test_runs_that_are_not_stored(gpureport: Program, labelled_logs: Path) -> No
         for part in ((), ("--to", "30s")):
             found = gpureport("analyze", source, "--labels", "jobs.csv", "--format", "json", *part)
             assert json.loads(found.out)["runs"][0]["run"]["tags"]["user"] == "ada"
-            assert notes(found) == "1 of 1 run labelled; 2 of 3 rows fit no run"
+            assert notes(found) == "1 of 1 run labelled; 2 of 3 rows match no run"
         gpureport("ingest", log_file)
     assert gpureport("-q", "analyze", log_file, "--labels", "jobs.csv").err == ""
     refused = gpureport("analyze", log_file, "--labels", log_file)

@@ -87,7 +87,7 @@ def test_links_and_folders_that_may_not_be_written(
     ):
         done = gpureport(*words_of(command))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert "no permission to write there" in done.err
+        assert "no permission to write to" in done.err
     assert state(home) == before
 
 

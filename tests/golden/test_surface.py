@@ -39,7 +39,7 @@ def ask(gpureport: Program, settings: Path, text: str) -> str:
 
 def list_known(gpureport: Program, settings: Path, heading: str) -> list[str]:
     """Return what an error says could be written below a heading; of a rule what is no fixed threshold."""
-    listed = ask(gpureport, settings, f"{heading}\nnothing = 1\n").rpartition("known are")[2]
+    listed = re.split("known (?:keys |sections )?are", ask(gpureport, settings, f"{heading}\nnothing = 1\n"))[-1]
     known = sorted(listed.strip().split(", ")) if listed.strip() else []
     if heading.startswith("[rules."):
         every = "".join(f"{key} = 1\n" for key in known)

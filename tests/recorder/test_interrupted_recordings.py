@@ -123,7 +123,7 @@ def test_killed_nvidia_smi_is_started_again(tmp_path: Path) -> None:
     wait_until(lambda: count_rows(folder / "gpu.csv") > rows + 20)
     recorder.terminate()
     _, err = recorder.communicate()
-    note = "nvidia-smi ended while gpu.csv was written, and was started again once."
+    note = "nvidia-smi ended while gpu.csv was being written, and was restarted once."
     assert read_run_file(folder)["notes"] == [note]
     assert note in err
     assert (folder / "gpu.csv").read_text().count("timestamp, ") == 2

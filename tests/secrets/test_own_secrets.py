@@ -145,8 +145,8 @@ def test_what_is_given_and_what_was_stored_before_is_hidden_at_once(gpureport: P
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ('\n[secrets]\npatterns = ["(a+)+"]\n', ":3: text 1 in patterns cannot be used: it contains"),
-        *((f"\n[{name}]\n", f":2: unknown section [{name}]; known are") for name in ("secret", "Secrets", "secerts")),
+        ('\n[secrets]\npatterns = ["(a+)+"]\n', ":3: string 1 in patterns cannot be used: it contains"),
+        *((f"\n[{n}]\n", f":2: unknown section [{n}]; known sections are") for n in ("secret", "Secrets", "secerts")),
     ],
 )
 def test_without_readable_secrets_no_command_begins(gpureport: Program, tmp_path: Path, text: str, error: str) -> None:

@@ -23,14 +23,14 @@ def analyze(source: tuple[str, ...], options: Options) -> int:
     if not source:
         raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
     policy = gate.read_policy_without_baseline(options)
-    # a rule must not pass because logs could not be read
+    # a rule must not pass just because logs could not be read
     analysed = analyze_runs(recordings.read_recordings(source, options, tolerant=not options.fail_on), options)
     checks = gate.check_limits(policy, analysed, options)
     if options.form == "json":
         from gpureport.comparison.steps import build_steps
         from gpureport.report.formats import analysis_json
 
-        # including statements on several runs
+        # including statements about several runs
         measured = sample_runs(analysed.runs, options.throughput) if len(analysed.runs) > 1 else []
         analyses = [analysis for _, analysis in analysed.runs]
         click.echo(analysis_json.render(analyses, tuple(build_steps(measured))), nl=False)
@@ -98,7 +98,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     sources.check_single_name(options, len(found))
     baseline = gate.read_baseline(baseline_name if found and policy.needs_baseline else None, options)
     if options.anonymise:
-        # anonymised together, so that a host has one pseudonym in runs and baseline
+        # anonymised together, so that a host has the same pseudonym in runs and baseline
         hidden = recordings.name_runs([*found, *baseline.recordings], options)
         found, baseline = hidden[: len(found)], replace(baseline, recordings=hidden[len(found) :])
     named = recordings.name_runs(found, replace(options, anonymise=False))

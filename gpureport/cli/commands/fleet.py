@@ -71,7 +71,7 @@ def _summarise(
             hint = "list runs: gpureport runs"
             raise StoreError(str(store.folder), "no stored run matches", hint, code="nothing_selected")
         hint = "ingest logs first, or name a folder of logs"
-        raise StoreError(str(store.folder), "holds no run", hint, code="empty_store")
+        raise StoreError(str(store.folder), "contains no runs", hint, code="empty_store")
     every_run = frozenset(each.run.id for each in index.runs)
     selected = running.SelectedRuns(store=store.folder, runs=runs, every_run=every_run)
     with show_stage("Analysing runs") as say:
@@ -90,7 +90,7 @@ def _read_sources(
     logs = [source for source in named if words.is_source(source, options)]
     lookup = store.lookup()
     ids = {lookup.find(name).run.id for name in named if name not in logs}
-    # workers do not need the table of jobs, which labels stored runs later
+    # stored runs are labelled later, so workers do not need the table of jobs
     found = sources.find_readings(logs, replace(options, label_table=None)) if logs else []
     folder = running.locate_store(store.folder)
     tasks = [running.ReadTask(store=folder, reading=reading, read=words.store_run) for reading in found]

@@ -36,7 +36,7 @@ _GATES = ("policy", "fail_on", "fail_on_change", "fail_on_standing_change", "jun
 
 def nightly(source: tuple[str, ...], options: Options) -> int:
     if options.anonymise:
-        hint = "give runs other names with --name"
+        hint = "use --name to give runs other names"
         raise SettingsError("--anonymise", "a history keeps the names of runs", hint, code="names_are_kept")
     if option := "" if source else sources.find_given(options, _GATES):
         what = "no run is checked without a SOURCE"
@@ -91,7 +91,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     print_note(f"wrote {options.site / 'index.html'}")
     if reports.postponed:
         print_note(
-            f"not written: {messages.count(len(reports.postponed), 'report')} of earlier nights; add --all-reports"
+            f"not written: {messages.count(len(reports.postponed), 'report')} for earlier nights; add --all-reports"
         )
     if verdict is None:
         return 0
@@ -109,7 +109,7 @@ def _capture_night(
         try:
             return [store.read(words.relabel_stored_run(store, name, own))]
         except UnknownRunError as error:
-            # the site shows this to readers who typed no command
+            # the site shows this to people who did not run the command
             what = "there is neither a recording at this path nor a stored run with this name"
             raise StoreError(name, what, "see the output of gpureport record", code=error.code) from error
 
@@ -128,7 +128,7 @@ def _capture_night(
             if isinstance(found, SourceError):
                 print_error(str(found))
         elif (first := first_night_of_run(earlier, found.run.id)) not in {None, night}:
-            what = f"this is the log of the night of {first}, not a new one"
+            what = f"this is the log from the night of {first}, not a new one"
             add_missing(source, step, what, "earlier_night")
             print_error(f"{source}: {what}")
         else:

@@ -33,7 +33,7 @@ def record(job: tuple[str, ...], options: Options) -> int:
     folder = options.folder or Path(f"recording-{datetime.now():%Y%m%d-%H%M%S}")
     session = RecordingSession(folder, job, options.record_interval, host_only=options.host_only)
     if not job:
-        print_note(f"Recording into {folder}. Ctrl-C ends it.")
+        print_note(f"Recording to {folder}. Press Ctrl-C to stop.")
     code, run = session.record(), session.run
     for note in run.notes:
         print_note(f"gpureport: {note}")

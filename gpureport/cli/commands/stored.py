@@ -119,7 +119,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     from gpureport.store.store import Entry
 
     if options.anonymise:
-        hint = "give runs other names with --name"
+        hint = "use --name to give runs other names"
         raise SettingsError("--anonymise", "a baseline keeps the names of runs", hint, code="names_are_kept")
     place = words.find_store(options)
     entries: dict[str, Entry] = {}
@@ -147,7 +147,7 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
     asked = [str(git), "-C", str(copies), "check-ignore", "-q", "."]
     # git exits with 0 if the work tree ignores the folder
     if git and isinstance(copies, Path) and subprocess.run(asked, check=False, capture_output=True).returncode == 0:  # noqa: S603 - git, on our own folder
-        messages.print_note(f"git ignores {copies}; to commit it: git add --force {place.folder / BASELINES}")
+        messages.print_note(f"git ignores {copies}; to commit it, run git add --force {place.folder / BASELINES}")
 
 
 def baseline_rm(names: tuple[str, ...], options: Options) -> None:

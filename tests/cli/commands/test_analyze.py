@@ -43,7 +43,7 @@ def test_kinds_are_selected_and_thresholds_set(gpureport: Program, tmp_path: Pat
     assert (gone.code, gone.out) == (plain.code, plain.out)
     assert ("gpureport.toml:2: bridge, hang in [rules.idle_gap]" in gone.err, gone.err.count("\n")) == (True, 1)
     (tmp_path / "gpureport.toml").write_text("[rules.idle_gap]\nshortst = 45\n")
-    assert gpureport("analyze", "gpu.csv").err.endswith("; known are idle, problem, shortest, still, warning\n")
+    assert gpureport("analyze", "gpu.csv").err.endswith("; known keys are idle, problem, shortest, still, warning\n")
     (tmp_path / "gpureport.toml").write_text("[rules.idle_gap]\nshortest = 45\n")
     assert "idle_gap" not in kinds(gpureport, "gpu.csv")
 

@@ -54,7 +54,7 @@ def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
     assert json.loads(gpureport("runs", "show", "g").out)["run"]["step"] == "a"
     # the same bytes under another name; one that is given renames the run
     (tmp_path / "copy.csv").write_text(log())
-    assert "g is already stored (copy.csv holds the same bytes): " in gpureport("ingest", "copy.csv").out
+    assert "g is already stored (copy.csv has the same content): " in gpureport("ingest", "copy.csv").out
     assert gpureport("ingest", "copy.csv", "--name", "copy").code == 0
     assert [line.split()[3] for line in gpureport("runs").out.splitlines()] == ["copy"]
 
@@ -99,7 +99,7 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "gpu.csv.1").write_text("".join(lines[:41]))
     (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))
     done = gpureport("ingest", "gpu.csv", "gpu.csv.1", "--as-one-run", "--name", "both")
-    assert done.out.startswith("Stored both: 2 GPUs, 39 s, no line lost. ")
+    assert done.out.startswith("Stored both: 2 GPUs, 39 s, no lines lost. ")
     assert " is already stored: " in gpureport("ingest", "gpu.csv.1", "gpu.csv", "--as-one-run").out
     (run,) = json.loads(gpureport("analyze", "gpu.csv", "gpu.csv.1", "--as-one-run", "--format", "json").out)["runs"]
     assert [source["locator"] for source in run["run"]["sources"]] == ["gpu.csv", "gpu.csv.1"]
