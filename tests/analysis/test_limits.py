@@ -9,6 +9,7 @@ import numpy as np
 import gpureport
 from gpureport.testing import Floats, Recording, findings_of, steps, with_host, with_training
 from tests.analysis.tables import rec
+from tests.support.tables import read_table
 
 
 def part(level: float, usual: float = 97, length: float = 300, edge: int = 300) -> Floats:
@@ -156,170 +157,141 @@ def idle_beside(memory: float, seconds: int = 300) -> Recording:
 
 
 WAIT, WORK, ROWS = part(95, 20), np.full(300, 98.0), np.arange(900)
-LIMITS: dict[str, tuple[str, Callable[[float], Recording]]] = {
-    "idle_gap.idle": ("6 4 0.03", lambda x: rec(util=part(x, length=20))),
-    "idle_gap.still": ("14 11 0.1", lambda x: rec(util=steps((97, 60), (0, 3), (x, 4), (0, 3), (97, 60)))),
-    "idle_gap.shortest": ("4 6 8", lambda x: rec(util=part(0, length=x))),
-    "idle_gap.warning": ("15 25 0.03 info", lambda x: rec(util=part(0, length=x, edge=500))),
-    "idle_gap.problem": ("200 300 0.3 warning", lambda x: rec(util=part(0, length=x, edge=500))),
-    "startup_idle.shortest": ("8 12 15", lambda x: rec(util=steps((0, round(x)), (97, 1000)))),
-    "startup_idle.long": ("1100 1300 1500 info", lambda x: rec(util=steps((0, round(x / 10)), (97, 5000)), every=10)),
-    "startup_idle.share": ("45 60 0.08 info", lambda x: rec(util=steps((0, round(x)), (97, 1000)))),
-    "startup_idle.light": ("30 10 0.05 low", lambda x: rec(util=steps((8, round(x)), (0, 100 - round(x)), (97, 900)))),
-    "startup_idle.unused": ("25 5 0.99 use", lambda x: rec(util=np.where(x > ROWS % 100, ROWS % 2 * 40, 0))),
-    "throttling.merge thermal_throttle": ("14 8 5 2", lambda x: bits((1, 10), (0, round(x)), (1, 10))),
-    "throttling.shortest thermal_throttle": ("2 4 6", lambda x: bits((1, round(x)))),
-    "throttling.clock_drop thermal_throttle": ("1390 1350 0.95", lambda x: hot(brief(x, 1400), brief(85, 70))),
-    "throttling.near_limit thermal_throttle": (
-        "4 1 0.5",
-        lambda x: hot(brief(1200, 1400), brief(95 - x, 70), margin=brief(x, 25)),
+LIMITS: dict[str, Callable[[float], Recording]] = {
+    "idle_gap.idle": lambda x: rec(util=part(x, length=20)),
+    "idle_gap.still": lambda x: rec(util=steps((97, 60), (0, 3), (x, 4), (0, 3), (97, 60))),
+    "idle_gap.shortest": lambda x: rec(util=part(0, length=x)),
+    "idle_gap.warning": lambda x: rec(util=part(0, length=x, edge=500)),
+    "idle_gap.problem": lambda x: rec(util=part(0, length=x, edge=500)),
+    "startup_idle.shortest": lambda x: rec(util=steps((0, round(x)), (97, 1000))),
+    "startup_idle.long": lambda x: rec(util=steps((0, round(x / 10)), (97, 5000)), every=10),
+    "startup_idle.share": lambda x: rec(util=steps((0, round(x)), (97, 1000))),
+    "startup_idle.light": lambda x: rec(util=steps((8, round(x)), (0, 100 - round(x)), (97, 900))),
+    "startup_idle.unused": lambda x: rec(util=np.where(x > ROWS % 100, ROWS % 2 * 40, 0)),
+    "throttling.merge": lambda x: bits((1, 10), (0, round(x)), (1, 10)),
+    "throttling.shortest": lambda x: bits((1, round(x))),
+    "throttling.clock_drop": lambda x: hot(brief(x, 1400), brief(85, 70)),
+    "throttling.near_limit": lambda x: hot(brief(1200, 1400), brief(95 - x, 70), margin=brief(x, 25)),
+    "throttling.problem": lambda x: bits((1, round(x)), (0, 200 - round(x))),
+    "power_limits.merge": lambda x: capped((1, 40), (0, round(x)), (1, 40)),
+    "power_limits.shortest": lambda x: capped((1, round(x))),
+    "power_limits.at_limit": lambda x: rec(util=WORK, power=x, power_limit=400),
+    "power_limits.lowered": lambda x: rec(util=WORK, power=300, power_limit=x, default_limit=400),
+    "power_limits.slow": lambda x: rec(util=WORK, power=400, power_limit=400, clock=x, sw_power_cap=1),
+    "cpu_bound.gpu": lambda x: rec(util=part(x), cpu=WAIT),
+    "cpu_bound.cpu": lambda x: rec(util=part(30), cpu=part(x, 20)),
+    "cpu_bound.shortest": lambda x: rec(util=part(30, length=x), cpu=part(95, 20, x)),
+    "cpu_bound.problem": lambda x: rec(util=part(30, length=x), cpu=part(95, 20, x)),
+    "cpu_bound.leave": lambda x: resumed(x, cpu=95),
+    "io_bound.gpu": lambda x: apart(x, cpu=5, iowait=40),
+    "io_bound.leave": lambda x: resumed(x, iowait=40),
+    "io_bound.iowait": lambda x: beside(part(30), iowait=part(x, 1)),
+    "io_bound.enter": lambda x: beside(part(x), iowait=part(40, 1)),
+    "io_bound.shortest": lambda x: beside(part(30, length=x), iowait=part(40, 1, x)),
+    "cpu_bound_single.gpu": lambda x: apart(x, cpu=5, core=100),
+    "cpu_bound_single.leave": lambda x: resumed(x, core=100),
+    "cpu_bound_single.core": lambda x: beside(part(38), core=part(x, 60)),
+    "cpu_bound_single.enter": lambda x: beside(part(x), core=part(100, 60)),
+    "cpu_bound_single.shortest": lambda x: beside(part(38, length=x), core=part(100, 60, x)),
+    "transfer_bound.gpu": lambda x: apart(x, received=22),
+    "transfer_bound.leave": lambda x: pcie(
+        steps((97, 100), (30, 100), (x, 60), (30, 100), (97, 100)), steps((1, 100), (22, 260), (1, 100))
     ),
-    "throttling.problem thermal_throttle": ("60 120 0.12 warning", lambda x: bits((1, round(x)), (0, 200 - round(x)))),
-    "power_limits.merge power_cap": ("25 15 10 2", lambda x: capped((1, 40), (0, round(x)), (1, 40))),
-    "power_limits.shortest power_cap": ("25 40 50", lambda x: capped((1, round(x)))),
-    "power_limits.at_limit power_cap": ("388 396 0.995", lambda x: rec(util=WORK, power=x, power_limit=400)),
-    "power_limits.lowered power_limited": (
-        "370 350 0.8",
-        lambda x: rec(util=WORK, power=300, power_limit=x, default_limit=400),
+    "transfer_bound.link": lambda x: pcie(part(40), part(x, 1)),
+    "transfer_bound.enter": lambda x: pcie(part(x), part(22, 1)),
+    "transfer_bound.shortest": lambda x: pcie(part(40, length=x), part(22, 1, x)),
+    "host_memory.roomy": starving,
+    "host_memory.full": starving,
+    "host_memory.cores": lambda x: starving(30, x),
+    "host_memory.shortest": lambda x: starving(30, length=x),
+    "underutilised.enter": lambda x: beside(part(x)),
+    "underutilised.gpu": lambda x: apart(x, cpu=5),
+    "underutilised.leave": lambda x: resumed(x, 300),
+    "underutilised.idle": lambda x: beside(part(x)),
+    "underutilised.shortest": lambda x: beside(np.full(round(x), 30.0)),
+    "low_util_cause_unknown.enter": lambda x: rec(util=part(x)),
+    "low_util_cause_unknown.gpu": apart,
+    "low_util_cause_unknown.leave": lambda x: rec(util=steps((97, 100), (30, 340), (x, 300), (30, 340), (97, 100))),
+    "low_util_cause_unknown.idle": lambda x: rec(util=part(x)),
+    "low_util_cause_unknown.shortest": lambda x: rec(util=np.full(round(x), 30.0)),
+    "memory.roomy": growing,
+    "memory.used": lambda x: rec(util=np.zeros(300), memory=x),
+    "memory.full": growing,
+    "memory.step": taken,
+    "memory.shortest": lambda x: taken(62, x),
+    "clocks_locked.held": lambda x: chosen(1100, x),
+    "clocks_locked.fewest": lambda x: rec(
+        util=steps((0, 100), (97, round(x))), clock=1100, clock_max=1410, applications_clocks_setting=1
     ),
-    "power_limits.slow power_cap": (
-        "1030 950 0.6 info",
-        lambda x: rec(util=WORK, power=400, power_limit=400, clock=x, sw_power_cap=1),
+    "clocks_locked.below": lambda x: board(clock=x, power=200),
+    "clocks_locked.highest": chosen,
+    "clocks_locked.power_free": lambda x: board(clock=1005, power=x),
+    "ecc_error.rise": lambda x: rec(util=np.full(100, 97.0), uncorrected=steps((0, 60), (x, 40))),
+    "gpu_lost.silent": lambda x: rec(util=steps((97, 100), (np.nan, round(x)))),
+    "gpu_lost.rows": lambda x: rec(util=steps((97, 100), (np.nan, round(x))), every=20),
+    "mem_leak.settled": lambda x: filling(steps((0, round(x)), (1, 100 - round(x)))),
+    "mem_leak.quarter": lambda x: filling(steps((100, 80), (x, 20))),
+    "mem_leak.released": lambda x: rec(
+        util=np.full(900, 97.0), memory=np.r_[np.full(300, 40.0), 0.4 * x + np.linspace(0, 10, 600)]
     ),
-    "cpu_bound.gpu": ("78 60 0.5", lambda x: rec(util=part(x), cpu=WAIT)),
-    "cpu_bound.cpu": ("70 80 0.9", lambda x: rec(util=part(30), cpu=part(x, 20))),
-    "cpu_bound.shortest": ("15 50 90", lambda x: rec(util=part(30, length=x), cpu=part(95, 20, x))),
-    "cpu_bound.problem": ("40 90 0.2 warning", lambda x: rec(util=part(30, length=x), cpu=part(95, 20, x))),
-    "cpu_bound.leave": ("85 75 0.72 2", lambda x: resumed(x, cpu=95)),
-    "io_bound.gpu": ("36 10 0.62", lambda x: apart(x, cpu=5, iowait=40)),
-    "io_bound.leave": ("80 66 0.65 2", lambda x: resumed(x, iowait=40)),
-    "io_bound.iowait": ("12 20 0.3", lambda x: beside(part(30), iowait=part(x, 1))),
-    "io_bound.enter": ("68 58 0.5", lambda x: beside(part(x), iowait=part(40, 1))),
-    "io_bound.shortest": ("15 50 90", lambda x: beside(part(30, length=x), iowait=part(40, 1, x))),
-    "cpu_bound_single.gpu": ("36 10 0.62", lambda x: apart(x, cpu=5, core=100)),
-    "cpu_bound_single.leave": ("80 66 0.65 2", lambda x: resumed(x, core=100)),
-    "cpu_bound_single.core": ("93 98 0.99", lambda x: beside(part(38), core=part(x, 60))),
-    "cpu_bound_single.enter": ("68 58 0.5", lambda x: beside(part(x), core=part(100, 60))),
-    "cpu_bound_single.shortest": ("45 90 120", lambda x: beside(part(38, length=x), core=part(100, 60, x))),
-    "transfer_bound.gpu": ("36 10 0.62", lambda x: apart(x, received=22)),
-    "transfer_bound.leave": (
-        "80 66 0.65 2",
-        lambda x: pcie(
-            steps((97, 100), (30, 100), (x, 60), (30, 100), (97, 100)), steps((1, 100), (22, 260), (1, 100))
-        ),
+    "mem_leak.growth": leaking,
+    "mem_leak.soon": leaking,
+    "monitoring_ended.early": lambda x: later(300, 300 + x),
+    "monitoring_ended.steps": lambda x: later(100, 3000 + x, 30),
+    "monitoring_ended.shifted": lambda x: later(300, 320, begun=x),
+    "monitoring_ended.warning": lambda x: later(3000, 3000 + x),
+    "pcie_degraded.common": lambda x: link(4, x),
+    "pcie_degraded.problem": lambda x: link(*((4, 4) if x else (1, 16))),
+    "pcie_degraded.busy": lambda x: link(1, util=x),
+    "pcie_degraded.fewest": lambda x: link(1, util=steps((0, 120 - round(x)), (97, round(x)))),
+    "no_progress.fewest": lambda x: evaluated(x, 1),
+    "no_progress.stands": lambda x: evaluated(20, x),
+    "hollow_util.busy": lambda x: hollow(85, util=x),
+    "hollow_util.busy_share": lambda x: hollow(85, util=np.where(x > ROWS % 10, 60, 98)),
+    "hollow_util.power": hollow,
+    "hollow_util.shortest": lambda x: hollow(85, x),
+    "hollow_util.problem": lambda x: hollow(85, x, gpus=2, edge=1200),
+    "imbalance.differs": lambda x: rec(util=[part(97), part(x), part(97)]),
+    "imbalance.agree": lambda x: rec(util=[part(97), part(50), part(x)]),
+    "imbalance.power_agree": lambda x: uneven_watts(215, x),
+    "imbalance.power_differs": lambda x: uneven_watts(x, 330),
+    "imbalance.shortest": lambda x: rec(util=[part(97, length=x), part(58, length=x), part(97, length=x)]),
+    "unused_gpu.context": idle_beside,
+    "unused_gpu.empty": lambda x: idle_beside(x, 45),
+    "unused_gpu.shortest": unused,
+    "unused_gpu.shortest_empty": lambda x: unused(x, memory=True),
+    "unused_gpu.power_at_work": lambda x: unused(300, watts=x),
+    "zombie_memory.held": held,
+    "zombie_memory.idle": lambda x: held(40, x),
+    "zombie_memory.least": lambda x: held(x, before=x),
+    "zombie_memory.load": lambda x: held(40, cpu=(60, x)),
+    "zombie_memory.core": lambda x: held(40, cpu=(60, 5), core=(90, x)),
+    "full_precision.active": lambda x: rec(util=np.full(300, 97.0), tensor_active=x),
+    "full_precision.worked": lambda x: rec(util=np.full(300, 97.0), tensor_active=0.2, sm_active=x),
+    "full_precision.capability": lambda x: rec(
+        util=np.full(300, 97.0), tensor_active=0.2, model=f"NVIDIA {'A100' if x > 7 else 'P100'}"
     ),
-    "transfer_bound.link": ("17 21 0.8", lambda x: pcie(part(40), part(x, 1))),
-    "transfer_bound.enter": ("68 58 0.5", lambda x: pcie(part(x), part(22, 1))),
-    "transfer_bound.shortest": ("15 50 90", lambda x: pcie(part(40, length=x), part(22, 1, x))),
-    "host_memory.roomy workers_headroom": ("75 60 0.5", starving),
-    "host_memory.full host_memory_pressure": ("85 93 0.95", starving),
-    "host_memory.cores workers_headroom": ("94 85 0.8", lambda x: starving(30, x)),
-    "host_memory.shortest workers_headroom": ("45 90 150", lambda x: starving(30, length=x)),
-    "underutilised.enter": ("68 58 0.4", lambda x: beside(part(x))),
-    "underutilised.gpu": ("36 10 0.62", lambda x: apart(x, cpu=5)),
-    "underutilised.leave": ("85 68 0.65 2", lambda x: resumed(x, 300)),
-    "underutilised.idle": ("4 13 0.2", lambda x: beside(part(x))),
-    "underutilised.shortest": ("25 45 90", lambda x: beside(np.full(round(x), 30.0))),
-    "low_util_cause_unknown.enter": ("68 58 0.4", lambda x: rec(util=part(x))),
-    "low_util_cause_unknown.gpu": ("36 10 0.62", apart),
-    "low_util_cause_unknown.leave": (
-        "85 68 0.65 2",
-        lambda x: rec(util=steps((97, 100), (30, 340), (x, 300), (30, 340), (97, 100))),
-    ),
-    "low_util_cause_unknown.idle": ("4 13 0.2", lambda x: rec(util=part(x))),
-    "low_util_cause_unknown.shortest": ("25 45 90", lambda x: rec(util=np.full(round(x), 30.0))),
-    "memory.roomy mem_headroom": ("60 52 0.5", growing),
-    "memory.used mem_headroom": ("2 8 0.2", lambda x: rec(util=np.zeros(300), memory=x)),
-    "memory.full mem_pressure": ("74 78 0.99", growing),
-    "memory.step mem_prealloc": ("45 52 0.8", taken),
-    "memory.shortest mem_prealloc": ("40 90 120", lambda x: taken(62, x)),
-    "clocks_locked.held": ("80 140 0.8", lambda x: chosen(1100, x)),
-    "clocks_locked.fewest": (
-        "4 6 10",
-        lambda x: rec(util=steps((0, 100), (97, round(x))), clock=1100, clock_max=1410, applications_clocks_setting=1),
-    ),
-    "clocks_locked.below": ("1300 1200 0.8", lambda x: board(clock=x, power=200)),
-    "clocks_locked.highest": ("1395 1350 0.9", chosen),
-    "clocks_locked.power_free": ("370 340 0.8", lambda x: board(clock=1005, power=x)),
-    "ecc_error.rise": ("0 2 5", lambda x: rec(util=np.full(100, 97.0), uncorrected=steps((0, 60), (x, 40)))),
-    "gpu_lost.silent": ("20 40 60", lambda x: rec(util=steps((97, 100), (np.nan, round(x))))),
-    "gpu_lost.rows": ("2 4 5", lambda x: rec(util=steps((97, 100), (np.nan, round(x))), every=20)),
-    "mem_leak.settled": ("39 23 0", lambda x: filling(steps((0, round(x)), (1, 100 - round(x))))),
-    "mem_leak.quarter": ("20 60 0.8", lambda x: filling(steps((100, 80), (x, 20)))),
-    "mem_leak.released": (
-        "60 30 0.2",
-        lambda x: rec(util=np.full(900, 97.0), memory=np.r_[np.full(300, 40.0), 0.4 * x + np.linspace(0, 10, 600)]),
-    ),
-    "mem_leak.growth": ("0.05 0.2 0.1", leaking),
-    "mem_leak.soon": ("0.4 2.0 3600 warning", leaking),
-    "monitoring_ended.early": ("50 90 120", lambda x: later(300, 300 + x)),
-    "monitoring_ended.steps": ("200 400 20", lambda x: later(100, 3000 + x, 30)),
-    "monitoring_ended.shifted": ("180 50 0.5", lambda x: later(300, 320, begun=x)),
-    "monitoring_ended.warning": ("100 300 0.15 info", lambda x: later(3000, 3000 + x)),
-    "pcie_degraded.common": ("8 4 0.2 info", lambda x: link(4, x)),
-    "pcie_degraded.problem": ("1 0 0.1 warning", lambda x: link(*((4, 4) if x else (1, 16)))),
-    "pcie_degraded.busy": ("15 30 0.5", lambda x: link(1, util=x)),
-    "pcie_degraded.fewest": ("4 6 10", lambda x: link(1, util=steps((0, 120 - round(x)), (97, round(x))))),
-    "no_progress.fewest": ("9 12 15", lambda x: evaluated(x, 1)),
-    "no_progress.stands": ("16 14 0.4", lambda x: evaluated(20, x)),
-    "hollow_util.busy": ("70 90 0.95", lambda x: hollow(85, util=x)),
-    "hollow_util.busy_share": ("3 1 0.95", lambda x: hollow(85, util=np.where(x > ROWS % 10, 60, 98))),
-    "hollow_util.power": ("220 120 0.1", hollow),
-    "hollow_util.shortest": ("25 45 60", lambda x: hollow(85, x)),
-    "hollow_util.problem": ("45 200 0.3 warning", lambda x: hollow(85, x, gpus=2, edge=1200)),
-    "imbalance.differs": ("82 70 0.4", lambda x: rec(util=[part(97), part(x), part(97)])),
-    "imbalance.agree": ("80 92 0.03", lambda x: rec(util=[part(97), part(50), part(x)])),
-    "imbalance.power_agree": ("268 320 0.02", lambda x: uneven_watts(215, x)),
-    "imbalance.power_differs": ("280 215 0.5", lambda x: uneven_watts(x, 330)),
-    "imbalance.shortest": (
-        "60 150 300",
-        lambda x: rec(util=[part(97, length=x), part(58, length=x), part(97, length=x)]),
-    ),
-    "unused_gpu.context": ("0.7 0.3 200000000 medium", idle_beside),
-    "unused_gpu.empty": ("0.1 0.01 1000000", lambda x: idle_beside(x, 45)),
-    "unused_gpu.shortest": ("50 80 120", unused),
-    "unused_gpu.shortest_empty": ("25 50 80", lambda x: unused(x, memory=True)),
-    "unused_gpu.power_at_work": ("250 100 0.02", lambda x: unused(300, watts=x)),
-    "zombie_memory.held": ("15 30 0.9", held),
-    "zombie_memory.idle": ("100 150 200", lambda x: held(40, x)),
-    "zombie_memory.least": ("0.8 2 4294967296", lambda x: held(x, before=x)),
-    "zombie_memory.load": ("40 20 0.2", lambda x: held(40, cpu=(60, x))),
-    "zombie_memory.core": ("95 80 0.5", lambda x: held(40, cpu=(60, 5), core=(90, x))),
-    "full_precision.active": ("2 0.5 0.001", lambda x: rec(util=np.full(300, 97.0), tensor_active=x)),
-    "full_precision.worked": ("5 20 0.5", lambda x: rec(util=np.full(300, 97.0), tensor_active=0.2, sm_active=x)),
-    "full_precision.capability": (
-        "6 8 9",
-        lambda x: rec(util=np.full(300, 97.0), tensor_active=0.2, model=f"NVIDIA {'A100' if x > 7 else 'P100'}"),
-    ),
-    "full_precision.busy": ("20 60 100", lambda x: rec(util=np.full(round(x), 97.0), tensor_active=0.2)),
-    "oversized_gpu.shortest": ("500 800 900", lambda x: sized(seconds=x)),
-    "oversized_gpu.roomy": ("50 36 0.4", lambda x: sized(peak=x)),
-    "oversized_gpu.busy": ("50 20 0.1", lambda x: sized(busy=x)),
-    "rate_falls.fall": ("10 20 0.3", lambda x: paced(steps((500, 100), (500 - 5 * x, 100)))),
-    "rate_falls.shortest": ("40 120 300", lambda x: paced(steps((500, 120), (300, round(x / 5))))),
-    "slow_gpu.slower": ("3 8 0.2", lambda x: one_of_four(1410, 1410 - 14.1 * x)),
-    "slow_gpu.weaker": ("10 20 0.4", lambda x: one_of_four(300, 300 - 3 * x, "power")),
-    "slow_gpu.shortest": ("100 200 300", lambda x: one_of_four(1410, 700, seconds=x)),
-    "unexplained_change.fall": ("5 15 0.3", lambda x: rec(util=97, clock=steps((1400, 400), (1400 - 14 * x, 400)))),
-    "unexplained_change.weaker": ("10 30 0.5", lambda x: rec(util=97, power=steps((300, 400), (300 - 3 * x, 400)))),
-    "unexplained_change.uneven": (
-        "10 30 0.5",
-        lambda x: rec(util=[np.full(900, 95 - x * odd) for odd in (0, 0, 1, 1, 0, 0)]),
-    ),
-    "unexplained_change.shortest": ("40 150 300", lambda x: rec(util=97, clock=steps((1400, 600), (1000, round(x))))),
-    "oversized_gpu.fits": ("40 36 0.5", lambda x: sized(peak=x)),
+    "full_precision.busy": lambda x: rec(util=np.full(round(x), 97.0), tensor_active=0.2),
+    "oversized_gpu.shortest": lambda x: sized(seconds=x),
+    "oversized_gpu.roomy": lambda x: sized(peak=x),
+    "oversized_gpu.busy": lambda x: sized(busy=x),
+    "rate_falls.fall": lambda x: paced(steps((500, 100), (500 - 5 * x, 100))),
+    "rate_falls.shortest": lambda x: paced(steps((500, 120), (300, round(x / 5)))),
+    "slow_gpu.slower": lambda x: one_of_four(1410, 1410 - 14.1 * x),
+    "slow_gpu.weaker": lambda x: one_of_four(300, 300 - 3 * x, "power"),
+    "slow_gpu.shortest": lambda x: one_of_four(1410, 700, seconds=x),
+    "unexplained_change.fall": lambda x: rec(util=97, clock=steps((1400, 400), (1400 - 14 * x, 400))),
+    "unexplained_change.weaker": lambda x: rec(util=97, power=steps((300, 400), (300 - 3 * x, 400))),
+    "unexplained_change.uneven": lambda x: rec(util=[np.full(900, 95 - x * odd) for odd in (0, 0, 1, 1, 0, 0)]),
+    "unexplained_change.shortest": lambda x: rec(util=97, clock=steps((1400, 600), (1000, round(x)))),
+    "oversized_gpu.fits": lambda x: sized(peak=x),
 }
-"""By rule and setting, and the kind of finding where it is not that of the rule: the numbers that make a run quiet and
-loud, a value of the setting by which the loud one is as quiet, and the severity, confidence, count of intervals or a
-word of the advice of the quiet one where it has a finding too; and what makes a run of such a number."""
+"""What makes a run of a number, for each setting of a rule; `limits.tsv` has the numbers."""
 
 
-def outcome(label: str, run: Recording, expected: str, value: float | None = None) -> str:
+def outcome(rule: str, kind: str, run: Recording, expected: str, settings: dict[str, float]) -> str:
     """Return how many findings a run gives, or what is expected of the only one if that holds."""
-    setting, _, kind = label.partition(" ")
-    rule, _, name = setting.partition(".")
-    settings = {} if value is None else {"rules": {rule: {name: value}}}
-    findings = findings_of(gpureport.analyze(run, settings=settings), kind or rule)
+    findings = findings_of(gpureport.analyze(run, settings={"rules": {rule: settings}} if settings else {}), kind)
     if expected == "0" or len(findings) != 1:
         return str(len(findings))
     (one,) = findings
@@ -328,13 +300,14 @@ def outcome(label: str, run: Recording, expected: str, value: float | None = Non
 
 
 def test_limits_hold_on_both_sides_where_they_are_moved_and_all_are_tried() -> None:
-    for label, (numbers, make) in LIMITS.items():
-        quiet, loud, moved, *severity = numbers.split()
-        expected = "".join(severity) or "0"
-        got = [outcome(label, make(float(number)), expected) for number in (quiet, loud)]
-        by_setting = outcome(label, make(float(loud)), expected, float(moved))
+    rows = read_table(Path(__file__).with_name("limits.tsv"))
+    for label, other, quiet, loud, moved, *said in rows:
+        (rule, _, name), expected = label.partition("."), "".join(said) or "0"
+        kind = rule if other == "-" else other
+        got = [outcome(rule, kind, LIMITS[label](float(number)), expected, {}) for number in (quiet, loud)]
+        by_setting = outcome(rule, kind, LIMITS[label](float(loud)), expected, {name: float(moved)})
         assert (got[0], by_setting, got[1] in {expected, "0"}) == (expected, expected, False), (label, *got)
     surface = (Path(__file__).parents[1] / "golden/surface.txt").read_text(encoding="utf-8").splitlines()
     settings = {line.removeprefix("setting rules.") for line in surface if line.startswith("setting rules.")}
     # no row moves this one yet
-    assert settings - {label.partition(" ")[0] for label in LIMITS} <= {"gpu_lost.said"}
+    assert settings - {label for label, *_ in rows} <= {"gpu_lost.said"}

@@ -30,6 +30,7 @@ from gpureport.testing import (
     steps,
 )
 from tests.support.logs import SAMPLES
+from tests.support.tables import read_table
 
 FOLDERS = sorted(path.parent.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("nvidia-smi.csv"))
 BOUNDED = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -274,22 +275,9 @@ def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: in
 
 
 _RELATIONS = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_LEVELS: dict[str, list[float]] = {
-    "util": [0, 3, 30, 55, 79, 97],
-    "memory": [0.4, 5, 30, 70, 77],
-    "power": [60, 150, 250, 390, 399],
-    "temperature": [40, 60, 84, 88, 92],
-    "clock": [345, 1050, 1300, 1380, 1410],
-    "sm_active": [1, 10, 60],
-    "received": [0, 5, 15, 22, 30],
-    "sw_power_cap": [0, 1],
-    "sw_thermal_slowdown": [0, 1],
-    "hw_slowdown": [0, 1],
-    "applications_clocks_setting": [0, 1],
-    "cpu": [5, 30, 70, 76, 90, 97],
-    "core": [10, 60, 95, 99],
-    "iowait": [0, 5, 14, 16, 50],
-    "host_memory": [30, 65, 72, 88, 93],
+_LEVELS = {
+    name: [float(level) for level in levels.split()]
+    for name, levels in read_table(Path(__file__).with_name("levels.tsv"))
 }
 _BITS = {name for name, levels in _LEVELS.items() if levels == [0, 1]}
 _HOST = ("core", "iowait", "host_memory")

@@ -12,6 +12,7 @@ import pytest
 from tests.support import logs as other_tools
 from tests.support.logs import SAMPLES, log, row, stamp, table
 from tests.support.program import Outcome, Program, analysed
+from tests.support.tables import read_blocks
 
 
 @pytest.fixture
@@ -204,21 +205,15 @@ def test_a_training_log_that_is_named_wins(job: Path, gpureport: Program) -> Non
 
 
 def test_training_logs_are_told_by_content(tmp_path: Path, gpureport: Program) -> None:
-    for name, text, used in (
-        ("metrics.csv", "epoch,step,train_loss\n0,10,1.0\n0,20,0.9\n", True),
-        ("state.json", '{"log_history": [{"loss": 1.0, "step": 10}]}', True),
-        ("train.jsonl", '{"step": 10, "loss": 1.0}\n{"step": 20, "loss": 0.9}\n', True),
-        ("config.json", '{"lr": 0.1, "epochs": 3}', False),
-        ("results.csv", "step,place\n1,2\n", False),
-        ("notes.txt", "loss 0.5 at step 3\n", False),
-    ):
+    for head, text in read_blocks(Path(__file__).with_name("beside.txt")):
+        name, _, told = head.partition(" ")
         folder = tmp_path / name.replace(".", "-")
         folder.mkdir()
         (folder / "gpu.csv").write_text(log(60))
         (folder / name).write_text(text)
         (run,) = analysed(gpureport, folder.name)
         sources = [Path(source["locator"]).name for source in run["run"]["sources"]]
-        assert sources == (["gpu.csv", name] if used else ["gpu.csv"])
+        assert sources == ["gpu.csv", *[name] * (told == "is joined")]
 
 
 def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpureport: Program) -> None:

@@ -14,6 +14,7 @@ from gpureport.testing import Work
 from tests.support import logs
 from tests.support.logs import log, stamp
 from tests.support.program import Program, analysed
+from tests.support.tables import read_table
 
 INPUTS = Path(__file__).with_name("inputs")
 PLACES = ("base", "base/2", "base/3", "8-workers", "8-workers/2", "8-workers/3")
@@ -228,14 +229,7 @@ def test_the_python_api_takes_the_same(two_steps: Path) -> None:
         api.compare(runs, target="regret=1")
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("Epoch(train)  [{0}][50/50]  time: 0.5000  loss: 2.9", "500 steps"),
-        ("iteration {0}0/ 1000 | consumed samples: {0}00 | global batch size: 10 | time: 2 | loss: 3", "1,000 samples"),
-        ("iter {0}: time: 9.0 loss: 3", "10 steps"),
-    ],
-)
+@pytest.mark.parametrize(("line", "said"), read_table(Path(__file__).with_name("loops.tsv")))
 def test_work_is_what_the_text_of_a_loop_counts(gpureport: Program, tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "gpu.csv").write_text(log(600))
     (tmp_path / "train.log").write_text("".join(f"{stamp(50 * at)} {line.format(at)}\n" for at in range(1, 11)))

@@ -68,19 +68,6 @@ def test_a_group_says_what_it_makes_one_run(gpureport: Program, tmp_path: Path) 
     assert gpureport("analyze", "runs", "--group", "one", "--run", "0a*").err == ""
 
 
-def test_runs_that_lie_in_two_folders_are_named_once(gpureport: Program, tmp_path: Path) -> None:
-    schedule = Schedule(utilization=[[50.0] * 60])
-    for place in ("a", "b"):
-        for name in ("OPT-1", "OPT-2", "OPT-3"):
-            dumps.write(tmp_path / "export" / place, dumps.run(schedule, run_id=name))
-    dumps.write(tmp_path / "export" / "b", dumps.run(schedule, run_id="OPT-4"))
-    judged, stored = gpureport("analyze", "export"), gpureport("ingest", "export")
-    assert (judged.code, stored.code) == (0, 3)
-    for outcome in (judged, stored):
-        assert outcome.err.count("\n") == 1
-        assert "export/a" in outcome.err
-
-
 def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:
     runs = [Made(id=run_id(n), name=f"r{n}", series=RUNS[0].series, end=START + 610_000) for n in (1, 2, 3)]
     source = folder(tmp_path / "mlruns", runs)

@@ -17,6 +17,7 @@ from tests.places.conftest import Bucket
 from tests.store.runs import noisy
 from tests.support.logs import log, write
 from tests.support.program import Outcome, Program
+from tests.support.tables import read_table, words_of
 
 pytestmark = pytest.mark.slow
 
@@ -146,14 +147,9 @@ def test_fleet(gpureport: Program, bucket: Bucket, logs: str) -> None:
 
 def test_what_goes_wrong(gpureport: Program, bucket: Bucket, logs: str) -> None:
     lost = "s3://no-such-bucket-here"
-    for arguments in (
-        ["analyze", f"{lost}/gpu.csv"],
-        ["report", f"{logs}/base", "-o", f"{lost}/r.html"],
-        ["ingest", f"{logs}/base", "--store", f"{lost}/store"],
-        ["nightly", f"{logs}/base", "--site", f"{lost}/site", "--store", f"{bucket}/store"],
-        ["publish", f"{logs}/base/gpu.csv", "--to", f"{lost}/x"],
-    ):
-        done = gpureport(*arguments)
+    table = read_table(Path(__file__).with_name("lost_buckets.tsv"))
+    for command in (command for when, _, command in table if when == "no bucket"):
+        done = gpureport(*words_of(command, lost=lost, logs=logs, bucket=str(bucket)))
         assert (ok(done, 3), done.err.count("\n"), lost in done.err) == ("", 1, True)
     assert bucket.names() == ["logs/base/gpu.csv", "logs/next/gpu.csv"]
     # its copy would lie outside the folder of the copies, and whatever lies there would be removed
@@ -164,13 +160,8 @@ def test_what_goes_wrong(gpureport: Program, bucket: Bucket, logs: str) -> None:
     assert refused.value.code == "no_such_bucket"
     ok(gpureport("ingest", logs, "--store", f"{bucket}/store"))
     bucket.road.open(received=0)
-    for words, code in (
-        (["analyze", f"{logs}/base"], 3),
-        (["check", f"{logs}/base", "--fail-on", "problem"], 4),
-        (["runs", "--store", f"{bucket}/store"], 3),
-        (["analyze", "base", "--store", f"{bucket}/store"], 3),
-    ):
-        ok(gpureport(*words), code)
+    for code, command in ((code, command) for when, code, command in table if when == "no road"):
+        ok(gpureport(*words_of(command, logs=logs, bucket=str(bucket))), int(code))
     with pytest.raises(api.errors.PlaceError) as dropped:
         api.read(f"{logs}/base/gpu.csv")
     assert dropped.value.code == "no_connection"

@@ -12,17 +12,6 @@ from tests.support.program import Program
 from tests.support.tables import read_table
 
 
-@pytest.mark.parametrize("text", ["ftp://host/runs", "s4://bucket", "s3://", "gs:///"])
-def test_refused_urls(text: str, gpureport: Program) -> None:
-    for arguments in (["ingest", "gpu.csv", "--store", text], ["report", "gpu.csv", "-o", f"{text}/r.html"]):
-        if not (text.endswith("/") and "-o" in arguments):
-            done = gpureport(*arguments)
-            assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-            assert done.err.startswith(f"gpureport: {text}")
-    assert gpureport("record", "-o", "s3://bucket/run", "--", "true").code == 2
-    assert list(Path.cwd().iterdir()) == []
-
-
 def test_clouds_have_codes_and_accounts(gpureport: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     for line, code in read_table(Path(__file__).with_name("bucket_errors.tsv")):
         text = line.replace("\\n", "\n")
@@ -35,15 +24,7 @@ def test_clouds_have_codes_and_accounts(gpureport: Program, monkeypatch: pytest.
     assert (done.code, "AZURE_STORAGE_ACCOUNT" in done.err) == (3, True)
 
 
-@pytest.mark.parametrize(
-    ("place", "marker", "text"),
-    [
-        *(("place", "store.json", text) for text in ("{}", '{"format": "x"}', "[1]")),
-        ("place", "meta.yaml", "package: numpy"),
-        # jobs share the folder of a store
-        ("place/site", "store.json", '{"format": 1}'),
-    ],
-)
+@pytest.mark.parametrize(("place", "marker", "text"), read_table(Path(__file__).with_name("open_folders.tsv")))
 def test_folders_of_others_are_open(gpureport: Program, tmp_path: Path, place: str, marker: str, text: str) -> None:
     write(tmp_path, gpu=log())
     (tmp_path / place).mkdir(parents=True)

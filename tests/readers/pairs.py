@@ -34,17 +34,8 @@ PAIRS = Path(__file__).parent / "pairs"
 _STATED = ("about", "options", "source", "gpu")
 _MOST_PARTS = 40
 _KEYS = {"device", "timestamp"}
-_DEVICE: tuple[str, ...] = (
-    "index",
-    "node",
-    "uuid",
-    "bus_id",
-    "serial",
-    "model",
-    "memory_total_bytes",
-    "memory_reserved_bytes",
-)
-_DEVICE += ("power_limit_watts", "power_limit_default_watts", "power_window", "driver", "mig", "mixed")
+_DEVICE = ["index", "node", "uuid", "bus_id", "serial", "model", "memory_total_bytes", "memory_reserved_bytes"]
+_DEVICE += ["power_limit_watts", "power_limit_default_watts", "power_window", "driver", "mig", "mixed"]
 _LINES = ("rejected", "headers", "noise", "events", "continued")
 
 

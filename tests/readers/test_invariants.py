@@ -120,20 +120,6 @@ def test_lines_that_are_no_rows_cost_no_row(tmp_path: Path, shape: Shape, data: 
     assert rows_of(found) == rows_of(whole)
 
 
-@BOUNDED
-@given(data=st.data())
-def test_no_damage_raises_anything_but_an_error_of_its_own(tmp_path: Path, data: st.DataObject) -> None:
-    text = bytearray(log(8, gpus=2).encode())
-    for _ in range(data.draw(st.integers(1, 6))):
-        place = data.draw(st.integers(0, len(text) - 1))
-        junk = data.draw(st.binary(max_size=6) | st.sampled_from([b"\n", b"\0" * 9, b",", log(1).encode(), b"\r"]))
-        text[place : place + data.draw(st.integers(0, 40))] = junk
-    try:
-        check_account(read_text(tmp_path, bytes(text)))
-    except GpureportError:
-        return
-
-
 Change = Callable[[bytes], bytes]
 CHANGES: dict[str, Change] = {
     **{name: PACKED[name] for name in COMPRESSED},

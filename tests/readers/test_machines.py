@@ -17,6 +17,7 @@ from gpureport.errors import GpureportError
 from gpureport.testing import HOST
 from tests.readers.pairs import PAIRS, check_account
 from tests.support.logs import read
+from tests.support.tables import read_table
 
 CAPTURES = PAIRS / "host"
 """What the tools printed side by side for half a minute, on a machine in Berlin with two cores."""
@@ -95,17 +96,7 @@ def test_json_of_sadf(tmp_path: Path) -> None:
 
 
 @pytest.mark.producers
-@pytest.mark.parametrize(
-    ("command", "metric"),
-    [
-        ("sar -u -r -b -P ALL 1 5", CPU),
-        ("mpstat -P ALL 1 5", CPU),
-        ("mpstat -P ALL -o JSON 1 5", CPU),
-        ("pidstat -u -r -d -h -p ALL 1 5", CORES),
-        ("vmstat -t 1 6", CPU),
-        ("top -b -d 1 -n 6", CPU),
-    ],
-)
+@pytest.mark.parametrize(("command", "metric"), read_table(Path(__file__).with_name("producers.tsv")))
 def test_what_the_tools_of_this_machine_print_is_read(tmp_path: Path, command: str, metric: str) -> None:
     began, words = int(time.time() * 1e6), command.split()
     if shutil.which(words[0]) is None:

@@ -14,15 +14,7 @@ import gpureport
 from gpureport.errors import GpureportError, SettingsError, SourceError
 from tests.readers.conftest import Hold
 from tests.readers.pairs import PAIRS, check_account
-from tests.support.logs import (
-    MAP,
-    gpustat_document,
-    log,
-    prometheus_answer,
-    read,
-    read_text,
-    wrapper_csv,
-)
+from tests.support.logs import MAP, gpustat_document, log, prometheus_answer, read, read_text, wrapper_csv
 
 TRAINING = sorted(path for path in (PAIRS / "training").iterdir() if path.suffix != ".json")
 
@@ -69,13 +61,7 @@ def test_what_stands_before_each_line_can_be_taken_away(label: str, tmp_path: Pa
 
 
 def test_the_name_of_a_field_tells_its_unit_or_the_log_is_refused(tmp_path: Path, hold: Hold) -> None:
-    for text in (
-        *("GPU_UTIL_RATIO 0 0.61 1", "GPU_UTIL_RATIO 0 61 100", "GPU_UTIL_RATIO 0 1 1", "GPU_UTIL 0 1 61"),
-        *("GPU_UTIL 0 1 1", "GPU_UTIL 0 0.5 1", "SM_CLOCK 1980 9223372036854775794", "SM_CLOCK 1980000000"),
-        *("SM_CLOCK_HERTZ 1980000000", "MEMORY_CLOCK_HERTZ 2619000000", "FB_USED 0 81559", "FB_USED 0 85000000000"),
-        *("FB_FREE_BYTES 1073741824", "FB_RESERVED 512", "ENC_UTIL_RATIO 0.03", "DEC_UTIL 3"),
-        *("TOTAL_ENERGY_CONSUMPTION 5000000", "GPU_ENERGY_JOULES_TOTAL 5000"),
-    ):
+    for text in Path(__file__).with_name("dcgm_fields.txt").read_text(encoding="utf-8").splitlines():
         name, *values = text.split()
         answer = prometheus_answer(**{f"DCGM_FI_DEV_{name}": values, "DCGM_FI_DEV_GPU_TEMP": ["50"] * len(values)})
         hold(text, partial(read_text, tmp_path, answer))

@@ -10,6 +10,11 @@ from hypothesis import strategies as st
 from gpureport.testing import Recording
 from tests.readers.conftest import Hold
 from tests.support.logs import HEADER, gpustat_document, iso_stamp, read, read_text, stamp
+from tests.support.tables import read_table
+
+
+def spelled(sort: str) -> list[str]:
+    return [text for each, text in read_table(Path(__file__).with_name("spellings.tsv")) if each == sort]
 
 
 def rows(folder: Path, *stamps: str, delimiter: str = ", ") -> Recording:
@@ -26,25 +31,12 @@ def test_any_moment_survives(tmp_path: Path, moment: datetime) -> None:
 
 
 def test_spellings_of_moments(tmp_path: Path, hold: Hold) -> None:
-    for text in (
-        *("2026/03/14 09:00:00.5", "2026-03-14T09:00:00.500", "2026-03-14 09:00:00.500000", "20260314 09:00:00"),
-        *("20260314T09:00:00", "2026-03-14T10:00:00.5+01:00", "2024/02/29 23:59:59", "2000/02/29 00:00:00"),
-        *("2026/12/31 23:59:59", "2026/04/30 00:00:00", "2026/02/29 00:00:00", "2100/02/29 00:00:00"),
-        *("2026/04/31 00:00:00", "2026/00/10 00:00:00"),
-    ):
+    for text in spelled("query"):
         hold(text, partial(rows, tmp_path, text))
-    for text in (
-        *("2026-03-14T09:00:00,5", "14.03.2026 09:00:00", "14/03/2026 09:00", "14.03.2026 09:00:00,500"),
-        *("20261314 09:26:53", "2026031 09:26:53", "2025/027", "2026/13/01 00:00:00", "2026/01/01 24:00:00"),
-        *("2026/01-01 00:00:00", "2026/01/01 00:00:00.", "12026/01/01 00:00:0", "31.02.2026 09:00:00"),
-        *("14.03.2026 24:00:00", "14.03.2026 09:60:00", "14.03.1969 09:00:00"),
-    ):
+    for text in spelled("semicolons"):
         hold(text, partial(rows, tmp_path, text, text, delimiter=";"))
     document = gpustat_document(0, indent=None)
-    for text in (
-        *("2026-03-14T09:00:00", "2026/03/14 09:00:00.25", "2026-03-14 09:00:00,123456789", "2026-03-14 09:00"),
-        *("2026-03/14 09:00:00", "2026-02-30 09:00:00", "2026-03-14 24:00:00", "1969-12-31 23:59:59", "20260314"),
-    ):
+    for text in spelled("JSON"):
         hold(f"JSON {text}", partial(read_text, tmp_path, document.replace(iso_stamp(0), text)))
 
 
@@ -77,10 +69,7 @@ GPU = "gpu.csv"
 
 
 def test_headings_of_gpus(tmp_path: Path, hold: Hold) -> None:
-    for heading in (
-        *("mem_used_MB", "gpuMemoryUsed [MiB]", "power_draw", "power_mW", "gpu_power_limit_mW", "GPUTemp °C"),
-        *("memory", "power_mib", "gpu_mb", "ram_used_mb", "gpu_power_bound"),
-    ):
+    for heading in spelled("heading of a GPU"):
         lines = "".join(f"{stamp(second)}, 5 %, 50\n" for second in range(9))
         hold(heading, partial(read_text, tmp_path, f"timestamp, utilization.gpu [%], {heading}\n{lines}"))
 
@@ -93,21 +82,13 @@ def host(folder: Path, text: str, tz: str | None = "UTC") -> Recording:
 
 
 def test_headings_of_machines(tmp_path: Path, hold: Hold) -> None:
-    for heading in (
-        *("cpu_percent", "CPU Usage (%)", "system_cpu_percent", "iowait", "mem_percent", "ram_used_gb"),
-        *("memory_total_mib", "load_avg_1m", "disk_read_mb_s", "net_recv_mb_s", "network_transmit_bytes_per_second"),
-        *("job_cpu_cores", "job_cpu_percent", "process_cpu_percent", "process_rss_mib", "cpu_load", "cpu_temp"),
-        *("cpu_freq_mhz", "disk_read_bytes", "swap"),
-    ):
+    for heading in spelled("heading of a machine"):
         text = f"unix,load5,load1,{heading}\n1773478801,2,3,30\n1773478802,2,3,30\n"
         hold(heading, partial(host, tmp_path, text))
 
 
 def test_stamps_of_machines(tmp_path: Path, hold: Hold) -> None:
-    for text in (
-        *("1773478801", "1773478801.25", "1773478801250", "1773478801250000", "1773478801250000000"),
-        *("2026-03-14T09:00:01Z", "2026-03-14 10:00:01.250+01:00", "2026-03-14T03:30:01-0530"),
-    ):
+    for text in spelled("machine"):
         hold(text, partial(host, tmp_path, f"time,cpu_percent\n{text},30\n"))
     for text in ("2026/03/14 09:00:01", "2026-02-30 09:00:01", "17", ""):
         hold(f"no zone {text}", partial(host, tmp_path, f"time,cpu_percent\n{text},30\n", None))

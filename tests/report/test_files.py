@@ -24,6 +24,7 @@ from tests.support import pdf_reading, runs
 from tests.support.hostile import TEXTS, steps_with
 from tests.support.logs import SAMPLES
 from tests.support.runs import CHAIN, ReadPage, plain, run, with_run
+from tests.support.tables import read_table
 
 FORMS = ("html", "json", "md", "pdf", "png", "svg", "txt")
 
@@ -131,14 +132,7 @@ def test_a_logo_pulls_no_other_file_into_a_pdf(folder: Path) -> None:
     assert not (folder / "r.pdf").exists() or count_pixels(folder / "r.pdf", (0, 255, 0)) == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "place"),
-    [
-        *((f"logo = '{name}'", "gpureport.toml:2") for name in ("missing.svg", "cmr10.ttf", "large.png")),
-        *((text, "gpureport.toml:2") for text in ("accent = 'red'", "footer = 1", "logos = 'brand/logo.svg'")),
-        *((f"{key} = '{name}'", name) for key, name in (("logo", "broken.svg"), ("font", "broken.ttf"))),
-    ],
-)
+@pytest.mark.parametrize(("settings", "place"), read_table(Path(__file__).with_name("brand.tsv")))
 def test_what_cannot_be_used_is_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], settings: str, place: str
 ) -> None:

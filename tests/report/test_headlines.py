@@ -4,8 +4,9 @@ import io
 import json
 import re
 import sys
+import tomllib
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -274,49 +275,22 @@ def smi(*parts: tuple[int, dict[str, Any]], every: float = 2.0, start: str = "20
     return "\n".join(lines) + "\n"
 
 
-_BARE = {"util": 97, "memory": 60000}
-_WORKS = _BARE | _BOARD
-_FAST, _FULL = _WORKS | {"power": 300}, _WORKS | {"util": 100, "memory": 80900, "power": 110}
-_DESKTOP = {"util": 2, "memory": 300, "total": 4096}
-_CAPPED = _WORKS | {"util": 100, "power": 240, "reasons": "0x0000000000000004"}
-_DAYS = ("2026-07-02T10:00", "2026-07-02T23:50")
-_OTHER = _WORKS | {"util": 22, "memory": 5000}
+SAID = tomllib.loads((SMALL / "logs.toml").read_text(encoding="utf-8"))
+_WORKS = SAID["readings"]["works"]
+
+
+def small(parts: list[Any], every: float = 2.0, times: int = 1, starts: Sequence[str] = ("2026-07-02T10:00",)) -> str:
+    """Return one of the small logs."""
+    read = [(count, SAID["readings"][name] | dict(*more)) for count, name, *more in parts * times]
+    return "".join(smi(*read, every=every, start=start) for start in starts)
 
 
 @pytest.mark.parametrize(
     ("command", "text", "answer"),
     [
-        ("analyze", (SMALL / "statistics.txt").read_text(), "Energy 144 Wh"),
-        ("fleet", (SMALL / "jobs.txt").read_text(), "70% computing"),
-        (
-            "analyze",
-            smi((60, _DESKTOP), (4, _DESKTOP | {"util": 30}), (200, _DESKTOP), every=1),
-            "computing undetermined Only a display used the GPU",
-        ),
-        ("analyze", "".join(smi((80, _BARE), every=10, start=start) for start in _DAYS), "FINDINGS none."),
-        ("analyze", smi((1, _FAST)), "Only one sample: too little to assess."),
-        (
-            "analyze",
-            smi((9, _FAST), every=1800),
-            "Rough: 9 samples, 30 min apart, show little of the time between them.",
-        ),
-        (
-            "analyze",
-            smi(*[(200, _FAST), (60, _FAST | {"util": 10})] * 4),
-            "GPU 0 is 10% busy in phases that recur every 8 min 40 s, like evaluations.",
-        ),
-        ("analyze", smi((400, _FAST), (400, _FULL)), "but probably spills to host memory."),
-        ("analyze", smi((400, _CAPPED)), "GPU 0 is capped at 240 W, below the limit of 400 W."),
-        (
-            "analyze",
-            smi((100, _OTHER), (300, _WORKS), (100, _OTHER)),
-            "Something else keeps GPU 0 22% busy before and after the job.",
-        ),
-        (
-            "analyze",
-            smi(*[(10, {"power": 46.19, "temperature": 30 + degree}) for degree in range(30)]),
-            "Implausible power was left out",
-        ),
+        pytest.param("analyze", (SMALL / "statistics.txt").read_text(), "Energy 144 Wh", id="statistics"),
+        pytest.param("fleet", (SMALL / "jobs.txt").read_text(), "70% computing", id="jobs"),
+        *(pytest.param("analyze", small(**SAID["logs"][name]), said, id=name) for name, said in SAID["says"].items()),
     ],
 )
 def test_what_small_logs_say_is_told(

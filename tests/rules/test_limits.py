@@ -86,18 +86,6 @@ def test_a_value_reads_on_its_side_of_a_limit(bound: float, share: float) -> Non
     assert back < limit or found.value >= limit * (1 - 1e-9)
 
 
-WHOLE = """
-[[policy]]
-limit = "gpu_utilization_ratio >= 80%"
-
-[[policy]]
-limit = "no idle_gap"
-for = { gpu = [2, 0], step = "night-*", source = "node1*" }
-unless = "duration < 10 min"
-confidence = "high"
-"""
-
-
 def stated(folder: Path, text: str) -> Path:
     path = folder / "gpureport.toml"
     path.write_text(text, encoding="utf-8")
@@ -105,11 +93,11 @@ def stated(folder: Path, text: str) -> Path:
 
 
 def test_a_whole_policy_is_read(tmp_path: Path) -> None:
-    path = stated(tmp_path, WHOLE)
+    path = HERE / "whole.toml"
     first, second = check(path, RUN)
-    assert (first.limit, first.origin) == ("gpu_utilization_ratio mean >= 80%", f"{path}:3")
+    assert (first.limit, first.origin) == ("gpu_utilization_ratio mean >= 80%", f"{path}:2")
     words = "no idle_gap for GPU 0, 2, step night-*, source node1* unless duration < 10 min"
-    assert (second.limit, second.origin, second.reason_code) == (words, f"{path}:6", "no_run_matches")
+    assert (second.limit, second.origin, second.reason_code) == (words, f"{path}:5", "no_run_matches")
     assert check(stated(tmp_path, "[prices]\n"), RUN) == ()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from gpureport.comparison.study import find_best_group
 from gpureport.errors import SettingsError
 from gpureport.testing import Quality, Source, Verdict
 from tests.statistics.runs import TRAINING_RATE, compared, document, level, made, trained
+from tests.support.tables import read_table
 
+HERE = Path(__file__).parent
 SECONDS, MINUTE = 700, 60
 STUDIES = 1500
 BATCH = "param:batch"
@@ -275,16 +278,9 @@ def test_what_by_refuses_and_what_is_studied_without_one_unit_of_work() -> None:
 
 
 def test_groups_stand_by_the_size_of_their_values() -> None:
-    for values, ordered in (
-        (("16", "32", "8"), ["8", "16", "32"]),
-        (("1e-3", "1e-4", ".5"), ["1e-4", "1e-3", ".5"]),
-        (("16GB", "8 GB"), ["8 GB", "16GB"]),
-        (("16GB", "8GiB"), ["16GB", "8GiB"]),
-        (("torch", "jax", "torch"), ["torch", "jax"]),
-        (("32", "auto", "8"), ["32", "auto", "8"]),
-    ):
-        runs = [of(str(at), a=value) for at, value in enumerate(values)]
-        assert study(runs, "param:a")["by"][0]["values"] == ordered, values
+    for values, ordered in read_table(HERE / "orders.tsv"):
+        runs = [of(str(at), a=value) for at, value in enumerate(values.split("|"))]
+        assert "|".join(study(runs, "param:a")["by"][0]["values"]) == ordered, values
     pairs = (("torch", "16"), ("jax", "8"), ("torch", "8"), ("torch", "16"), ("jax", "16"))
     found = compared(*(of(str(at), f=f, b=b) for at, (f, b) in enumerate(pairs)), by="param:f,param:b")
     grouped = [f"{step.label}: {' '.join(one.run.name for one in step.analyses)}" for step in found.steps]
@@ -302,14 +298,9 @@ def folders(*runs: Analysis) -> list[tuple[str, int]]:
 
 
 def test_the_first_folder_that_differs_tells_steps_apart() -> None:
-    for locators, expected in (
-        (("a/1.csv", "a/2.csv", "b/1.csv"), [("a", 2), ("b", 1)]),
-        (("x/a/1/smi.csv", "x/a/2/smi.csv", "x/b/1/smi.csv"), [("a", 2), ("b", 1)]),
-        (("./x/a/1.csv", "x/c/../b/1.csv"), [("a", 1), ("b", 1)]),
-        (("/logs/a/1.csv", "/logs/ab/1.csv"), [("a", 1), ("ab", 1)]),
-        (("x/run #1/1.csv", "x/run #2/1.csv"), [("run #1", 1), ("run #2", 1)]),
-    ):
-        assert folders(*(stored(locator, at) for at, locator in enumerate(locators))) == expected
+    for locators, expected in read_table(HERE / "folders.tsv"):
+        found = folders(*(stored(locator, at) for at, locator in enumerate(locators.split("|"))))
+        assert "|".join(f"{name} {count}" for name, count in found) == expected, locators
     lone = (stored("x/1.csv"), stored("-"), stored("x/a/mlruns#1", kind="mlflow"))
     for other in lone:
         with pytest.raises(SettingsError) as caught:

@@ -209,10 +209,15 @@ _OLD, _NEW = three("old", 60, seed=3), three("new", 64, seed=9)
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.permutations(range(3)), st.permutations(range(3)))
-def test_the_order_of_repetitions_changes_nothing(before: list[int], after: list[int]) -> None:
-    shuffled = compared(*(_OLD[place] for place in before), *(_NEW[place] for place in after))
-    assert shuffled.deltas == compared(*_OLD, *_NEW).deltas
+@given(st.permutations(range(3)), st.permutations(range(3)), st.integers(2, 3))
+def test_the_order_of_repetitions_changes_nothing_and_that_of_steps_the_sign(
+    before: list[int], after: list[int], count: int
+) -> None:
+    old, new = [_OLD[place] for place in before[:count]], [_NEW[place] for place in after]
+    assert compared(*old, *new).deltas == compared(*sorted(old, key=_OLD.index), *_NEW).deltas
+    found, turned = delta(compared(*old, *new)), delta(compared(*new, *old))
+    assert turned.difference == pytest.approx(-found.difference)
+    assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]))
 
 
 def test_holm_allows_for_the_number_of_steps() -> None:

@@ -109,23 +109,7 @@ def read_text(folder: Path, content: str | bytes, **options: Any) -> Recording:
     return read(path, **options)
 
 
-MAP = """
-[time]
-column = "when"
-format = "epoch_s"
-
-[columns."GPU0 power"]
-metric = "gpu_power_watts"
-device = "gpu:0"
-
-[columns."GPU1 power"]
-metric = "gpu_power_watts"
-device = "gpu:1"
-
-[columns."RAM"]
-metric = "host_memory_used_bytes"
-unit = "MiB"
-"""
+MAP = Path(__file__).with_name("map.toml").read_text(encoding="utf-8")
 
 
 def iso_stamp(second: float) -> str:

@@ -1,11 +1,13 @@
 """What a reader should find in a run: throttling and idle stretches off the latent series, the rest off the script."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tests.support.tables import read_table
 from tests.truth.physics import STEP, SW_THERMAL, Course
 from tests.truth.readings import BEGUN, holes_of, parts_of
 from tests.truth.script import TICK, Part, Script
@@ -18,18 +20,10 @@ _FAINT = 0.125
 _COARSE = 2.0
 _NOTHING = 1.0
 _EPISODE_SECONDS = 10.0
-_LEAST: dict[str, tuple[float, float]] = {
-    "cpu_bound": (60, 14),
-    "io_bound": (60, 32),
-    "hollow_util": (60, 16),
-    "imbalance": (150, 30),
-    "slow_gpu": (120, 16),
-    "hw_throttle": (6, 3),
-    "startup_idle": (10, 2.5),
-    "tail_idle": (10, 2.5),
-    "unused_gpu": (60, 5),
+_LEAST = {
+    kind: (float(seconds), float(samples))
+    for kind, seconds, samples in read_table(Path(__file__).with_name("least.tsv"))
 }
-"""Seconds, and samples, a stretch must have before it counts against a reader that misses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

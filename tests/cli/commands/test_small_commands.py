@@ -47,7 +47,7 @@ def test_stored_runs_are_selected_and_logs_read_once(gpureport: Program, tmp_pat
     assert gpureport("fleet", "--format", "json").code == 3
 
 
-def test_runs_left_out_for_one_reason_are_named_on_one_line(gpureport: Program, tmp_path: Path) -> None:
+def test_runs_that_lie_in_two_folders_are_named_on_one_line(gpureport: Program, tmp_path: Path) -> None:
     for run in ("OPT-1", "OPT-2"):
         for place in ("a", "b"):
             dumps.write(tmp_path / "export" / place, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id=run))
@@ -56,6 +56,9 @@ def test_runs_left_out_for_one_reason_are_named_on_one_line(gpureport: Program, 
     assert (outcome.code, outcome.err.count("gpureport: left out: ")) == (0, 1)
     assert "neptune:export#OPT-1, neptune:export#OPT-2: export/b" in outcome.err
     assert gpureport("ingest", "--list", "neptune:export").code == 3
+    for command, code in (("analyze", 0), ("ingest", 3)):
+        done = gpureport(command, "export")
+        assert (done.code, done.err.count("\n"), "export/a" in done.err) == (code, 1, True), command
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tomllib
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,21 +17,12 @@ from gpureport.testing import Recording, Run, analyze, findings_of, recording, u
 from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
 from tests.readers.conftest import Hold
 from tests.support.logs import HEADER, log, read, write
+from tests.support.tables import read_table
 
+HERE = Path(__file__).parent
 LABELS = {"name": "base", "step": 0, "params": {"lr": 0.10, "amp": True, "seed": None}, "tags": {"user": "ada"}}
-OTHER_JSON: tuple[Any, ...] = (
-    "{",
-    "[1]",
-    {},
-    {"name": "x", "value": 1},
-    {"schema": "gpureport.record/1", "params": {}, "tags": {}},
-    {"epoch": 1.0, "global_step": 5, "log_history": []},
-    {"hostname": "a", "query_time": "b", "gpus": []},
-    {"sysstat": {"hosts": []}},
-    {"params": {"optimizer": {"lr": 1}}},
-    {"tags": ["a"]},
-)
-SACCT = Path(__file__).with_name("jobs.txt").read_text(encoding="utf-8")
+OTHER_JSON = HERE.joinpath("other.jsonl").read_text(encoding="utf-8").splitlines()
+SACCT = HERE.joinpath("jobs.txt").read_text(encoding="utf-8")
 HOUR = 3600
 
 
@@ -83,28 +75,7 @@ def labelled(  # noqa: PLR0913 - each argument is something a test varies
 
 
 def test_the_row_of_a_run(tmp_path: Path, hold: Hold) -> None:
-    cases: dict[str, dict[str, Any]] = {
-        # the number of a job, in the name, the folder, a tag or a param
-        "in the name": {"path": "slurm-4411.csv"},
-        "of an array, in the name": {"path": "gpu_4413_7.csv", "start": 3 * HOUR},
-        "in the folder": {"path": "jobs/4412/gpu.csv"},
-        "in a tag": {"tags": {"job": "4414"}},
-        "in a param": {"params": {"SLURM_JOB_ID": "4415"}},
-        # a number that is not the job's: of another time, of another machine, a part of a longer one
-        "of another time": {"path": "step-4411.csv", "start": 20 * HOUR},
-        "of another machine": {"path": "seed-4411.csv", "tags": {"host": "gpu03"}},
-        "a part of a longer one": {"path": "14411.csv"},
-        "in no row": {"tags": {"job": "9999", "host": "gpu03"}},
-        # machine and time
-        "machine and time": {"tags": {"host": "GPU01.cluster.example"}},
-        "the node in a tag": {"tags": {"node": "gpu01"}},
-        "a job that goes on": {"tags": {"host": "gpu03"}, "start": 3 * HOUR, "length": 9 * HOUR},
-        "a machine at another time": {"tags": {"host": "gpu01"}, "start": 2 * HOUR},
-        "a machine in a name": {"path": "gpu02.csv"},
-        "on a shared machine": {"tags": {"host": "gpu04"}, "start": 300, "length": 600},
-        "no number and no machine": {"path": "other.csv"},
-    }
-    for name, given in cases.items():
+    for name, given in tomllib.loads(HERE.joinpath("rows.toml").read_text(encoding="utf-8")).items():
         hold(name, partial(labelled, tmp_path, **given))
 
 
@@ -132,14 +103,8 @@ def test_another_table(tmp_path: Path, hold: Hold) -> None:
 
 
 def test_times_are_compared_in_one_base(tmp_path: Path, hold: Hold) -> None:
-    for zone, start, end in (
-        (None, "2026-10-03T09:00:00", "2026-10-03T10:00:00"),
-        (None, "2026-10-03T09:00:00+0200", "2026-10-03T10:00:00+0200"),
-        ("UTC", "2026-10-03T09:00:00", "2026-10-03T10:00:00"),
-        ("UTC", "2026-10-03T11:00:00+0200", "2026-10-03T12:00:00+0200"),
-        ("UTC", "1791018000", "1791021600"),
-        ("Europe/Berlin", "2026-10-03T11:00:00", "2026-10-03T12:00:00"),
-    ):
+    for named_zone, start, end in read_table(HERE / "times.tsv"):
+        zone = None if named_zone == "-" else named_zone
         text = f"JobID|NodeList|Start|End\n7|gpu01|{start}|{end}\n"
         hold(f"{start} in {zone}", partial(labelled, tmp_path, text=text, zone=zone, tags={"host": "gpu01"}))
 
@@ -156,49 +121,20 @@ def test_a_table_of_nothing_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "gpu.csv", labels={"table": tmp_path / "none.csv"})
 
 
-FALLS = (
-    *("val_loss", "valLoss", "eval/perplexity", "validation/error", "eval_perplexity", "test.rmse", "dev_wer"),
-    *("val/nll", "eval_fid"),
-)
-RISES = ("test.acc", "val/mAP", "eval_rougeL", "val_precision", "valid_acc", "dev/f1", "eval_bleu", "valAUC")
-NO_EVALUATION = (
-    *("loss", "train/acc", "top1", "metrics/mAP50(B)", "val/step_time", "eval_samples_per_second", "eval_runtime"),
-    *("val_loss_step", "interval_loss", "latest_acc", "lossless", "epoch", "lr", "val_loss_scale", "eval_error_count"),
-    *("eval_loss_time", "val_aux_loss_weight", "val", ""),
-)
-"""Training, speed, single batches, and parts that only look alike."""
-WORK = {
-    "samples_per_second": "samples",
-    "train_samples_per_second": "samples",
-    "train/images_per_sec": "samples",
-    "tokens/sec": "tokens",
-    "perf/tokens_per_sec": "tokens",
-    "it/s": "steps",
-    "throughput": None,
-    "throughput/samples": "samples",
-    "steps": None,
-    "samples": None,
-    "accumulate": None,
-    "time": None,
-    "s": None,
-    "per": None,
-    "gpu/s": None,
-    "loss": None,
-    "step_time": None,
-}
-"""What a metric of each name counts a second; None where its name does not say."""
+METRICS = read_table(HERE / "metrics.tsv")
 MACHINE = monitored(range(10_000, 1_040_000, 10_000), {"gpu_0_utilization_percentage": 90.0})
 
 
-@pytest.mark.parametrize("rises", [False, True])
-def test_which_way_an_evaluation_gets_better(rises: bool) -> None:
+def named(sort: str) -> list[str]:
+    return [name for each, name, *_ in METRICS if each == sort]
+
+
+@pytest.mark.parametrize("way", ["falls", "rises"])
+def test_which_way_an_evaluation_gets_better(way: str) -> None:
     job = recording(util=[95] * 3000)
-    better = [float(point if rises else -point) for point in range(1, 12)]
-    for names, values, expected in (
-        (RISES if rises else FALLS, better, 0),
-        (RISES if rises else FALLS, better[::-1], 1),
-    ):
-        for name in names:
+    better = [float(point if way == "rises" else -point) for point in range(1, 12)]
+    for values, expected in ((better, 0), (better[::-1], 1)):
+        for name in named(way):
             points = [(250.0 * place + 20, name, value) for place, value in enumerate(values)]
             analysis = analyze(with_training(job, points))
             assert len(findings_of(analysis, "no_progress")) == expected, name
@@ -225,11 +161,12 @@ def points(*values: float, every: float = 10) -> list[Point]:
 
 def test_what_is_no_evaluation_and_what_a_metric_counts(tmp_path: Path) -> None:
     job = recording(util=[95] * 3000)
-    for name in NO_EVALUATION:
+    for name in named("none"):
         analysis = analyze(with_training(job, [(250.0 * place + 20, name, 1.0 + place) for place in range(12)]))
         assert unjudged(analysis, "no_progress"), name
-    found_runs = runs(tmp_path, [{name: points(2.0, 2.0, 2.0)} for name in WORK])
-    assert {name: run.work and run.work.unit for name, run in zip(WORK, found_runs, strict=True)} == WORK
+    work = {name: unit for sort, name, *units in METRICS if sort == "counts" for unit in units}
+    found_runs = runs(tmp_path, [{name: points(2.0, 2.0, 2.0)} for name in work])
+    assert {name: run.work.unit if run.work else "-" for name, run in zip(work, found_runs, strict=True)} == work
 
 
 def test_work_is_the_throughput_over_the_time_it_was_logged_for(tmp_path: Path) -> None:

@@ -21,28 +21,12 @@ from tests.importers.trackers.mlflow.stores import Made, database, folder, monit
 from tests.readers.conftest import Hold
 from tests.support.logs import PACKED, log, read, read_text, stamp, write
 from tests.support.program import Program
+from tests.support.tables import read_blocks, read_table
 
+HERE = Path(__file__).parent
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02}.000,50\n" for second in range(20))
 RUN = Made(id=run_id(1), name="baseline", series=monitored([10_000, 20_000, 30_000]))
 PROSE = "Epoch 3/100, step 1200: loss=0.43, gpu memory 1024 MiB\n  [rank0] 0.42 s\n2026-03-14 saved, /out/a\n"
-REFUSED = {
-    "": "gpureport record",
-    "No devices were found\n": "until plain nvidia-smi shows a table",
-    "Failed to initialize NVML: Driver/library version mismatch\n": "record again",
-    "bash: nvidia-smi: command not found\n": "record again",
-    'Field "clock.sm" is not a valid field to query.\n\n': "leave that field out",
-    "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12\n": "git lfs pull",
-    "Wall time,Step,Value\n1700000000.5,1,0.3\n": "--training",
-    '"Step","run-1 - train/loss"\n"1","0.5"\n': "--training",
-    '{"timestamp": 1700000000, "gpu_util": 50}\n': "to a CSV with a header",
-    HOST: "--host",
-    "timestamp, pid, process_name, used_gpu_memory [MiB]\n"
-    + "".join(f"2026/03/14 09:00:{second:02d}.000, 42, python, 900 MiB\n" for second in range(30)): "gpu_uuid",
-    "".join(f"Sat Mar 14 09:00:{s:02d} UTC 2026\n0, {50 + s % 9} %, {1000 + s} MiB\n" for s in range(40)): (
-        "--columns column_1,column_2,column_3"
-    ),
-}
-"""What is no log of GPUs, and what its message holds of what to do."""
 UNREADABLE = {
     "what other tools write": b"region,sales\nnorth,3\n",
     "XML of a test runner": b'<?xml version="1.0"?>\n<testsuites>\n<testsuite name="a"/>\n</testsuites>\n',
@@ -72,7 +56,7 @@ def names(source: Path) -> list[list[str]]:
 
 def test_what_is_no_log_or_cannot_be_read_is_one_line_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
-    for text, what in REFUSED.items():
+    for what, text in read_blocks(HERE / "refused.txt"):
         path.write_text(text)
         error = refused(path)
         assert (error.where, what in str(error)) == (str(path), True), (text, str(error))
@@ -391,20 +375,8 @@ def test_the_names_of_logs_never_matter(tmp_path_factory: pytest.TempPathFactory
     assert runs(folder) == "; ".join(sorted(" ".join(sorted(each)) for each in groups))
 
 
-NAMES = {
-    "a/run.csv": "run",
-    "b/run.csv.gz": "run",
-    "c/gpu.csv": "c",
-    "d/nvidia-smi.log": "d",
-    "base/1/gpu.csv": "base/1",
-    "base/2026/03/gpu.csv": "base/2026/03",
-    "base/1-starved/gpu.csv": "1-starved",
-    "base/1.csv": "1",
-}
-
-
 def test_a_run_is_called_after_its_log_or_its_folder(tmp_path: Path, gpureport: Program) -> None:
-    for path, name in NAMES.items():
+    for path, name in read_table(HERE / "names.tsv"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(log())
         assert read(tmp_path / path).run.name == name, path
@@ -413,16 +385,9 @@ def test_a_run_is_called_after_its_log_or_its_folder(tmp_path: Path, gpureport: 
     assert run["run"]["name"] == tmp_path.name
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["c1/starved/gpu.csv", "c2/starved/gpu.csv"], ["c1/starved", "c2/starved"]),
-        (["c1/run.csv", "c2/run.csv"], ["c1/run", "c2/run"]),
-        (["a/base/1/gpu.csv", "b/base/1/gpu.csv"], ["a/base/1", "b/base/1"]),
-        (["c1/same.csv", "c2/other.csv"], ["same", "other"]),
-    ],
-)
-def test_as_much_of_a_path_as_differs(tmp_path: Path, gpureport: Program, paths: list[str], names: list[str]) -> None:
+@pytest.mark.parametrize("row", read_table(HERE / "paths.tsv"))
+def test_as_much_of_a_path_as_differs(tmp_path: Path, gpureport: Program, row: list[str]) -> None:
+    paths, names = row[:2], row[2:]
     for place, path in enumerate(paths):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(query(range(100 * place, 100 * place + 60)))

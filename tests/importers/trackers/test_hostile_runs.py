@@ -22,6 +22,7 @@ from tests.importers.trackers.neptune.schedule import Schedule
 from tests.importers.trackers.tracked import readable, refused
 from tests.support.logs import gpustat_log, log, read
 
+HERE = Path(__file__).parent
 RUNS = [Made(id=run_id(n), name=f"run{n}", series=monitored(range(0, 30_000, 1000))) for n in (1, 2)]
 USED = "metrics/system/gpu_0_utilization_percentage"
 Break = Callable[[Path], object]
@@ -109,22 +110,10 @@ def test_a_broken_run_of_a_file_store(tmp_path: Path, how: str) -> None:
         assert run.quality.rejected or run.quality.absent_cells or "value" not in how
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "update metrics set value = x'00ff'",
-        "update metrics set value = 'abc'",
-        "update metrics set value = 1e308",
-        "update or replace metrics set timestamp = 'abc'",
-        "update or replace metrics set timestamp = 1e300",
-        "update or replace metrics set step = null",
-        "update or replace metrics set key = x'ff'",
-        "update runs set name = x'ff00', status = 5, start_time = 'abc', end_time = 9223372036854775807",
-        "update runs set artifact_uri = 'file://[::1/x'",
-        "insert into params values ('a', null, 'RUN'), ('b', x'ff00', 'RUN'), (5, cast(x'fffe' as text), 'RUN')",
-        "update latest_metrics set value = 'abc'",
-    ],
-)
+CHANGES = HERE.joinpath("damage.sql").read_text(encoding="utf-8").splitlines()[1:]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_broken_run_of_a_database(tmp_path: Path, change: str) -> None:
     source = database(tmp_path / "mlflow.db", RUNS)
     with sqlite3.connect(source) as connection:
@@ -150,22 +139,8 @@ def test_a_database_does_not_work_without_end(tmp_path: Path, monkeypatch: pytes
     assert refused(source).code == "not_an_mlflow_database"
 
 
-def _operation(kind: str, rest: str, *, path: str = '["a"]', version: str = "5") -> str:
-    return f'{{"obj": {{"type": "{kind}", "path": {path}, {rest}}}, "version": {version}}}'
-
-
-OPERATIONS = [
-    _operation("AssignInt", '"value": 1', version="Infinity"),
-    _operation("AssignInt", '"value": 1', version="9" * 30),
-    _operation("AssignInt", '"value": 1', path="[5]"),
-    _operation("AssignString", '"value": {}'),
-    _operation("LogFloats", '"values": [{"ts": Infinity, "value": 1}]'),
-    _operation("LogFloats", '"values": [{"ts": 1, "value": 1, "step": "x"}]'),
-    _operation("LogFloats", '"values": [{"ts": 1, "value": 1, "step": []}]'),
-    _operation("LogFloats", '"values": [5]'),
-    '{"obj": [], "version": 5}',
-    "[" * 100_000,
-]
+OPERATIONS = [*HERE.joinpath("no_operations.jsonl").read_text(encoding="utf-8").splitlines(), "[" * 100_000]
+OPERATION = '{"obj": {"type": "AssignInt", "path": ["a"], "value": 1}, "version": 0'
 
 
 def test_a_line_that_is_not_an_operation_is_named(tmp_path: Path) -> None:
@@ -182,8 +157,7 @@ def test_a_time_that_is_none_dates_no_operation(tmp_path: Path) -> None:
     whole = log.read_text()
     started = readable(tmp_path / ".neptune")[0][0].run.started
     for time in ("1e400", "9" * 400, "-1", '"x"', "NaN"):
-        added = f'{_operation("AssignInt", chr(34) + "value" + chr(34) + ": 1", version="0")[:-1]}, "at": {time}}}\n'
-        log.write_text(added + whole)
+        log.write_text(f'{OPERATION}, "at": {time}}}\n{whole}')
         (found,), faults = readable(tmp_path / ".neptune")
         assert (found.run.started, dict(found.run.params)["a"], faults) == (started, "1", []), time
 

@@ -16,7 +16,8 @@ from tests.importers.trackers.tracked import describe, hold, ids, recording, ref
 from tests.readers.conftest import Hold
 from tests.support.program import Program
 
-SAMPLES = Path(__file__).parents[2] / "readers" / "pairs" / "accounting"
+HERE = Path(__file__).parent
+SAMPLES = HERE.parents[1] / "readers" / "pairs" / "accounting"
 
 
 def test_energy_alone_and_one_mean_are_said_in_words_that_agree(gpureport: Program, tmp_path: Path) -> None:
@@ -102,24 +103,9 @@ def _content(utilization: object = 50) -> dict[str, Any]:
     return gpus | _HOST | {"gpu/mean_utilization": 50, "gpu/0/utilization": utilization}
 
 
-_TABLES = """
-create table metrics (run_id text, timestamp text, run_name text, step integer, metrics text);
-create table system_metrics (run_id text, timestamp text, run_name text, metrics text);
-create table configs (run_id text, run_name text, config text);
-"""
-_EARLIER = """
-alter table metrics drop column run_id;
-alter table system_metrics drop column run_id;
-drop table configs;
-update metrics set timestamp = replace(timestamp, '+00:00', ''), metrics = cast(metrics as text);
-update system_metrics set timestamp = replace(timestamp, '+00:00', ''), metrics = cast(metrics as text);
-"""
-"""What versions before 0.24 lack: they know a run by its name alone, and wrote texts."""
-
-
 def database(path: Path, *, earlier: bool = False, names: tuple[str, ...] = ("base", "amp")) -> Path:
     with sqlite3.connect(path) as connection:
-        connection.executescript(_TABLES)
+        connection.executescript(HERE.joinpath("trackio.sql").read_text(encoding="utf-8"))
         for place, name in enumerate(names):
             key = f"{place}{'a' * 31}"
             for row in range(30):
@@ -133,7 +119,7 @@ def database(path: Path, *, earlier: bool = False, names: tuple[str, ...] = ("ba
             config = json.dumps({"lr": 0.1, "_Username": "ada", "_Group": None})
             connection.execute("insert into configs values (?, ?, ?)", (key, name, config))
         if earlier:
-            connection.executescript(_EARLIER)
+            connection.executescript(HERE.joinpath("trackio_0.23.sql").read_text(encoding="utf-8"))
     connection.close()
     return path
 
@@ -158,16 +144,8 @@ def test_runs_are_listed_selected_and_compared(gpureport: Program, tmp_path: Pat
 
 
 def test_what_is_broken_is_counted_or_left_out(tmp_path: Path, hold: Hold) -> None:
-    for place, change in enumerate(
-        (
-            *("update configs set config = '[1]'", "update configs set config = '{'"),
-            *("update configs set config = x'ff'", "update configs set config = null", "update configs set config = 5"),
-            "update system_metrics set metrics = '{' where rowid = 2",
-            "update system_metrics set metrics = '[1]' where rowid = 3",
-            "update system_metrics set timestamp = 'soon' where rowid = 4",
-            "update metrics set step = 'x' where rowid = 5",
-        )
-    ):
+    changes = HERE.joinpath("trackio_damage.sql").read_text(encoding="utf-8").splitlines()[1:]
+    for place, change in enumerate(changes):
         source = database(tmp_path / f"{place}.db", names=("base",))
         with sqlite3.connect(source) as connection:
             connection.execute(change)

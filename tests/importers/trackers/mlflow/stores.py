@@ -1,5 +1,6 @@
 """MLflow stores made by hand, in the form its versions 2.9 to 3.17 write them; no MLflow is needed."""
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,17 +11,7 @@ Point = tuple[int, float, int]
 START = 1_795_221_673_408
 TICKS = [10_050 + 10_050 * place for place in range(9)]
 """Milliseconds after START at which a monitor logs."""
-HARDWARE = {
-    "cpu_utilization_percentage": 30.0,
-    "system_memory_usage_megabytes": 8000.0,
-    "system_memory_usage_percentage": 50.0,
-    "network_receive_megabytes": 0.0,
-    "gpu_0_utilization_percentage": 90.0,
-    "gpu_0_memory_usage_megabytes": 42949.7,
-    "gpu_0_memory_usage_percentage": 50.0,
-    "gpu_0_power_usage_watts": 300.0,
-    "gpu_0_power_usage_percentage": 75.0,
-}
+HARDWARE: dict[str, float] = json.loads(Path(__file__).with_name("hardware.json").read_text(encoding="utf-8"))
 _LARGEST = 1.7976931348623157e308
 
 

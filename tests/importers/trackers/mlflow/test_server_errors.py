@@ -12,6 +12,7 @@ import pytest
 from gpureport.errors import GpureportError
 from tests.importers.trackers.mlflow.servers import Reply, answering, free_port, listening
 from tests.importers.trackers.tracked import refused
+from tests.support.tables import read_table
 
 _VARIABLES = ("URI", "USERNAME", "PASSWORD", "TOKEN", "AUTH", "AWS_SIGV4", "INSECURE_TLS", "SERVER_CERT_PATH")
 
@@ -126,14 +127,7 @@ def test_settings_and_locators_that_cannot_be_used(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
         error = asked("http://127.0.0.1:1")
         assert (error.code, error.where) == ("not_a_number", "MLFLOW_HTTP_REQUEST_TIMEOUT"), value
-    for locator, code in {
-        "postgresql+psycopg2://user:pass@db/mlflow": "database_server",
-        "mysql://db/mlflow": "database_server",
-        "mssql+pyodbc://db/mlflow": "database_server",
-        "s3://bucket/mlruns": "unknown_scheme",
-        "http://": "not_a_url",
-        "http://host:port": "not_a_url",
-    }.items():
+    for locator, code in read_table(Path(__file__).with_name("locators.tsv")):
         error = asked(locator)
         assert (error.code, "pass@" in str(error)) == (code, False), locator
 

@@ -16,7 +16,9 @@ from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.schedule import START, TICK, Schedule, loss, square
 from tests.importers.trackers.tracked import codes, column, ids, readable, recording, recordings, refused, state
 from tests.support.program import Program
+from tests.support.tables import read_blocks, read_table
 
+HERE = Path(__file__).parent
 LOAD = square(busy=3, idle=2, ticks=20)
 RUN = Schedule(utilization=[LOAD, [35.0] * 20], cpu=[60.0] * 20)
 PERCENT = st.sampled_from([0.0, 0.0, 1.0, 35.0, 97.0, 100.0])
@@ -171,21 +173,6 @@ def test_hidden_folders_where_they_are_named_and_what_decides_the_id(tmp_path: P
     assert len({one, *(each.run.id for each in others)}) == 3
 
 
-MAP = """
-[neptune]
-namespaces = ["hw/rank0"]
-
-[neptune.series."sensors/util"]
-metric = "gpu_utilization_ratio"
-unit = "%"
-device = "gpu:7"
-
-[neptune.series."sensors/watts"]
-metric = "gpu_power_watts"
-device = "gpu:7"
-"""
-
-
 def test_names_of_one_s_own(gpureport: Program, tmp_path: Path) -> None:
     own = {
         "sensors/util": [(START + TICK * place, value) for place, value in enumerate((90.0, 0.0, 45.0))],
@@ -196,7 +183,7 @@ def test_names_of_one_s_own(gpureport: Program, tmp_path: Path) -> None:
     dumps.write(
         tmp_path / "data", [row for row in rows if not row["attribute_path"].endswith(("hostname", "pid", "tid"))]
     )
-    (tmp_path / "map.toml").write_text(MAP)
+    shutil.copy(HERE / "map.toml", tmp_path)
     assert refused(tmp_path / "data").code == "no_finished_run"
     assert gpureport("ingest", "data", "--map", "map.toml").code == 0
     assert gpureport("runs", "export", "baseline", "-o", "run.parquet").code == 0
@@ -213,46 +200,10 @@ def test_names_of_one_s_own(gpureport: Program, tmp_path: Path) -> None:
 
 def test_a_map_that_says_what_cannot_be(gpureport: Program, tmp_path: Path) -> None:
     dumps.write(tmp_path / "data", dumps.run(Schedule(utilization=[[50.0] * 3])))
-    one = "[neptune.series.a]\nmetric = "
-    for text, said in (
-        ("neptune = 1", "neptune must be a table"),
-        ("[neptune]\nspaces = []", "'spaces'"),
-        ("[neptune]\nnamespaces = 'x'", "namespaces is not a list"),
-        ("[neptune]\nseries = 1", "series must be a table"),
-        (f"{one}'none'", "no metric 'none'"),
-        (f"{one}'gpu_power_watts'", "which GPU"),
-        (f"{one}'gpu_memory_used_bytes'\ndevice = 'gpu:0'", "no unit"),
-        (f"{one}'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "no unit '%'"),
-        ("[neptune.series]\na = 1", "must be a table"),
-        ("nonsense", "not TOML"),
-        ("a = " + "9" * 5000, "not TOML"),
-    ):
+    for said, text in (*read_blocks(HERE / "refused_maps.txt"), ("not TOML", "a = " + "9" * 5000)):
         (tmp_path / "map.toml").write_text(text)
         done = gpureport("ingest", "data", "--map", "map.toml")
         assert (done.code, done.err.startswith("gpureport: map.toml: "), said in done.err) == (2, True, True), done.err
-
-
-def test_errors_are_one_line(gpureport: Program, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "other.csv").write_text("a,b\n")
-    part = dumps.write(tmp_path / "damaged", dumps.run(Schedule(utilization=[[50.0] * 3])))
-    part.write_bytes(part.read_bytes()[:-9])
-    place = folders.write(tmp_path / "torn", [folders.operation("AssignInt", "a", value=1)] * 3)
-    (place / "data-1.log").write_text('{"obj": \n{"obj": \n')
-    dumps.write(tmp_path / "bare", dumps.run(series={"loss": loss(START, 3)}, created=START))
-    for source, where in {
-        "neptune:absent": "absent",
-        "neptune:empty": "empty",
-        "neptune:other.csv": "other.csv",
-        "neptune://acme": "neptune://acme",
-        "damaged": f"damaged/{part.relative_to(tmp_path / 'damaged')}",
-        "torn": f"torn/{place.relative_to(tmp_path / 'torn')}/data-1.log",
-        "neptune:bare": "bare",
-    }.items():
-        for command in ("ingest", "analyze"):
-            done = gpureport(command, source)
-            assert (done.code, done.out, done.err.count("\n")) == (3, "", 1), done
-            assert done.err.startswith(f"gpureport: {where}: "), done.err
 
 
 def test_the_list_is_printed_and_a_store_is_claimed_by_one_tracker(gpureport: Program, tmp_path: Path) -> None:
@@ -324,18 +275,10 @@ def test_not_every_parquet_is_an_export(tmp_path: Path) -> None:
         (tmp_path / "y.parquet").write_bytes(b"nonsense")
 
 
-@pytest.mark.parametrize(
-    ("zone", "tz", "created", "said"),
-    [
-        ("UTC", None, 6, ""),
-        ("UTC", None, 420, ""),
-        ("Asia/Kolkata", None, 6, "5.5 h after"),
-        ("Asia/Tokyo", "Asia/Shanghai", 6, "1 h after"),
-    ],
-    ids=["right", "late monitoring", "to the quarter", "wrong zone"],
-)
-def test_an_offset_from_the_start_is_told(tmp_path: Path, zone: str, tz: str | None, created: int, said: str) -> None:
-    rows = dumps.run(Schedule(utilization=[LOAD]), created=START - created * 1_000_000)
+@pytest.mark.parametrize(("zone", "tz", "created", "said"), read_table(HERE / "offsets.tsv"))
+def test_an_offset_from_the_start_is_told(tmp_path: Path, zone: str, tz: str, created: str, said: str) -> None:
+    rows = dumps.run(Schedule(utilization=[LOAD]), created=START - int(created) * 1_000_000)
     dumps.write(tmp_path, dumps.local(rows, zone))
-    notes = [note for note in recording(tmp_path, tz=tz).run.quality.notes if "the first sample lies" in note]
-    assert [said in note for note in notes] == [True] * bool(said)
+    quality = recording(tmp_path, tz=None if tz == "-" else tz).run.quality
+    notes = [note for note in quality.notes if "the first sample lies" in note]
+    assert [said in note for note in notes] == [True] * (said != "-")
