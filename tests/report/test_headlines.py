@@ -19,6 +19,7 @@ import gpureport
 from gpureport import testing
 from gpureport.cli.main import main
 from gpureport.testing import Confidence, Recording, build_page, with_quality, with_training
+from tests.readers.pairs import hold
 from tests.support import runs
 from tests.support.logs import SAMPLES
 from tests.support.runs import divided, page_of, plain, run, step
@@ -99,6 +100,7 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
         "few_checks",
         "56%",
     ),
+    "heat": (lambda: runs.sample("thermal_throttle"), "finding", "88 °C GPU 2"),
     "two machines in one log": (lambda: drivers("450.57", "460.27"), "healthy", "450.57 and 460.27"),
     "nothing assessed": (lambda: gpureport.analyze(run(), select="cpu_bound"), "nothing_assessed", ""),
     "no GPU": (without_gpu, "no_gpu", ""),
@@ -123,18 +125,22 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     ),
     "faster but worse": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.61, 2000), "quality_fell", "0.60"),
     "faster and as good": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.79, 2000), "better", "50%"),
+    "slower training": (lambda: runs.trained("a", 99, 900) + runs.trained("b", 70, 900), "no_clear_change", "29%"),
     "the best of three groups": (lambda: runs.groups(1000, 3000, 2000), "best_group", "67%"),
+    "two settings": (lambda: runs.groups(9, 8, 6, 5, batch="1212", lr="3388"), "best_group", "11% (10 to 12%)"),
     "groups of single runs": (lambda: runs.groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
     "groups alike": (lambda: runs.groups(1000, 1000, 1000), "no_clear_best_group", ""),
 }
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_run_made_by_hand_has_its_headline(name: str) -> None:
+def test_a_run_made_by_hand_has_its_headline(name: str, *, update_golden: bool) -> None:
     make, code, figure = MADE[name]
     page = json.loads(build_page(make(), "json"))
     check_words(page)
     assert (page["verdict"]["code"], figure if figure in figures(page) else figures(page)) == (code, figure)
+    told = {"verdict": page["verdict"], "tiles": page["tiles"], "study": (page["comparison"] or {}).get("study")}
+    hold(Path(__file__).with_name("expected") / f"{name}.json", told, update=update_golden)
 
 
 @pytest.mark.parametrize(("rule", "code"), [("idle_ratio <= 0%", "rules_failed"), ("idle_ratio <= 90%", "healthy")])

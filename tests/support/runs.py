@@ -90,18 +90,19 @@ def step(
     return made
 
 
-def trained(label: str, accuracy: float, work: float, count: int = 3) -> list[Recording]:
-    points = [(float(second), "val_accuracy", accuracy - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
+def trained(label: str, value: float, work: float, count: int = 3) -> list[Recording]:
+    name = "images_per_second" if value > 1 else "val_accuracy"
+    points = [(float(second), name, value - 0.1 * (300 - second) / 300) for second in range(30, 301, 30)]
     return [testing.with_training(one, points) for one in step(label, work, runs=count)]
 
 
-def groups(*works: float, count: int = 3, by: str = "param:batch", **params: list[str]) -> gpureport.Comparison:
-    made = []
+def groups(*works: float, count: int = 3, batch: str = "0123", **more: str) -> gpureport.Comparison:
+    made, params = [], {"batch": batch, **more}
     for place, work in enumerate(works):
-        stated = {"batch": str(place), **{key: values[place] for key, values in params.items()}}
+        stated = {key: values[place] for key, values in params.items()}
         several = step(f"{place}", work, runs=count)
         made += [testing.with_params(with_run(one, step=None), **stated) for one in several]
-    return gpureport.compare(made, by=by)
+    return gpureport.compare(made, by=",".join(f"param:{key}" for key in params))
 
 
 def page_of(*results: Recording | gpureport.Analysis) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
         f"{svg.paint('fill', 'span')}/>"
         for start, end in shaded
     )
-    limit, limit_name = _draw_limit(panel, scale, tall, shaded)
+    behind, limit_name = _draw_limit(panel, scale, tall, shaded)
     ends = ((panel.high, _HEAD + 3), (panel.low, tall - 3))
     labels = [scale.place(scale.start, svg.text(2, y, f"{end:,.6g}", "muted", size=_SMALL)) for end, y in ends]
     labels.append(limit_name)
@@ -110,14 +110,14 @@ def _draw_panel(history: SignalHistory, panel: SignalPanel, scale: svg.Horizonta
         # avoid the label at the upper end of the axis
         written = svg.text(_AFTER_END if scale.share(start) < _AT_START else 6.0, 11, words, "alert", bold=True)
         if scale.holds_text(words, end - start):
-            labels.append(scale.place(start, written, "" if fits else svg.WIDE_ONLY))
+            behind += scale.place(start, written, "" if fits else svg.WIDE_ONLY)
     # the lower label overlaps the curve, so it has a background
     ground = f'{svg.paint("stroke", "paper")} stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
     return svg.write_document(
         [
             *grounds,
             svg.draw_grid(history.ticks, scale, tall + _FOOT),
-            limit,
+            behind,
             *_draw_lines(panel, scale, tall),
             f"<g {ground}>{''.join(labels)}</g>",
         ],
