@@ -104,7 +104,7 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from a Parquet file's bytes. Raises ValueError for another kind of file, or a newer version."""
+    """Return a record from a Parquet file's bytes. Raises ValueError for another kind or a newer version."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))

@@ -31,8 +31,8 @@ from gpureport.nightly.trends import (
     Point,
     Trend,
     Verdicts,
-    find_own_trend,
     group_changes,
+    list_own_trends,
     map_verdicts,
 )
 from gpureport.recording import Run
@@ -64,8 +64,8 @@ def build_index(
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
     # draw the figure of the change in the headline, or else the job's own figure
-    changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
-    own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
+    changed = {event.group: event.changes[0][:1] for event in reversed([*tonight.new_events, *tonight.standing_events])}
+    own = {group: list_own_trends(trends, group)[:1] for group in groups} | changed
     events = group_changes(trends)
     verdicts = map_verdicts(events)
     runs = [(night, run) for night in reversed(nights) for run in night.runs]
@@ -75,7 +75,7 @@ def build_index(
         "newest": tonight.date,
         "headline": describe_headline(tonight),
         "state": describe_latest_night(tonight),
-        "main": [_draw(trend, verdicts) for group in groups if (trend := own[group])],
+        "main": [_draw(trend, verdicts) for group in groups for trend in own[group]],
         "verdict": _mark(checks),
         "limits": list(_list_limit_rows(tonight.records, reports)),
         "events": [_build_event_row(event, is_named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])],
@@ -120,7 +120,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return a run's checks; those of a step go with its first run, and all others with the night's first run."""
+    """Return a run's checks; a step's go with its first run, all others with the night's first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
@@ -291,7 +291,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on the first days of months."""
+    """Return at most eight dates, 1 to 14 days apart or on the first days of months."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:

@@ -28,8 +28,6 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A change of a figure, the first night that shows it, and the params, driver and version that changed then."""
-
     date: str
     label: str
     shift: LevelShift
@@ -116,7 +114,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
         for each in (values, values[:-1])
     )
-    # a change that the night before already showed is not new, and nothing is new in a night without a value
+    # a change that the night before showed is not new; in a night without a value, none is
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}
@@ -221,9 +219,9 @@ def _list_own_figures(trends: Iterable[Trend]) -> tuple[str, ...]:
     return WORK_FIGURES if any(trend.kind.is_of_work for trend in trends) else _TIME_FIGURES
 
 
-def find_own_trend(trends: Sequence[Trend]) -> Trend | None:
-    recorded = {trend.kind.name: trend for trend in trends}
-    return next((recorded[name] for name in _list_own_figures(trends) if name in recorded), None)
+def list_own_trends(trends: Iterable[Trend], group: tuple[str, str]) -> list[Trend]:
+    held = [trend for trend in trends if trend.group == group]
+    return [trend for name in _list_own_figures(held) for trend in held if trend.kind.name == name] or held
 
 
 def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str]) -> ChangeEvent:
