@@ -138,7 +138,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Ignore interrupts, use one core, adopt the environment of the pool's owner, and end when the owner ends."""
+    """Ignore interrupts, use one core and the owner's environment, and end when the owner ends."""
     import pyarrow as pa
 
     if owner := parent_process():
@@ -207,7 +207,7 @@ class ReadTask(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a task: the id or rows of a run, or why it failed, with a traceback if this is a bug."""
+    """The id or rows of a run, or why its task failed, with a traceback if this is a bug."""
 
     locator: str = ""
     run_id: str = ""

@@ -162,7 +162,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time_of_day(text: str) -> int | None:
-    """Return a time such as `16:28:31` or `04:28:31 PM` in microseconds since midnight, or None for any other text."""
+    """Return a time such as `04:28:31 PM` in microseconds since midnight, or None for any other text."""
     if (match := _TIME.fullmatch(text)) is None:
         return None
     hour = int(match[1])
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark rows with a damaged date, which is at least a day away from the neighbouring rows of their device."""
+    """Mark rows with a date at least a day away from the neighbouring rows of their device."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong

@@ -52,7 +52,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs and hashes them at the same time; all batches must be read before the run."""
+    """Reads one run from its logs and hashes them; all batches must be read before the run."""
 
     def __init__(
         self,

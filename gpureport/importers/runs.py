@@ -23,7 +23,7 @@ starts all logs of a run, whereas separate jobs on a cluster may begin in the sa
 
 
 class FoundRuns(NamedTuple):
-    """The runs of each source, with main logs, companions and host logs, and why other host logs have no run."""
+    """The logs of each source's runs, and why other host logs have no run."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -47,7 +47,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs in several sources, which are files, folders or `-`; logs of different `steps` are kept apart."""
+    """Return the runs in files, folders or `-`; logs of different `steps` are kept apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)

@@ -83,7 +83,7 @@ def is_measured(values: FloatArray) -> BoolArray:
 
 
 def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
-    """Return the times at which any series has a point, and each series' last value at that time (NaN if none)."""
+    """Return the times of all points, and each series' last value at that time (NaN if none)."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
     values = np.full((len(series), len(ticks)), np.nan)
     for row, each in zip(values, series, strict=True):

@@ -94,7 +94,7 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
-    """Return time differences in a unit as LEB128: seven bits per byte, lowest first, plus a continuation bit."""
+    """Return time differences in a unit as LEB128."""
     # round before taking differences, so that errors do not accumulate
     ticks = np.rint((times - times[:1]) / unit).astype(np.int64)
     distances: IntArray = np.diff(ticks, prepend=0)

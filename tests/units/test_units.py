@@ -16,13 +16,7 @@ import gpureport
 from gpureport import columns, number_format
 from gpureport.metrics import find_gpu
 from gpureport.parsing import parse_quantity, split_numbers
-from gpureport.rates import (
-    CountedWork,
-    count_by_rates,
-    count_by_steps,
-    distances_inside,
-    measure_sampling_rate,
-)
+from gpureport.rates import CountedWork, count_by_rates, count_by_steps, distances_inside, measure_sampling_rate
 from tests.readers.pairs import hold
 from tests.support.tables import read_table
 

@@ -99,7 +99,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a blank line, the heading and the body of a block with at most `most` entries, or all if it is None."""
+    """Yield a blank line, the heading and the body of a block with at most `most` entries (None: all)."""
     body = list(_body(block, page, most))
     if block.title:
         yield Line()

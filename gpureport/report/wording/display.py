@@ -78,7 +78,7 @@ def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lower_first(text: str) -> str:
-    """Return text for the middle of a sentence: lower-case the first letter unless it begins an abbreviation."""
+    """Lower-case the first letter of a text unless it begins an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
