@@ -14,15 +14,7 @@ import gpureport
 from gpureport.errors import GpureportError, SettingsError, SourceError
 from tests.readers.conftest import Hold
 from tests.readers.pairs import PAIRS, check_account
-from tests.support.logs import (
-    MAP,
-    gpustat_document,
-    log,
-    prometheus_answer,
-    read,
-    read_text,
-    wrapper_csv,
-)
+from tests.support.logs import MAP, gpustat_document, log, prometheus_answer, read, read_text, wrapper_csv
 
 TRAINING = sorted(path for path in (PAIRS / "training").iterdir() if path.suffix != ".json")
 
