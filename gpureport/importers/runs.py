@@ -235,8 +235,7 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [place for place, outcome in known.items() if surveys.have_one_clock(outcome, runs[place], options.tz)]
-    found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
-    if found:
+    if found := [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]:
         several = surveys.any_overlap([runs[place].span for place in found])
         return "may be part of any of several runs" if several else found
     if len(comparable) < len(known):
