@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale for series; it is exact if all values are multiples of `grid` in a narrow range."""
+    """Return a common scale for series, exact if all values are multiples of `grid` in a narrow range."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -291,7 +291,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return the name and sampling of a device; `paces` are tuples of interval, gap length, start and end."""
+    """Return a device's name and sampling; `paces` are tuples of interval, gap length, start and end."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [

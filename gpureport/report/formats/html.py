@@ -73,7 +73,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page; a nightly page links `back` to the site and shows changes since `earlier`."""
+    """Return the report as a page; a nightly one links `back` to the site and shows changes since `earlier`."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),

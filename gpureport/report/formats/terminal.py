@@ -297,7 +297,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table; columns that do not fit follow below, or are omitted on a screen; narrow pages list rows."""
+    """Yield a table; columns that do not fit follow below or, on a screen, are omitted; narrow pages list rows."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []

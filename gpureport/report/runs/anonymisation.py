@@ -155,7 +155,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return the hidden form of a text, with a number if another text of the same kind has the same form."""
+        """Return the hidden form of a text, with a number if another text has the same form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each iterator continues where it last stopped

@@ -105,7 +105,7 @@ def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: 
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function from bucket edges to means; a sample across an edge is split there to avoid aliasing."""
+    """Return a function from bucket edges to means; a sample across an edge is split there."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]

@@ -114,7 +114,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the clock of the run or, without time stamps, the time since the first sample."""
+    """Return a time on the run's clock or, without time stamps, since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)

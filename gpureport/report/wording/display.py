@@ -60,7 +60,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Return text of at most `length` characters, cut in the middle, because names often differ at the end."""
+    """Return text of at most `length` characters, cut in the middle: names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 

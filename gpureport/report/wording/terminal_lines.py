@@ -41,7 +41,7 @@ class Page:
     colour: bool = False
 
     def wrap(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
-        """Yield text wrapped behind a name; words longer than a line stay whole so that they can be copied."""
+        """Yield text wrapped behind a name; longer words stay whole so that they can be copied."""
         line = display.pad_to_width(name, indent)
         begun = False
         for gap, word in _WORD.findall(text):
