@@ -153,7 +153,7 @@ def read_groups(  # noqa: PLR0913 - a reader for each kind of source
     *,
     steps: bool = False,
 ) -> Iterator[tuple[Sequence[str], Options, Iterator[Kept | Unread | StoreError]]]:
-    """Yield each group of sources with its options and an iterator over its runs or errors."""
+    """Yield each group of sources with its options and its runs or errors."""
 
     def read(group: Sequence[str], own: Options) -> Iterator[Kept | Unread | StoreError]:
         try:

@@ -308,7 +308,9 @@ NOTE_CODES: dict[str, str] = {
 """The code of each note, and lower-case words that identify it; the first match applies."""
 
 
-def find_note_code(note: str) -> str:
+def find_note_code(note: str, files: Iterable[str] = ()) -> str:
+    for file in (each for each in files if "." in each):
+        note = note.replace(file, "")
     text = note.lower()
     return next((code for code, words in NOTE_CODES.items() if words in text), "")
 

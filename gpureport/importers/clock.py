@@ -162,7 +162,7 @@ def parse_printed_time(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time_of_day(text: str) -> int | None:
-    """Return a time such as `16:28:31` or `04:28:31 PM` in microseconds since midnight, or None."""
+    """Return a time such as `04:28:31 PM` in microseconds since midnight, or None for any other text."""
     if (match := _TIME.fullmatch(text)) is None:
         return None
     hour = int(match[1])

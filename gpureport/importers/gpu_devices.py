@@ -106,6 +106,8 @@ class Gpus:
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
             self._ambiguous |= {name for name in held if name in SURE and _names_two_gpus(held, name, times)}
+            is_number = [re.fullmatch("[0-9]{1,4}", text) is not None for text in held["index"].texts]
+            damaged |= where & ~np.array([*is_number, True])[held["index"].codes]
         keys = {name: column for name, column in held.items() if name not in self._ambiguous}
         self.named = self.named or any(name != "model" and (keys[name].codes >= 0).any() for name in keys)
         codes = np.where(damaged, _DAMAGED, NOT_NAMED)

@@ -30,7 +30,7 @@ _JOINED, _HELD = "joined", "held"
 
 
 class _Joined:
-    """The content of several logs of one run: devices, rows and intervals by id, and machines with a host log."""
+    """Several logs of one run: devices, rows and intervals by id, and machines with a host log."""
 
     def __init__(self) -> None:
         self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()

@@ -52,7 +52,7 @@ def find_runs(
 
 
 class Reading:
-    """Reads one run from its logs and hashes them at the same time; all batches must be read before the run."""
+    """Reads one run from its logs and hashes them; all batches must be read before the run."""
 
     def __init__(
         self,
@@ -292,8 +292,7 @@ def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
     if len(named) > 1:
         return None, f"The recordings were made in different zones ({', '.join(named)}), so stamps are not converted."
     # the official names of whole-hour zones have inverted signs
-    hours = re.fullmatch(r"([+-])(\d\d):00", zone := named[0])
-    if hours:
+    if hours := re.fullmatch(r"([+-])(\d\d):00", zone := named[0]):
         zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}" if int(hours[2]) else "UTC"
     try:
         if zone:

@@ -47,7 +47,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs in several sources, which are files, folders or `-`; logs of different `steps` are kept apart."""
+    """Return the runs in files, folders or `-`; logs of different `steps` are kept apart."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)
@@ -235,8 +235,7 @@ def _read_outcome(given: Input, options: ReadOptions) -> Outcome | None:
 def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], options: ReadOptions) -> list[int] | str:
     known = {place: outcome for place, outcome in told.items() if outcome is not None}
     comparable = [place for place, outcome in known.items() if surveys.have_one_clock(outcome, runs[place], options.tz)]
-    found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
-    if found:
+    if found := [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]:
         several = surveys.any_overlap([runs[place].span for place in found])
         return "could belong to any of several runs" if several else found
     if len(comparable) < len(known):

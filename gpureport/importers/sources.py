@@ -45,7 +45,7 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> Tracker | None:
-    """Return the tracker that reads a store, given as a locator or as a path, with or without `#` and a run."""
+    """Return the tracker of a store, given as a locator or a path, with or without `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None

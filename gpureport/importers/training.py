@@ -286,8 +286,7 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
     text = str(cells[time]).strip()
     year = datetime.fromtimestamp(started / 1e6, UTC).year
     years = [f"{each:04}/" for each in (year - 1, year, year + 1)] if re.match(r"\d\d/\d\d[ T]", text) else [""]
-    days = [day for each in years if (day := clock.parse_time(each + text))]
-    if days:
+    if days := [day for each in years if (day := clock.parse_time(each + text))]:
         found = min(days, key=lambda day: abs(day[0] - started))
         return 3 if found[1] else 2, found[0]
     seconds = _parse_number(text) if ":" not in text else _parse_length(text)

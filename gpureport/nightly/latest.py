@@ -19,8 +19,8 @@ from gpureport.nightly.trends import (
     Point,
     Trend,
     build_trends,
-    find_own_trend,
     group_changes,
+    list_own_trends,
 )
 from gpureport.recording import Run
 from gpureport.report.wording import display
@@ -80,10 +80,9 @@ def summarize_latest_night(
     own = tuple(night for night in nights if night.date == date) if record is None else (record,)
     groups = sorted({run.group for night in own for run in night.measured_runs})
     known = [trend for trend in trends if trend.group in groups]
-    needed = {
-        group: min((trend.nights_needed for trend in known if trend.group == group), default=FEWEST) for group in groups
-    }
-    own_trends = [find_own_trend([trend for trend in known if trend.group == group]) for group in groups]
+    recorded = [trend for trend in known if trend.points[-1].value is not None]
+    judged = {group: list_own_trends(recorded, group) for group in groups}
+    needed = {group: min((trend.nights_needed for trend in judged[group]), default=FEWEST) for group in groups}
     events = group_changes(known)
     latest = {event.group: event.date for event in events if event.is_new}
     new = [event for event in events if event.is_new]
@@ -97,7 +96,7 @@ def summarize_latest_night(
         standing_events=tuple(event for event in worse if not any(_is_accepted(event, run) for run in accepted)),
         unrecorded=tuple(trend for trend in known if trend.is_no_longer_recorded),
         nights_needed={group: count for group, count in needed.items() if count},
-        own_trends=tuple(trend for trend in own_trends if trend is not None and trend.points[-1].value is not None),
+        own_trends=tuple(own[0] for own in judged.values() if own),
     )
 
 
@@ -191,7 +190,7 @@ def _describe_new_event(night: LatestNight, event: ChangeEvent) -> Iterator[str]
 def check_for_worse_change(
     night: LatestNight, date: str, groups: Collection[tuple[str, str]], *, standing: bool = False
 ) -> Iterator[Check]:
-    """Yield, for each group of runs, a check that fails if this night is the first to show a change for the worse."""
+    """Yield, for each group of runs, a check that fails on a new or standing change for the worse."""
     for group in sorted(groups):
         outcome, observed, reason = _judge_group(night, date, group, standing=standing)
         yield Check(
@@ -217,11 +216,10 @@ def _judge_group(
         said += [describe_standing_event(event) for event in night.standing_events if event.group == group]
     if said:
         return CheckOutcome.BROKEN, " ".join(said), NO_REASON
-    needed = night.nights_needed.get(group, 0)
-    if needed:
-        return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')} needed before changes show")
-    gone = [trend.kind.title for trend in night.unrecorded if trend.group == group]
-    if gone:
+    if needed := night.nights_needed.get(group):
+        of = "".join(f" with {own.kind.title}" for own in night.own_trends if own.group == group)
+        return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')}{of} needed before changes show")
+    if gone := [trend.kind.title for trend in night.unrecorded if trend.group == group]:
         known = f"recorded before, but not this night: {'; '.join(gone)}"
         return unknown, "", Why("not_recorded", known)
     return CheckOutcome.PASSED, "no change for the worse", NO_REASON
@@ -250,7 +248,6 @@ def describe_absence(kind: FigureKind, point: Point) -> str:
 
 
 def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
-    """Return the 95% interval of a change: in points for shares, as numbers for counts, otherwise in per cent."""
     if kind.unit not in (COUNT, "1") and step.before > 0:
         return display.drop_equal_ends(format_percent_range((1 + step.low / step.before, 1 + step.high / step.before)))
     scale, unit = (100.0, f"{display.GAP}points") if kind.unit == "1" else (1.0, "")

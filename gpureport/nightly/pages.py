@@ -31,8 +31,8 @@ from gpureport.nightly.trends import (
     Point,
     Trend,
     Verdicts,
-    find_own_trend,
     group_changes,
+    list_own_trends,
     map_verdicts,
 )
 from gpureport.recording import Run
@@ -64,8 +64,8 @@ def build_index(
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
     # draw the figure whose change is in the headline, or else the job's own figure
-    changed = {event.group: event.changes[0][0] for event in reversed([*tonight.new_events, *tonight.standing_events])}
-    own = {group: find_own_trend([trend for trend in trends if trend.group == group]) for group in groups} | changed
+    changed = {event.group: event.changes[0][:1] for event in reversed([*tonight.new_events, *tonight.standing_events])}
+    own = {group: list_own_trends(trends, group)[:1] for group in groups} | changed
     events = group_changes(trends)
     verdicts = map_verdicts(events)
     runs = [(night, run) for night in reversed(nights) for run in night.runs]
@@ -75,7 +75,7 @@ def build_index(
         "newest": tonight.date,
         "headline": describe_headline(tonight),
         "state": describe_latest_night(tonight),
-        "main": [_draw(trend, verdicts) for group in groups if (trend := own[group])],
+        "main": [_draw(trend, verdicts) for group in groups for trend in own[group]],
         "verdict": _mark(checks),
         "limits": list(_list_limit_rows(tonight.records, reports)),
         "events": [_build_event_row(event, is_named=len(tonight.groups) > 1) for event in reversed(events[-_EVENTS:])],

@@ -237,7 +237,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return the changes in `found` that are not in `before`, which lacks the newest value of the series."""
+    """Return the changes in `found` that `before`, found without the newest value, lacks."""
     return tuple(
         step
         for step in found

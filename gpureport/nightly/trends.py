@@ -221,9 +221,9 @@ def _list_own_figures(trends: Iterable[Trend]) -> tuple[str, ...]:
     return WORK_FIGURES if any(trend.kind.is_of_work for trend in trends) else _TIME_FIGURES
 
 
-def find_own_trend(trends: Sequence[Trend]) -> Trend | None:
-    recorded = {trend.kind.name: trend for trend in trends}
-    return next((recorded[name] for name in _list_own_figures(trends) if name in recorded), None)
+def list_own_trends(trends: Iterable[Trend], group: tuple[str, str]) -> list[Trend]:
+    held = [trend for trend in trends if trend.group == group]
+    return [trend for name in _list_own_figures(held) for trend in held if trend.kind.name == name] or held
 
 
 def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str]) -> ChangeEvent:

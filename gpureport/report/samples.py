@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale for series; it is exact if all values are multiples of `grid` in a narrow range."""
+    """Return a common scale for series, exact if all values are multiples of `grid` in a narrow range."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -94,7 +94,7 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
-    """Return time differences in a unit as LEB128: seven bits per byte, lowest first, plus a continuation bit."""
+    """Return time differences in a unit as LEB128."""
     # round before taking differences, so that errors do not accumulate
     ticks = np.rint((times - times[:1]) / unit).astype(np.int64)
     distances: IntArray = np.diff(ticks, prepend=0)
@@ -291,7 +291,7 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return the name and sampling of a device; `paces` are tuples of interval, gap length, start and end."""
+    """Return a device's name and sampling; `paces` are tuples of interval, gap length, start and end."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [

@@ -109,7 +109,10 @@ def test_readme_settings_and_citation_hold() -> None:
     assert all(f"gpureport {command}" in text for command in ("demo", "analyze gpu.csv", "report"))
     (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
     (run,) = gpureport.read(str(ROOT / "sample_logs" / "healthy"))
-    assert gpureport.analyze(run, settings=tomllib.loads(example)).run == run.run
+    analysed = gpureport.analyze(run, settings=tomllib.loads(example))
+    assert analysed.run == run.run
+    counts = re.findall(r"of (\d+) (?:\[checks|things)", "".join(page.read_text(encoding="utf-8") for page in PAGES))
+    assert (len(counts), {*counts}) == (2, {str(len(analysed.kinds))})
     found = yaml.safe_load((ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(found)
     assert (found["cff-version"], found["version"]) == ("1.2.0", __version__)

@@ -36,7 +36,7 @@ COPIED = ("docs", "gpureport", "sample_logs", "templates", "tests", "pyproject.t
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _SHOWS = {
     "check": ("1 passed", "Hot GPU memory", "hot GPU memory, 3 min 58 s"),
-    "log format": ("3 lines = 2 kept + 1 rejected", "71.5, null"),
+    "log format": ("4 lines = 2 kept + 2 rejected", "71.5, null"),
     "figure": ("gpu_module_power_watts", "688.5"),
     "section": ("TEMPERATURES",),
     "command": ("gpu:3  NVIDIA A10G",),

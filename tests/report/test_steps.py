@@ -77,6 +77,8 @@ def test_a_tile_shows_both_ends_and_the_change_with_its_interval() -> None:
             assert (tile["before"], tile["value"]) == (first["cells"][place]["text"], last["cells"][place]["text"])
             assert tile["change"]["arrow"] in {"up", "down"}
     assert sum(tile["label"].partition(" of")[0] in columns for tile in page["tiles"]) >= 2
+    mixed = with_run(*step("b"), work=testing.Work(amount=9.0, unit="steps"))
+    assert "different units" in page_of(*step("a"), mixed)["tiles"][0]["context"]
 
 
 def test_bars_of_steps_add_up_to_gpu_time_per_work() -> None:

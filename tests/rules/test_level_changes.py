@@ -229,6 +229,9 @@ def test_what_cannot_be_compared_is_said() -> None:
     other = part({SHARE: 0.5, POWER: 200.0}, 90, model="NVIDIA A100")
     for runs in ((other,), (part({SHARE: 0.9, POWER: 300.0}, 12), other)):
         assert dict(latest([*usual(12), night(12, *runs)]).nights_needed) == {("", "NVIDIA A100"): 9}
+    units = ["steps"] * 12 + ["images"] * 2
+    known = [part({SHARE: 0.9, WORK: 8.0}, n, params=(("--work", f"9 {unit}"),)) for n, unit in enumerate(units)]
+    assert set(latest([night(n, each) for n, each in enumerate(known)]).nights_needed.values()) == {8}
 
 
 def back_again(nights_after: int) -> list[NightlyRecord]:

@@ -64,8 +64,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     if source:
         draft = replace(draft, runs=tuple(parts))
         checks = [*missing, *gate.judge_runs(policy, baseline_name, fresh, against, options)]
-        kinds = [False] * options.fail_on_change + [True] * options.fail_on_standing_change
-        if kinds:
+        if kinds := [False] * options.fail_on_change + [True] * options.fail_on_standing_change:
             nights = keep_latest_records([*earlier, draft])
             found = latest.summarize_latest_night(nights, build_trends(nights), accepted)
             groups = {run.group for run in draft.measured_runs}
@@ -83,8 +82,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     with messages.show_stage(f"Writing the pages in {options.site}"):
         site.write_site(options.site, nights, courses, reports.render_night, accepted)
     found = latest.summarize_latest_night(nights, courses, accepted, record)
-    headline = latest.describe_headline(found)
-    state = latest.describe_latest_night(found)
+    headline, *state = latest.describe_headline(found), *latest.describe_latest_night(found)
     messages.print_lines([headline, *(f"  {each}" for each in state)])
     if verdict is not None and verdict.checks:
         click.echo(render_text(verdict.checks), nl=False)

@@ -129,9 +129,11 @@ def baseline_set(name: str, source: tuple[str, ...], options: Options) -> None:
         lambda name, own: [words.relabel_stored_run(place, name, own)],
         lambda each: words.store_run(place, each, force=False)[0],
     )
-    for entry in (entry for *_, kept in groups for entry in kept):
+    for (log, *_), entry in ((group, entry) for group, _, kept in groups for entry in kept):
         if isinstance(entry, Exception):
             raise entry
+        if entry.run.id in entries:
+            messages.print_note(f"gpureport: {log}: same content as {entries[entry.run.id].run.name}, counted once")
         entries[entry.run.id] = entry
     made = baselines.set_baseline(place, name, list(entries.values()))
     print_lines([f"Baseline {made.name}: {', '.join(f'{each.name} ({each.id})' for each in made.runs)}"])

@@ -109,8 +109,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
     clock, remaining = list[int](), iter(lines)
     begin = next(remaining, "")
-    assumed = _assume(begin)
-    if assumed:
+    if assumed := _assume(begin):
         account.note(f"dmon wrote no header, so its columns are assumed: {' '.join(assumed[2:])}.")
     log = QueryLines(find, account, _layout(*assumed) if assumed else None)
     for piece in as_pieces(chain([begin], remaining), first):

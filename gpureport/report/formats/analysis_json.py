@@ -166,7 +166,7 @@ def _quality(analysis: Analysis, zone: str | None) -> Content:
             for event in quality.log_events
         ],
         "coverage_ratio": analysis.coverage_ratio,
-        "note_codes": list(map(find_note_code, quality.notes)),
+        "note_codes": [find_note_code(note, [each.locator for each in analysis.run.sources]) for note in quality.notes],
         "pauses": analysis.pauses,
     }
 

@@ -51,7 +51,7 @@ PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:
-    """Return the settings in `[report]`; paths in them are relative to the folder of the settings file."""
+    """Return the settings in `[report]`; paths are relative to the folder of the settings file."""
     section = settings.section("report")
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")

@@ -201,7 +201,7 @@ class FindingMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEventLine:
-    """An event from the log; `at` is None if its time is not known, and `sentence` describes it in full."""
+    """An event from the log; `at` is None if its time is not known; `sentence` describes it."""
 
     id: str
     at: float | None

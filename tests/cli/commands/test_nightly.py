@@ -105,6 +105,11 @@ def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
     assert [source["locator"] for source in run["run"]["sources"]] == ["gpu.csv", "gpu.csv.1"]
     assert len(gpureport("ingest", "gpu.csv", "gpu.csv.1").out.splitlines()) == 2
     assert gpureport("analyze", "both", "--as-one-run").code == 3
+    (tmp_path / "copies").mkdir()
+    for name in ("a.csv", "b skipped.csv"):
+        (tmp_path / "copies" / name).write_text(log(40))
+    (run,) = json.loads(gpureport("analyze", "copies", "--format", "json").out)["runs"]
+    assert run["quality"]["note_codes"] == ["rows_joined"]
 
 
 def test_cut_logs_and_selected_gpus_are_no_faults(gpureport: Program, tmp_path: Path) -> None:

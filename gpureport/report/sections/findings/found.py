@@ -149,7 +149,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Return findings by kind and cause, sorted by severity and by the loss of the worst run, roots first."""
+    """Return findings by kind and cause, sorted by severity and the worst run's loss, roots first."""
     held: dict[Key, list[Part]] = {}
     for position, run in enumerate(runs):
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
@@ -383,6 +383,6 @@ def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
 
 
 def has_alternative(found: Found, others: Iterable[Found]) -> bool:
-    """Return whether a run has both findings: free memory and an oversized GPU, one of which is `found`."""
+    """Return whether a run has both findings, free memory and an oversized GPU; one is `found`."""
     other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
     return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)

@@ -148,7 +148,7 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column with its unit, and a function that prints a value without the unit."""
+        """Return the title of a column with its unit, and a function that prints a value without it."""
         if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:

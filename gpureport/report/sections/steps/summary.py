@@ -153,7 +153,7 @@ def build_step_tiles(comparison: Comparison) -> tuple[Tile, ...]:
         name, unit, size = figures.unit(GPU_SECONDS) if spent[-1] else (name_figure(GPU_SECONDS), "", 1.0)
         context = "Steps count work in different units" if last.value(measured.PER_WORK) else "The work done may differ"
         time = _set_tile(name, spent, lambda value: display.number(value / size), change, context, unit=unit)
-        return _build_use_tile(figures), time, _build_tile(figures, printed.ENERGY, "GPUs only"), memory
+        return _build_use_tile(figures, last), time, _build_tile(figures, printed.ENERGY, "GPUs only"), memory
     factor, rate = scales.choose_rate_unit(figures.ends(measured.WORK_RATE), last.work_unit)
     before, after = figures.ends(measured.TRAINING_RATE)
     context = "Start-up and pauses included"
@@ -201,12 +201,12 @@ def _build_tile(figures: Figures, metric: str, context: str, scale: tuple[str, f
     return _set_tile(label, ends, lambda value: display.number(value / size), change, context, unit=unit)
 
 
-def _build_use_tile(figures: Figures) -> Tile:
+def _build_use_tile(figures: Figures, last: Step) -> Tile:
     delta, ends = figures.delta(UTILISATION), figures.ends(UTILISATION)
     if delta is not None and delta.difference is not None:
         # show the values over the same time as the change
         ends = delta.before, delta.after
-    context = say("tile.no_work", settled=delta is not None and delta.window == "steady")
+    context = say("tile.no_work", settled=delta and delta.window == "steady", mixed=last.value(measured.PER_WORK))
     return _set_tile(name_figure(UTILISATION), ends, display.percent_formatter(ends), build_change(delta), context)
 
 
