@@ -11,7 +11,7 @@ from gpureport.analysis import phrases
 from gpureport.findings import Amount, Confidence, NotJudged
 from gpureport.recording_advice import RECORD, choose_recording
 
-SURE_READINGS = 5  # number of readings that gives high confidence
+SURE_READINGS = 5  # number of readings that give high confidence
 FEW_READINGS = 2  # with fewer readings, any result may be chance
 COARSE_SECONDS = 60.0  # seconds; with samples this far apart, starts, ends and lengths are guesses
 NOT_RECORDED, TOO_FEW = "not_recorded", "too_few_samples"
@@ -77,7 +77,7 @@ def too_short(kind: str, covered: float, needed: float, what: str = "the recordi
         kind=kind,
         device=None,
         recording=name_length(needed),
-        template=f"{what} only {{}}" if covered > 0 else "the recording holds only one moment",
+        template=f"{what} only {{}}" if covered > 0 else "the recording covers only one moment",
         amounts=((covered, length),) if covered > 0 else (),
         needed_seconds=needed,
         code="too_short",

@@ -1,4 +1,4 @@
-"""Formats numbers and names of GPUs for the sentences of findings, and fills in the templates of sentences."""
+"""Formats numbers and GPU names for sentences about findings, and fills in sentence templates."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return GPUs' names for a sentence: `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`, `63 of 64 GPUs`."""
+    """Return GPU names for a sentence: `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`, `63 of 64 GPUs`."""
     if len(devices) == 1:
         return gpu_name(devices[0])
     if set(devices) >= set(everybody):
@@ -62,7 +62,7 @@ def fill_template(
 ) -> str:
     """Return the filled template; with `in_full`, return an empty string if a name is unknown.
 
-    `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun, `{flag:?}`
+    `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun. `{flag:?}`
     prints nothing but must be known.
     """
 

@@ -1,4 +1,4 @@
-"""The results of an analysis: jobs, statistics, GPU time, costs, findings."""
+"""The results of an analysis: jobs, statistics, GPU time, costs and findings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A time in which a job held GPUs, and their sustained work: `active` for each GPU, `window` for all together."""
+    """A time in which a job held GPUs, and when they did sustained work: `active` per GPU, `window` overall."""
 
     number: int
     interval: Interval
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """The rise of a driver's counter, the part of it in log gaps, and the numbers of resets and impossible rises."""
+    """The rise of a driver counter, how much of it is in log gaps, and the numbers of resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -66,9 +66,9 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
-    """Statistics of one device over the time in which jobs held it.
+    """Statistics of one device while jobs held it.
 
-    `idle_seconds` is the time at 5% utilisation or less, `observed_seconds` the time that samples cover.
+    `idle_seconds` is the time at 5% utilisation or less, and `observed_seconds` the time that samples cover.
     `energy_joules` is the integral of power over `energy_seconds`, of which `energy_bridged_seconds` are interpolated.
     It is None if there is a `power_doubt`.
     """
@@ -109,7 +109,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """The time of one GPU from first to last sample, by class; `parts` divides it by known causes."""
+    """The time of one GPU from first to last sample, by class; `parts` divides it by known cause."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -121,7 +121,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held the GPU or may have held it; shares of GPU time are parts of it."""
+        """Time in which a job held or may have held the GPU; shares of GPU time are relative to it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -137,7 +137,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Share of the observed job time from which short pauses are reported, since they may be waits."""
+"""Short pauses that take this share of the observed job time are reported, since they may be waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -148,7 +148,7 @@ def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """The price of one GPU-hour (None if not stated), and where it is stated."""
+    """The price of one GPU-hour (None if unknown), and where it was given."""
 
     device: str
     amount: float | None
@@ -157,9 +157,9 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of a run in money and carbon, from stated prices; `idle` is the cost of idle and unused time.
+    """The cost of a run in money and carbon, from given prices; `idle` is the cost of idle and unused time.
 
-    Energy is the sum over all GPUs; `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
+    Energy is summed over all GPUs; `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
     """
 
     currency: str
@@ -174,7 +174,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return the maximum cost of the time lost to a finding; None if the loss or a price is not known."""
+        """Return the maximum cost of the time lost to a finding; None if the loss or a price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -183,7 +183,7 @@ class Cost:
 
 
 class Effect(StrEnum):
-    """What a clock event reason means for a busy GPU: intended, a fault, or not known."""
+    """Whether a clock event reason is intended or a fault on a busy GPU, if known."""
 
     BENIGN = "benign"
     HARMFUL = "harmful"
@@ -192,9 +192,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEventTotal:
-    """How one clock event reason (NVML's name, or its bit) affected one GPU while it was busy.
+    """How one clock event reason (its NVML name or bit) affected one GPU while it was busy.
 
-    The reference is the clock of other busy samples, or otherwise the highest clock. `lost_ratio` is an estimate.
+    The reference is the clock in other busy samples, or else the highest clock. `lost_ratio` is an estimate.
     """
 
     device: str
@@ -218,7 +218,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses that are longer than samples cover but too short for log gaps, on the GPU with the most."""
+    """Pauses longer than samples cover but too short to be log gaps, on the GPU with the most."""
 
     count: int
     longest_seconds: float
@@ -229,18 +229,18 @@ class Pauses:
 class Analysis:
     """The results of the analysis of one run.
 
-    `limits` are sentences about what this sampling cannot show, with their `limit_codes`. `answers` has one entry per
+    `limits` are sentences on what the samples cannot show, and `limit_codes` their codes. `answers` has one entry per
     kind and group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs.
     `in_turn` is true if several GPUs were recorded one after another.
 
     Attributes:
         run: the run.
-        findings: by severity, then lost time, then start.
+        findings: sorted by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
-        statistics: one entry for each device; for GPUs over the time of the jobs.
+        statistics: one entry for each device; for GPUs, over the time of the jobs.
         gpu_time: one entry for each GPU.
         cost: the cost of the run; None if neither prices nor carbon are known.
-        jobs: the jobs in the log, in order of time; empty if no GPU worked.
+        jobs: the jobs in the log, in order of time; empty if no GPU was used.
         phases: start-up, steady and tail, in order.
         stages: one entry for each stage, in the order in which they began.
     """
@@ -268,13 +268,13 @@ class Analysis:
 
     @property
     def seconds(self) -> float:
-        """Time from first to last sample, without the time between jobs and after the last job."""
+        """Time from first to last sample, excluding time between jobs and after the last job."""
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job held a GPU or may have held it; shares refer to it."""
+        """GPU time in which a job held or may have held a GPU; shares are relative to it."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

@@ -19,16 +19,16 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 Words = Mapping[str, Any]
-"""The fields of a sentence: texts, figures in base units, and flags; "@units" lists the format of each figure."""
+"""The fields of a sentence: texts, flags, and values in base units; "@units" lists the format of each value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
     """A kind that explains findings of another kind.
 
-    `when` is the time at which the other must occur: `during` the root, `since` its start, or at any time (`ever`).
-    `causes` limits the causes of the root, and `explains` those of the other. With `needs_place`, the root must
-    name devices and times.
+    `when` specifies when the other must occur: `during` the root, `since` its start, or at any time (`ever`).
+    `causes` restricts the causes of the root, and `explains` those of the other. With `needs_place`, the root must
+    have devices and times.
     """
 
     kind: str
@@ -44,9 +44,9 @@ class KindDescription:
     """One kind of finding, by its name in JSON and on the command line.
 
     `says` contains sentences and `steps` contains advice, both by cause or case. `follows` lists
-    possible roots. Both lists begin with the best. `gpu_time_part` is its name within its
-    class of GPU time, `stretch` a noun for one of its intervals. `report` has the texts
-    of reports; the head of `kinds.toml` explains its keys.
+    possible roots. The best steps and roots come first. `gpu_time_part` is its name within its
+    class of GPU time, and `stretch` a noun for one of its intervals. `report` has the texts
+    for reports; the top of `kinds.toml` explains its keys.
     """
 
     name: str
@@ -127,10 +127,10 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Memo):
-    """What a rule may read. Mappings have device ids as keys.
+    """The data that a rule may read. Mappings are keyed by device id.
 
     `series` has the samples within jobs, `all_series` all samples; `time_without_job` is the difference. `active` is
-    the time from first to last sustained activity of each GPU, `window` that of all GPUs together.
+    the time from first to last sustained activity on each GPU, and `window` on any GPU.
     `earlier_findings` are those of the kinds in the rule's `after`.
     """
 
@@ -258,9 +258,9 @@ Judge = Callable[[Context, Limits], Found]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A function that finds one kind or several related kinds, with its section of `rules.toml`.
+    """A function that finds one or more related kinds, with its section of `rules.toml`.
 
-    `conditions` summarise when each kind is found, and `more` adds details. `recording` says what to record besides
+    `conditions` summarise when each kind is found, and `more` adds details. `recording` lists what to record besides
     metrics. With `whole_log`, the function also reads samples outside jobs.
     """
 

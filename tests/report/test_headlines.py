@@ -82,10 +82,10 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
         "33%",
     ),
     "a lost GPU counts as lost": (lambda: divided(computing=520, startup=20, gpu_lost=60), "lost_time", "13%"),
-    "a GPU that never answered": (lambda: lost(0, 300), "finding", "GPU 0 never answers"),
+    "a GPU that never answered": (lambda: lost(0, 300), "finding", "GPU 0 never responds"),
     "a GPU that was lost for a while": (lambda: lost(100, 160), "finding", "stops responding for 1 min."),
-    "a GPU that may serve requests": (served, "finding", "may serve requests"),
-    "a GPU that another process holds": (held, "finding", "but another process may use it"),
+    "a GPU that may serve requests": (served, "finding", "may be serving requests"),
+    "a GPU that another process holds": (held, "finding", "but another process may be using it"),
     "little used": (lambda: testing.recording(util=PAUSES), "cause_unknown", "65%"),
     "start-up is not low use": (
         lambda: testing.recording(util=[*np.zeros(9), *np.tile([74.0, 70.0, 73.0, 71.0], 15)]),

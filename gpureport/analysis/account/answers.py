@@ -14,19 +14,19 @@ from gpureport.metrics import find_gpu
 from gpureport.recording import Device, Run
 
 _RANK = list(Severity)
-_COVERED_SHARE = 0.9  # share of the time of a consequence that its root must cover
+_COVERED_SHARE = 0.9  # share of a consequence's time that its root must cover
 _RESOLVED = 1.8
-"""Number of sampling intervals per driver period from which rows repeat readings: two, less jitter."""
+"""Sampling intervals per driver period above which rows repeat readings: two, minus jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities with a power sensor that measures part of the time, and the first with averaged power (NVML)."""
+"""Compute capabilities whose power sensor measures part of the time, and the first with averaged power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings in the same order, each with its root or its consequences.
 
-    A kind names its possible roots, the preferred first. Findings that share a kind and a
+    A kind lists its possible roots, the preferred one first. Findings that share a kind and a
     cause act as one root. If a root itself has a root, its consequences move to that one. A
-    root is as severe as its worst consequence.
+    root is at least as severe as its worst consequence.
     """
 
     def climb(place: int) -> int:
@@ -113,7 +113,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield the answer for each kind, once per node and GPU model; the hosts of the node belong to it."""
+    """Yield the answer for each kind, once per node and GPU model; each includes the node's hosts."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)
@@ -143,19 +143,19 @@ def list_caveats(context: Context) -> Iterator[tuple[str, str]]:
     told = {series.device.id: series.explain_implausibility(POWER) for series in known}
     for doubt in dict.fromkeys(filter(None, told.values())):
         whose = phrases.gpu_names([device for device, said in told.items() if said == doubt], tuple(told))
-        yield "implausible_power", f"The power of {whose} {doubt}: it cannot be right and is left out."
+        yield "implausible_power", f"The power of {whose} {doubt}, so it cannot be right and is left out."
     metered = [series for series in known if series.is_recorded(POWER)]
     if metered:
-        yield "energy_by_samples", "Energy is the integral of sampled power, good to several per cent at best."
+        yield "energy_by_samples", "Energy is the integral of sampled power, accurate to several per cent at best."
     for gpu in {gpu.model: gpu for series in metered if (gpu := find_gpu(series.device.model))}.values():
         if gpu.compute_capability in _PART_TIME:
-            seen = f"The power sensor of the {gpu.model} measures a quarter of the time (arXiv 2312.02741)."
+            seen = f"The power sensor of the {gpu.model} measures only a quarter of the time (arXiv 2312.02741)."
             yield "power_sensor", seen
         elif gpu.compute_capability < _AVERAGING:
-            seen = "what it draws between samples is not seen"
-            yield "power_sensor", f"A power reading of the {gpu.model} is that of a moment: {seen}."
+            seen = "power between samples is not seen"
+            yield "power_sensor", f"A power reading of the {gpu.model} shows a single moment: {seen}."
     if metered and any(context.all_series[series.device.id].gaps for series in known):
-        yield "energy_without_gaps", "The integral of power leaves out the time of log gaps."
+        yield "energy_without_gaps", "The integral of power leaves out log gaps."
 
 
 def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str]]:
@@ -167,21 +167,21 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         unsought = f"shorter than {SHORTEST_GAP:.0f} s are not looked for"
         yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP else unseen}."
         if interval > POINT_SAMPLE_SECONDS:
-            many = "waits that recur faster than the sampling show only in the mean"
+            many = "waits that recur faster than the sampling rate are visible only in the mean"
             yield "point_samples", f"With {apart}, each utilisation value is a sample of at most 1 s: {many}."
     for series in [series for series in known if series.sampling_rate.denser is not None][:1]:
         usual = phrases.duration(series.interval)
         denser = phrases.duration(series.sampling_rate.denser or 0.0)
-        yield "denser_part", f"Some samples are {denser} apart, most {usual}, so shorter events are not reported there."
+        yield "denser_part", f"Samples are {usual} apart ({denser} in parts); shorter events are ignored even there."
     sparse = [series for series in known if series.sampling_rate.slow]
     if sparse:
         slow = [to_spans(Interval(one.start, one.end) for one in each.sampling_rate.slow) for each in sparse]
         length = phrases.duration(max(map(total_seconds, slow)))
         lengths = sorted({each.interval for series in sparse for each in series.sampling_rate.slow})
         apart = f"{' or '.join(map(phrases.duration, lengths))} apart instead of {phrases.duration(sparse[0].interval)}"
-        yield "sparser_part", f"For {length} samples are {apart}: idle gaps are looked for in the rest alone."
+        yield "sparser_part", f"For {length}, samples are {apart}; idle gaps are looked for only in the rest."
     repeated = [each for each in used if each.resolution(UTILISATION) > _RESOLVED * each.interval]
     if repeated:
         period = phrases.duration(max(series.resolution(UTILISATION) for series in repeated))
-        often = f"The driver takes a new utilisation reading every {period} at most, by NVIDIA's documents"
-        yield "slow_refresh", f"{often}: rows in between repeat it, and nothing shorter can be seen."
+        often = f"According to NVIDIA, the driver reads utilisation no more often than every {period}"
+        yield "slow_refresh", f"{often}: rows in between repeat the last value, and nothing shorter can be seen."

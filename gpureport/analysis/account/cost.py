@@ -1,4 +1,4 @@
-"""The cost of a run from prices and a carbon intensity that the user states; no values are built in."""
+"""The cost of a run, from prices and a carbon intensity that the user gives; no values are built in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -65,8 +65,8 @@ def read_prices(settings: Settings) -> Prices:
     stated = {"currency": section.text("currency"), "date": _read_date(section)}
     for name, value in stated.items() if rates else ():
         if not value:
-            how = f"write {name} under [prices]"
-            raise SettingsError(rates[0].source, f"prices without a {name}", how, code="incomplete_price")
+            how = f"add {name} under [prices]"
+            raise SettingsError(rates[0].source, f"the prices have no {name}", how, code="incomplete_price")
     intensity = carbon.amount("intensity")
     source = redact_text(carbon.text("source")) or (carbon.at("intensity") if intensity is not None else "")
     return Prices(**stated, rates=tuple(rates), carbon_intensity=intensity, carbon_source=source)
@@ -76,8 +76,8 @@ def _read_rate(section: Section) -> Rate:
     section.only({"gpu_hour", "model", "provider", "instance", "spot"})
     amount, spot = section.amount("gpu_hour"), section.switch("spot")
     if amount is None:
-        first, how = next(iter(section.values), "gpu_hour"), "write the price of a GPU-hour as gpu_hour"
-        raise section.wrong(first, "a rate without gpu_hour", how, code="incomplete_price")
+        first, how = next(iter(section.values), "gpu_hour"), "add gpu_hour, the price of a GPU-hour"
+        raise section.wrong(first, "a rate has no gpu_hour", how, code="incomplete_price")
     said = {name: text for name in ("provider", "instance") if (text := _fold(section.text(name)))}
     said |= {} if spot is None else {"spot": str(spot).lower()}
     return Rate(amount=amount, source=section.at("gpu_hour"), model=section.text("model"), labels=said)

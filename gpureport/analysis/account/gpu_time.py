@@ -24,7 +24,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
-"""Causes of idle time: a gap whose cause is not known, and idle samples outside sustained work."""
+"""Causes of idle time: a gap whose cause is unknown, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
 _BELOW_PEERS = "imbalance"  # the kind of a finding on a GPU that does less than its peers
@@ -170,7 +170,7 @@ def _list_claims(context: Context, rules: Sequence[Rule], series: DeviceSeries, 
     else:
         low = union(np.concatenate([low, collect(*low_use.KINDS_OF_LOW_USE)]))
     yield "low_use", UNKNOWN, low, _BY_USE
-    # only if the job began or ended within the log is idle time at that end start-up or tail
+    # idle time at an end of the log is start-up or tail only if the job began or ended in the log
     if context.window is not None and context.observed_job.started is not None:
         yield "startup", "", intersection(still, to_spans([Interval(window.start, context.window.start)])), 1.0
     if context.window is not None and context.observed_job.ended is not None:

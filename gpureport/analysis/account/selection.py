@@ -21,7 +21,7 @@ def _look_up_kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], opti
     for name in names:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+            hint = f"did you mean {close[0]!r}?" if close else f"known kinds are {', '.join(sorted(known))}"
             raise SettingsError(option, f"no kind {name!r}", hint, code="unknown_kind")
     return {kind for name in names for kind in known[name]}
 
@@ -66,5 +66,5 @@ def list_ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator
         if names:
             yield (
                 f"{section.at(names[0])}: {', '.join(names)} in [{section.name}] can no longer be set; "
-                f"the default holds. Its settings are {', '.join(rule.settings)}."
+                f"the default is used. You can set {', '.join(rule.settings)}."
             )

@@ -19,7 +19,7 @@ from gpureport.recording_advice import RECORD, choose_recording
 _SAID = tomllib.loads(Path(__file__).with_name("checklist.toml").read_text(encoding="utf-8"))
 ITEMS: dict[str, str] = {item: said["title"] for item, said in _SAID.items()}
 
-_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # the two kinds have the same reasons for not being judged
+_LIKE = {"batch": "memory", "cpu_cores": "cpu_beside_gpu"}  # items that also use the answers of another item
 _WAITS = {*WAIT_KINDS}
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
 _LITTLE_WORK = ("hollow_util", "low_util_cause_unknown", "underutilised")
@@ -30,7 +30,7 @@ _SHORTEST = 60.0  # seconds; a shorter log does not show whether memory was rese
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> Iterator[ChecklistEntry]:
-    """Yield the answer to each item: its first code in `checklist.toml` that applies, or otherwise its last."""
+    """Yield the answer to each item: its first code in `checklist.toml` that applies, or else its last."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
     found = {kind for kind, _ in causes}
     judged = {*kinds} - {one.kind for one in analysis.not_judged}
@@ -42,14 +42,14 @@ def answer_checklist(
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
     used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.reduced_precision
     is_unsure, waited, capability = facts.preallocated is None, "cpu_bound" in found, facts.compute_capability
-    # the rule on memory does not judge GPUs with almost no memory in use
+    # the rule on memory does not assess GPUs with almost no memory in use
     has_room = "mem_headroom" in found or (used or 0.0) < (_BARE if "mem_headroom" in judged else _ROOMY)
     means = [one for one in (facts.setup.compiled, facts.setup.cuda_graphs, facts.setup.cudnn_benchmark) if one]
     taken = [one for one in means if one.value]
     idle = [kind for kind in _LITTLE_WORK if kind in found]
     metrics = [name for name in list_names(recording) if (one := recognise_metric(name)) and one.role in _SPEEDS]
     lacking = tuple(dict.fromkeys(name for one in missing for name in one.metrics))
-    # several kinds may need the same recording, which is named once
+    # several kinds may need the same recording, which is listed once
     others = "; ".join(dict.fromkeys(one.recording for one in missing if not one.metrics))
     holds: dict[str, object] = {
         "memory_reserved_at_once": facts.preallocated,
@@ -78,15 +78,15 @@ def answer_checklist(
         "speed_logged": metrics,
         "steps_logged": run.work is None and not metrics and find_steps(recording),
     }
-    left = "other programs held most of them" if ("cpu_bound", "other programs") in causes else ""
-    headroom = "some are left for more loader workers" if "workers_headroom" in found else ""
+    left = "other programs used most of them" if ("cpu_bound", "other programs") in causes else ""
+    headroom = "some are free for more loader workers" if "workers_headroom" in found else ""
     loaders = (
         workers is not None and isfinite(workers.value) and phrases.count_of(round(workers.value), "loader worker")
     )
     words = {
         "used": phrases.percent(used or 0.0),
         "free": phrases.percent(1 - (used or 0.0)),
-        "low": f", and GPUs did little of what they could ({', '.join(idle)})" if idle else "",
+        "low": f", and the GPUs could do more ({', '.join(idle)})" if idle else "",
         "capability": ".".join(map(str, capability or ())),
         "unknown": " and ".join(absent.values()),
         "reason": thin.reason if thin else "",
@@ -98,10 +98,10 @@ def answer_checklist(
         "pauses": phrases.percent(pauses),
         "waits": "the CPU was busy while GPUs waited (cpu_bound); " if waited else "",
         "cores": (cores.words if cores else "") + (f" and {loaders} per process" if loaders else ""),
-        "left": left or headroom or "too few for what the loader does",
+        "left": left or headroom or "too few for the loader",
         "cpu": phrases.percent(facts.cpu_used or 0.0),
-        "other": ": GPUs worked little for another reason (underutilised)" if "underutilised" in found else "",
-        "job": f"the job runs {facts.framework}; " if facts.framework else "",
+        "other": "; low use has another cause (underutilised)" if "underutilised" in found else "",
+        "job": f"the job uses {facts.framework}; " if facts.framework else "",
         "params": ", ".join(dict.fromkeys(one.text for one in taken or means)),
         "work": f"{run.work.amount:,.12g} {run.work.unit}" if run.work else "",
         "speeds": ", ".join(metrics),

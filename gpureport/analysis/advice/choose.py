@@ -21,17 +21,17 @@ from gpureport.metrics import Scope, find_gpu
 from gpureport.recording import TRACKER_KINDS, Run
 
 _WORKERS = "loader_workers"
-_MOST_NAMED = 3  # most steps that a recommendation names
+_MOST_NAMED = 3  # maximum number of steps in a recommendation
 _FULL_CPU, _BUSY_CPU, _IDLE_CPU, _PEGGED_CORE, _FULL_HOST = 0.90, 0.75, 0.50, 0.90, 0.90
 _BUSY_GPU, _ROOMY_GPU, _FULL_GPU = 0.95, 0.85, 0.90
 _FEW_SAMPLES = 8
 """Batch size below which tensor cores stay unused, since their tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
-_DERIVED = 1.05  # ratio of values that rounding explains, if each was computed from an amount and a share
+_DERIVED = 1.05  # ratio that rounding explains if values were computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Values of settings that no param states; None means unknown. All other settings are off by default."""
-USUAL_CHECK = "The next report lacks the finding, and the work done per GPU-hour does not fall."
-_FEWEST, _MOST = 2, 8  # number of workers to suggest if the main process loads data, and at most if cores are unknown
+"""Values of settings that no param specifies; None means unknown. All other settings are off by default."""
+USUAL_CHECK = "The finding is gone from the next report, and the work done per GPU-hour does not fall."
+_FEWEST, _MOST = 2, 8  # workers to suggest if the main process loads data, and the maximum if cores are unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +267,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""How to check whether a run took a step, with the params to read; any other name is a setting that is on."""
+"""How to check whether a run took a step, with the params to read; any other name is a setting that must be on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -328,7 +328,7 @@ def _fit_step(name: str, facts: RunFacts) -> AdvisedStep | None:
 
 def write_recommendation(finding: Finding, known: RunFacts) -> str:
     if not finding.steps:
-        return "Nothing to do, by what the log shows."
+        return "Nothing to do, as far as the log shows."
     facts = adapt_facts(known, finding)
     taken = [STEPS[name].taken for name in list_steps(finding)]
     told = [params for holds, params in map(_tell_taken, filter(None, taken)) if holds(facts) is not None]
@@ -342,11 +342,11 @@ def _suggest_workers(facts: RunFacts) -> str:
     """Return how many loader workers to try: twice as many, but at most one per core unless the cores are idle."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
-        cores, most = None, "even more than cores, which the job hardly uses"
+        cores, most = None, "even more than one per core, since the job hardly uses the CPU"
     elif cores:
         most = f"at most {cores.most_workers}{'' if cores.gpus == 1 else ' for each GPU'}: {cores.words}"
     if setting is None or not isfinite(setting.value):
         return f"Double their number, to {most}."
     room = inf if facts.job_hardly_uses_cpu else cores.most_workers if cores else _MOST
     wanted, now = min(max(2 * round(setting.value), _FEWEST), room), round(setting.value)
-    return f"Try {f'{wanted} instead of' if cores or wanted > now else 'more than'} {now}, {most}."
+    return f"Try {f'{wanted} instead of' if cores or wanted > now else 'more than'} {now} ({most})."

@@ -1,4 +1,4 @@
-"""Facts about the job that a run recorded in addition to hardware: checkpoints, epochs, stages, training metrics."""
+"""Facts about the job that a run recorded besides hardware metrics: checkpoints, epochs, stages, training metrics."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +21,9 @@ from gpureport.recording import Recording
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job that does not seem to train."""
 WAITING, DATA = "data_wait_ratio", "data"
-"""The share of an iteration spent on loading data, and the cause of low use that it shows."""
-LONG_WAIT = 0.2  # share from which waiting for data explains low use (pragmatic: a loader that keeps up shows none)
-_HALF = 0.5  # share of the events that must be within the intervals
+"""The share of an iteration spent on loading data, and the cause of low use that it indicates."""
+LONG_WAIT = 0.2  # minimum share of waiting that explains low use (pragmatic: a loader that keeps up causes none)
+_HALF = 0.5  # share of the events that must lie within the intervals
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _EPOCHS = {"epoch", "epochs"}
@@ -48,7 +48,7 @@ class Evaluations(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Number of evaluations with a value; values at one time count once."""
+        """Number of evaluations with a value; simultaneous values count once."""
         return len(np.unique(self.times[~np.isnan(self.values)]))
 
     @property
@@ -57,7 +57,7 @@ class Evaluations(NamedTuple):
 
 
 def _find_text(column: "pa.ChunkedArray[Any]", text: str) -> BoolArray:
-    """Return which rows of a column equal a text; pyarrow's own comparison would load pandas."""
+    """Return which rows of a column equal a string; pyarrow's own comparison would load pandas."""
     found = [np.zeros(0, dtype=np.bool_)]
     chunks: list[Any] = column.chunks
     for chunk in chunks:
@@ -71,7 +71,7 @@ def list_names(recording: Recording) -> list[str]:
 
 
 def read_points(recording: Recording, name: str | None, column: str = "value") -> tuple[IntArray, FloatArray]:
-    """Return the ordered times of a training metric (of all if None), and the values of a column."""
+    """Return the ordered times of a training metric (or of all, if None), and the values of a column."""
     named = columns.valid(recording.training.column("timestamp"))
     if name is not None:
         named &= _find_text(recording.training.column("name"), name)
@@ -113,7 +113,7 @@ def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
 
 
 def place_events(known: Iterable[JobEvents], spans: Spans, near: float) -> Iterator[tuple[JobEvents, BoolArray]]:
-    """Yield events that are mostly within `near` seconds of some intervals, and which intervals have one."""
+    """Yield events that are mostly within `near` seconds of given intervals, and which intervals have one."""
     wide = spans + (np.array([-1e6, 1e6]) * near).astype(np.int64)
     for event in known:
         if contains(union(wide), event.times).mean() >= _HALF:

@@ -1,4 +1,4 @@
-"""Uses utilisation, power and memory to find when a job holds each GPU, when the GPU works, and when a job restarts."""
+"""Uses utilisation, power and memory to find when a job holds each GPU, when the GPU is busy, and when jobs restart."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -19,11 +19,11 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
 
 POINT_SAMPLE_SECONDS = 2.0  # with a longer interval, a utilisation value is a point sample
-UTILISATION_WINDOW = 1.0  # seconds that one utilisation value covers at most (NVML)
+UTILISATION_WINDOW = 1.0  # maximum seconds that one utilisation value covers (NVML)
 ACTIVE = Threshold(value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="stray kernels cause less")
-SHORTEST_GAP = 5.0  # seconds of the shortest rest within a job that is an idle gap
+SHORTEST_GAP = 5.0  # seconds; a shorter rest within a job is not an idle gap
 NO_WORK, LITTLE_WORK, NO_JOB, STEPS = "no work", "little work", "no job", "steps"
-"""Causes of start-up and tail: no lasting work, very little work, no job on the GPUs, training without them."""
+"""Causes of start-up and tail findings: no lasting work, very little work, no job, or training without the GPUs."""
 WITHOUT_LASTING_WORK = frozenset({NO_WORK, LITTLE_WORK})
 """Causes of start-up findings about the whole run."""
 EMPTY_MEMORY = 2.0**27  # bytes; the context of a process takes more, so with less in use no process holds the GPU
@@ -31,45 +31,45 @@ PROCESS_MEMORY = Threshold(
     value=2.0**29,
     unit="By",
     provenance=Provenance.PRAGMATIC,
-    source="a driver or a display holds less; a process with a context more",
+    source="a driver or a display holds less, and a process with a context more",
 )
 """Memory in use above which a process holds a GPU, unless it was in use before the job."""
 FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner, so a longer pause separates two jobs
 RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart, for example by a scheduler
 
 _SUSTAINED = 3.0  # seconds; an autotuning kernel before the first step is shorter
-_SHARE = 0.6  # active share of that time, so that a job with a slow input pipeline counts as work
+_SHARE = 0.6  # active share of that time; low enough for jobs with a slow input pipeline
 _LEAST_SPAN = 1.0  # watts between rest and work; a smaller difference is sensor noise
 _FULL_POWER = 0.9  # quantile that represents power at work, so that single peaks do not count
-_AT_WORK = 0.5  # utilisation from which the power of a sample is power at work
-_COARSE_SHARE = 0.5  # active share instead, for samples so far apart that single kernels do not mislead
+_AT_WORK = 0.5  # utilisation above which the power of a sample is power at work
+_COARSE_SHARE = 0.5  # active share for samples so far apart that single kernels do not mislead
 _PART_ROWS = 1_000
 _FEW_BURSTS = 3  # active samples before sustained activity; fewer may be autotuning
 _LIGHT_USE = 0.005
-_NEARLY_ALL = 0.9  # share of samples with light use; with a display or stray kernels, fewer have it
+_NEARLY_ALL = 0.9  # share of samples with light use; a display or stray kernels cause less
 _MOSTLY = 0.5  # share of host samples at a limit; share of samples with light use if no work follows
-_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait of a short job; and more than loading a model takes
+_LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait in a short job, and longer than loading a model takes
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
-"""Limits from which GPUs may wait for a host or for one core, as in the rules on waits."""
+"""Loads at which GPUs may be waiting for a host or for one core, as in the rules on waits."""
 
 _FREE_AT_END = 10.0  # seconds; an evaluation in a separate process begins sooner
 _DISPLAY_MEMORY = 2.0**26  # bytes; the windows of a display change memory by at most this
 _BASE_SHARE = 1 / 3  # share of the memory at work; a job that has loaded its weights holds more
-_BASE_DRIFT = 0.2  # relative change of a display's memory; a process that stays adds more
+_BASE_DRIFT = 0.2  # relative change in a display's memory; a process that stays adds more
 _DRAWN = 0.5  # share of samples with some use; a process that waits has none
 _WORK_WITH_MEMORY = 0.9  # share of busy samples with memory in use; utilisation lags, so the last may have none
 _DISPLAY_POWER = 0.4  # share of the rise from the lowest power to power at work; drawing windows takes less
-_DISPLAY_USE = 0.5  # share of utilisation at work, or of full use if no job worked; drawing windows takes less
+_DISPLAY_USE = 0.5  # share of utilisation at work, or of full use if no job ran; drawing windows takes less
 _LEAST_RISE = 5.0  # watts; a sensor that varies by less does not distinguish rest from work
-_FEWEST = 2  # samples without a job; a single one may be a process that starts again
+_FEWEST = 2  # samples without a job; a single one may mean that a process restarted
 _ALIKE = 0.1  # share of the memory at work; a different job differs by more
-_TAKEN = 0.1  # share of the memory above the least; with less, no job holds the GPU
+_TAKEN = 0.1  # share of the memory above the minimum; with less, no job holds the GPU
 _OTHER, _OF_PROCESS = 0.1, 0.05  # utilisation above that of displays and monitors; without and with a process's memory
 _OTHER_SECONDS, _OTHER_ROWS = (
     30.0,
     8,
-)  # seconds and rows of steady use before and after the job; with fewer a median is unreliable
+)  # seconds and rows of steady use before and after the job; with fewer, a median is unreliable
 _SERIES = 3  # this many similar jobs in a row are a series; a job that restarts twice is rarer
 
 Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
@@ -77,10 +77,10 @@ Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceS
 
 @memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
-    """Return the time from the first to the last sustained activity of one GPU; None if it never worked.
+    """Return the time from the first to the last sustained activity of one GPU, or None.
 
     Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
-    The end is found in the same way, backwards. Later bursts count if they are half as frequent as
+    The end is found in the same way, backwards. Later bursts count if they are at least half as frequent as
     within the job. If the job works in bursts, three or more earlier bursts count as well. With
     coarse samples, high power also counts as activity.
     """
@@ -112,7 +112,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the power above which a GPU works: half-way between its lowest power and that at work."""
+    """Return the power above which a GPU is at work: half-way between its lowest and working power."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -154,7 +154,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU was lightly used before its work while its host was at a limit."""
+    """Return when a GPU was lightly used before its work began while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -195,7 +195,7 @@ def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
 
 
 def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
-    """Return when the processes of a job were first and last recorded, if all hosts did."""
+    """Return when the processes of a job were first and last seen, if every host recorded them."""
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
@@ -240,8 +240,8 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     A job lasts while any of its GPUs has memory in use. The time before counts as start-up, because the job may already
     use the CPU, unless it lasts half an hour or more and the host is less busy than later. After the first use, a GPU
     has no job while it rests with empty memory. If memory use is unknown, all time is assigned to one job, except for
-    long breaks between two sessions. A tracker (`is_tracked`) logs all GPUs of its host; GPUs that neither work nor
-    hold memory are then not part of the run.
+    long breaks between two sessions. A tracker (`is_tracked`) logs all GPUs of its host, so GPUs without work or
+    memory in use are not part of the run.
     """
     gpus = pick(series, Scope.GPU)
     at_work = {name: one for name, one in series.items() if not (name in gpus and draws_only_display(one))}
@@ -263,7 +263,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
     if len(all_free):
-        # a GPU that never works has no job while no other GPU has one, unless a process holds it
+        # a GPU that is never used has no job while no other GPU has one, unless a process holds it
         others = (name for name in gpus if name not in active)
         free |= {name: all_free for name in others if not (gpus[name].values(MEMORY) > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
@@ -281,7 +281,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return the log gaps between sessions: at least half an hour, 60 intervals, and the total time of all samples."""
+    """Return the log gaps between sessions: at least half an hour, 60 intervals, and the total sampled time long."""
     rows = series.gap_rows
     breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -306,7 +306,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU rests with empty memory; none if it is also empty at work."""
+    """Return the rows in which a GPU rests with empty memory; none if memory is also empty at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"

@@ -1,4 +1,4 @@
-"""Reads the set-up of a job from params and tags, recognised by the last part of their name (`params.toml`)."""
+"""Reads the set-up of a job from params and tags, recognised by the last part of their names (`params.toml`)."""
 
 import re
 import tomllib
@@ -51,9 +51,9 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """Settings by name; the attribute of a setting is None if no param states it or if two params disagree.
+    """Settings by name; the attribute of a setting is None if no param specifies it or two params disagree.
 
-    `workers` is the number per process, `cores` the number of the host or job; `precision` is 1 for 16 bits or fewer.
+    `workers` is the number per process, `cores` that of the host or job; `precision` is 1 for 16 bits or fewer.
     """
 
     def __getattr__(self, name: str) -> Setting | None:
@@ -68,7 +68,7 @@ class JobParams(dict[str, Setting]):
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return the settings that params and tags state; `cores` is used if they do not state the number of cores."""
+    """Return the settings in params and tags; `cores` is used if they do not specify the number of cores."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         words, text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), value.strip().lower()

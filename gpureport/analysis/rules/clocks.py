@@ -19,7 +19,7 @@ from gpureport.metrics import find_gpu
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
 LIMIT = signals.LIMIT
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit for any hardware slowdown was set
-_REACH = "p95 while busy, of the limit"
+_REACH = "p95 while busy, as a share of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
 Slowdowns = dict[str, tuple[HeldClock | None, intervals.Spans]]
 
@@ -31,11 +31,11 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 
 
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
-    """Return when heat lowered the clock, None if that is not known.
+    """Return when heat lowered the clock, or None if unknown.
 
     Event bits and counters show this; without them, clock, temperature and power do. A power cap keeps power at its
-    limit, while heat leaves power unused. Single samples vary with the load, so means over several samples decide. A
-    GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the highest of the
+    limit, while heat leaves power unused. Single samples vary with the load, so means over several are compared. A
+    GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the highest in the
     run also count as hot.
     """
     if signals.are_events_recorded(series, *HEAT):
@@ -75,7 +75,7 @@ def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> Held
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
         brake = series.values(f"clock_event_{BRAKE}") > 0
-        # a change of the performance state sets the same bit
+        # a change in the performance state sets the same bit
         is_unclear = bare.any() and (np.isnan(s.clock).all() or np.isnan(s.clock_max))
         if is_unclear and not find_event_rows(series, BRAKE).any():
             return None

@@ -112,7 +112,7 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
     silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
     if device is not None:
         series = context.series[device]
-        # tables of nvidia-smi still list the memory of a GPU with errors
+        # nvidia-smi tables still list the memory of a GPU with errors
         answered = find_answers(series, by_memory=not said or series.column_names.isdisjoint(_MEASURED))
         times, answers = series.times, series.times[answered]
         if not said and (not len(answers) or answers[-1] == times[-1]):
@@ -156,8 +156,8 @@ _COUNTED = {
     "corrected": {
         "gpu_ecc_corrected_total": "corrected memory error",
         "gpu_ecc_single_bit_total": "corrected memory error",
-        "gpu_remapped_rows_correctable_total": "memory row replaced after corrected error",
-        "gpu_retired_pages_single_bit_total": "memory page retired after corrected error",
+        "gpu_remapped_rows_correctable_total": "corrected-error row remapping",
+        "gpu_retired_pages_single_bit_total": "corrected-error page retirement",
     },
 }
 _COUNTERS = [next(iter(nouns)) for nouns in _COUNTED.values()]
@@ -239,9 +239,9 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             )
 
 
-_JITTER = 1.0  # s; a GPU whose gap is longer than that of the others by less is only late
+_JITTER = 1.0  # seconds; a GPU whose gap exceeds the others' by less than this is only late
 _WHY = (
-    "3.5 intervals, 5 s at least below 2 s: collectors are late by 2.6 intervals or some seconds without losing samples"
+    "3.5 intervals, and 5 s if samples are under 2 s apart: collectors may be late by 2.6 intervals or by a few seconds"
 )
 
 
@@ -269,12 +269,12 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
         yield context.finding(
             "log_gap",
             Severity.INFO,
-            # the usual distance between samples shows what a gap is
+            # the usual interval between samples determines what a gap is
             doubts.confidence_of(min(map(len, gpus.values()))),
             (name,) if name else (),
             compare_with_limit("distance between samples", "max", longest, ">", far),
             measured("time without samples", "sum", seconds, "s"),
-            measured("time in shorter pauses that no sample owns", "sum", unowned, "s"),
+            measured("time in shorter pauses that no sample covers", "sum", unowned, "s"),
             spans=spans,
             samples=len(spans) + 1,
             words={

@@ -39,7 +39,7 @@ def find_hollow_work(context: Context, limits: Limits) -> Found:
         yield doubts.too_short("hollow_util", context.whole.seconds, needed)
     spans = {} if is_short else {name: _find_spans(context, one, limits) for name, one in gpus.items()}
     for device, series in gpus.items():
-        # without a known limit, high power does not show that a GPU works
+        # without a known limit, high power does not show that a GPU is busy
         if len(spans.get(device, ())) or not np.isnan(scale_power(series)[0]).all() or series.is_recorded(_SM):
             continue
         if not series.is_recorded(POWER):
@@ -81,7 +81,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus twice their standard error, because a sensor may sample only moments."""
+    """Return rolling means plus twice their standard error, because a sensor may see only single moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -192,7 +192,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         {"peers": peers, "rate": f"{signs[RECEIVED] / 1e9:.0f}", "full": signs["full"]},
     )
     power = "power" if share < limits.power else "half"
-    drawn = limits.compare(POWER, "mean above idle, of what the limit leaves", share, "<", power)
+    drawn = limits.compare(POWER, "mean, as a share of the range from idle to the limit", share, "<", power)
     full = signs["full"] if cause == "spill" else np.nan
     return context.finding(
         "hollow_util",
@@ -207,7 +207,7 @@ def _build_finding(context: Context, group: Sequence[_Episode], limits: Limits) 
         measured("memory traffic", "mean", signs["traffic"]),
         measured(CORE, "mean", signs["core"]),
         limits.compare(RECEIVED, "mean", signs[RECEIVED], ">=", "copied"),
-        limits.compare(MEMORY, "mean, of what a job can get", full, ">=", "full"),
+        limits.compare(MEMORY, "mean, of what a job can use", full, ">=", "full"),
         limits.compare("duration", "total", seconds, ">=", "shortest"),
         spans=spans,
         lost=seconds * len(devices) * (1.0 if is_hung else 1.0 - signs["done"]),

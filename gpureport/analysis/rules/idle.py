@@ -31,13 +31,13 @@ _HALF = 0.5  # share of the job, and of full use
 _NEAR = 2.0  # seconds; a metric is logged just after its work
 _LONG = 60.0  # seconds; ranks of a healthy job do not wait this long for each other
 _RISE = 3.0  # multiple of the host's median write rate
-_WORKED = 0.9  # share of the gap for which another GPU worked; the rest may be its own pauses
+_WORKED = 0.9  # share of the gap for which another GPU was busy; the rest may be its own pauses
 # fewer gaps or bursts do not show a pattern; a tenth of the bursts may be long
 _MANY_BURSTS, _NEARLY_ALL = 8, 0.9
 
 _BURSTS = 0.05  # share of the time above 12%; a larger one is more than autotuning
 _LONE_SECONDS = 2.0  # seconds; a utilisation value covers at most 1 s (NVML), so one alone does not show a rest
-_ALONG = 0.25  # largest share of the time at 5% or less in a job that works a little throughout
+_ALONG = 0.25  # maximum share of the time at 5% or less in a job that works a little throughout
 
 Cause = tuple[str, Sequence[Evidence]] | None
 
@@ -103,7 +103,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     if peers := _judge_peers(context, limits, series.device.id, gap):
         return peers
     if event:
-        return event.cause, [measured(event.source, "moments of the run", float(len(event.times)), "")]
+        return event.cause, [measured(event.source, "times in the run", float(len(event.times)), "")]
     rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
     empty, span = jobs.find_empty_rows(series)[rows], to_spans([gap.interval])
     share = float(empty.mean()) if len(empty) else 0.0
@@ -136,16 +136,16 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
         watts, at_work = one.values(POWER), one.values(UTILISATION) > _HALF
         drawn, usual = one.find_values(POWER, span), watts[at_work & (watts > 0)]
         draw = max(draw, float(drawn.mean() / np.median(usual)) if len(drawn) and len(usual) else np.inf)
-    what = "mean of the other GPUs, the lowest"
+    what = "lowest mean of the other GPUs"
     measured = [limits.compare(UTILISATION, what, least, ">=" if spin else "<", "spinning")]
     if np.isfinite(draw):
-        what = "of the other GPUs in the gap, of what they draw at work"
+        what = "of the other GPUs in the gap, as a share of power at work"
         measured.append(limits.compare(POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"))
     return "hang" if spin and (draw < limits.collective or np.isinf(draw)) else "peers busy", measured
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, with requests as cause if only short bursts of work separate them."""
+    """Return the gaps, with requests as the cause if only short bursts of work separate them."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -168,7 +168,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # very little work is not a problem, and another finding covers a GPU that never worked
+        # very little work is not a problem, and another finding covers an unused GPU
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
         if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
@@ -234,8 +234,8 @@ def _build_stall_finding(
         _rate_severity(limits, share),
         confidence if known else doubts.lowest(confidence, Confidence.MEDIUM),
         names,
-        measured("period", "mean distance of starts", period.seconds, "s"),
-        limits.compare("distances of starts", "share that are multiples of the period", period.agreeing, ">=", agree),
+        measured("period", "mean time between starts", period.seconds, "s"),
+        limits.compare("times between starts", "share that fits the period", period.agreeing, ">=", agree),
         measured("idle time", "mean of one period", mean, "s"),
         measured("idle time", "share of the job", share),
         spans=to_spans(gap.interval for gap in gaps),
@@ -301,7 +301,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
         return
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * total_seconds(intersection(phases[0], spans)) > stretch.seconds:
-        return  # an evaluation like those before
+        return  # an evaluation like earlier ones
     length = held.seconds
     share = held.seconds / sum(each.interval.seconds for each in context.jobs)
     is_long = pause or length > limits.long or share > limits.share
@@ -312,7 +312,7 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     whole = "the jobs' time" if context.time_without_job and not case else "the run"
     if case:  # the time is outside jobs, so its share is that of the run
         length, share = stretch.seconds, stretch.seconds / context.whole.seconds
-    what = "length, at most (the log may end an interval late)" if late else "length"
+    what = "length, at most (the log may have ended an interval later)" if late else "length"
     cpu = _measure_cpu(context, limits, held) if is_start and not pause else np.nan
     paused = pause.seconds if pause else np.nan
     yield context.finding(
@@ -390,7 +390,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
         doubts.confidence_of(max(counts), context.recording.run.interval or 0.0),
         (),
         limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
-        measured(UTILISATION, "share of time at 5% and less", share),
+        measured(UTILISATION, "share of time at 5% or less", share),
         measured(UTILISATION, "mean", mean),
         _show_steps(trained),
         measured("bursts of work", "usual distance", bursts, "s"),

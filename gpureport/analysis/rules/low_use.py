@@ -1,4 +1,4 @@
-"""GPUs that work only part of the time for no known cause, and GPUs that never work."""
+"""GPUs that are busy only part of the time for no known reason, and GPUs that are never used."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from gpureport.recording import Recording
 
 _FEWEST = 10  # samples of a short job; with fewer, the error of their mean is unknown
 _HALF = 0.5  # share of low use that CPU samples must cover; share of phases that must be evaluations
-_SEEN = 0.95  # covered share of the job below which the sentence states it
+_SEEN = 0.95  # covered share of the job below which the sentence gives it
 _OPEN = {CORE: "one core", IOWAIT: "storage"}
 _AGREE = 0.9  # share of the distances between phases that must agree
 _SMOOTH = 10.0  # seconds that smooth over the batches of an evaluation
@@ -149,7 +149,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
     hosts = {host.device.id: host for name in spans for host in context.hosts_of(context.series[name])}.values()
     values = {name: np.concatenate([host.find_values(name, together) for host in hosts]) for name in (CPU, *_OPEN)}
     levels = {name: float(each.mean()) for name, each in values.items() if len(each)}
-    # a brief job gets no finding on a full core, so that this cause is not ruled out
+    # a brief job gets no finding on a full core, so this cause is not ruled out
     shortest = waits.find_shortest(context, waits.cpu_bound_single.limits)
     is_brief = low.is_short_job and max(map(intervals.total_seconds, spans.values())) < shortest
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
@@ -163,7 +163,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
 
 @rule("low_util_cause_unknown")
 def low_util_cause_unknown(context: Context, limits: Limits) -> Found:
-    """Yield low use during which the CPU was not recorded, and low use during which other programs filled it."""
+    """Yield low use during which the CPU was not recorded or was kept busy by other programs."""
     low = find_low_use(context, limits)
     if not low.spans:
         yield from _explain_too_short("low_util_cause_unknown", context, limits)
@@ -219,7 +219,7 @@ def _list_parts(low: LowUse, limits: Limits, cause: str | None, most: Confidence
         "cause": cause or (("evaluation" if named else "regular phases") if low.phases else None),
         "shown": [
             limits.compare(UTILISATION, lowest, low.lowest, "<=", "enter"),
-            measured("period", "mean distance of starts", period, "s"),
+            measured("period", "mean time between starts", period, "s"),
         ],
         "most": Confidence.LOW if low.is_short_job else most,
         "shortest": "shortest" if low.is_short_job else "over",
@@ -269,7 +269,7 @@ def _mean_use(series: DeviceSeries) -> float:
 def _explain_doubt(series: DeviceSeries, job: Interval, limits: Limits) -> NotJudged | None:
     shortest = limits.shortest_empty if _is_empty(series, limits) else limits.shortest
     if job.seconds < shortest:
-        return doubts.too_short("unused_gpu", job.seconds, shortest, "other GPUs worked for")
+        return doubts.too_short("unused_gpu", job.seconds, shortest, "other GPUs were busy for")
     metric = UTILISATION if series.is_recorded(UTILISATION) else MEMORY
     rows = series.find_known_rows(metric)
     rows = rows[(series.times[rows] >= job.start) & (series.times[rows] <= job.end)]
@@ -319,7 +319,7 @@ def _build_unused(
         samples=sum(one.count_readings(metric, slice(None)) for one in group),
         words={
             "others": phrases.gpu_names(working, everybody),
-            "did": "worked" if set(working) & context.active.keys() else "had memory in use",
+            "did": "had work" if set(working) & context.active.keys() else "had memory in use",
             "worked": worked,
             "sampled": None if seconds >= _SEEN * worked else seconds,
             "memory": most,
@@ -328,4 +328,4 @@ def _build_unused(
 
 
 KINDS_OF_LOW_USE = (underutilised.name, low_util_cause_unknown.name)
-BELOW = underutilised.limits["gpu"]  # mean utilisation from which nothing needs to change
+BELOW = underutilised.limits["gpu"]  # mean utilisation above which nothing needs to change

@@ -147,7 +147,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
             missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
-        # the longest time for which memory was held, without its beginning
+        # the longest period in which memory was held, without its beginning
         rows = series.rows_between(job.start, job.end + 1)
         known = series.known_rows(MEMORY)[rows]
         times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
@@ -197,7 +197,7 @@ def _judge_growth(
         (series.device.id,),
         limits.compare(MEMORY, "growth, of the memory", growth, ">", "growth"),
         limits.compare(MEMORY, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
-        measured(MEMORY, "growth a second", rate, "By/s"),
+        measured(MEMORY, "growth per second", rate, "By/s"),
         limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
         spans=(span,),
         samples=samples,
@@ -300,7 +300,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
         peaks = [memory_peak(one) for one in peers]
         totals = [memory_total(one) for one in peers]
         if window.seconds < limits.shortest:
-            yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the job worked for")
+            yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the work lasted")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
             yield doubts.unjudged("oversized_gpu", "memory_reserved_at_once")
         elif own is None or not _size(own):

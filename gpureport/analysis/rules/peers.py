@@ -1,4 +1,4 @@
-"""GPUs of one model in one job that differ: one works more or less than the others, or is slower."""
+"""GPUs of one model in one job that differ: one does more or less work than the others, or is slower."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Confidence, Finding, Severity
 
 _PAIR, _FEWEST = 2, 4
-_MOST_BLOCKS = 100_000  # if a clock jumps by years, no more than this are created
+_MOST_BLOCKS = 100_000  # maximum number, even if a clock jumps by years
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
 """Metrics to compare: utilisation by its difference in points, power by its ratio."""
@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return for each GPU (row) and bin (column) whether the GPU differs from others that agree; of two, the lower."""
+    """Return for each GPU (row) and bin (column) whether it differs from others that agree; of two, the lower does."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
@@ -114,7 +114,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - the GPUs, the metric and the tim
     usual = float(np.median([means[each] for each in others]))
     is_sure = len(others) >= _PAIR and max(one.interval for one in peers.values()) <= limits.coarse
     beside = phrases.gpu_name(others[0]) if len(others) == 1 else "the others"
-    by = ("difference, of its peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
+    by = ("difference, relative to peers", abs(own - usual) / usual) if is_power else ("difference", abs(own - usual))
     return context.finding(
         "imbalance",
         Severity.WARNING,
@@ -155,7 +155,7 @@ def show(value: float, unit: str) -> str:
 
 
 class Peers(NamedTuple):
-    """GPUs of one model that worked, and tables of means per GPU (row) and block of time (column)."""
+    """Busy GPUs of one model, and tables of means per GPU (row) and block of time (column)."""
 
     names: list[str]
     blocks: Spans
@@ -195,10 +195,10 @@ def _find_usual(table: FloatArray) -> FloatArray:
 
 
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
-    """Return the GPUs with a lower value than their peers for most of the work, though they are as busy.
+    """Return the GPUs with a lower value than their peers for most of the work, although they are as busy.
 
-    The difference must exceed the spread among most GPUs. For clocks it is the spread among the faster ones, so that
-    half of the GPUs may be slow. A GPU with a slow clock may be busier. Differences are ratios, for utilisation points.
+    The difference must exceed the spread among most GPUs, or, for clocks, the spread among the faster ones, so that
+    half of the GPUs may be slow. A GPU with a slow clock may be busier. Differences are ratios (utilisation: points).
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:
@@ -222,7 +222,7 @@ def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[
 @rule("slow_gpu")
 def find_slow_gpus(context: Context, limits: Limits) -> Found:
     if len(context.active) >= _PAIR and context.window and context.window.seconds < limits.shortest:
-        yield doubts.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work takes")
+        yield doubts.too_short("slow_gpu", context.window.seconds, limits.shortest, "the work lasted")
         return
     for peers in compare_peers(context, limits.block, limits.readings):
         metric, least = (POWER, "weaker") if np.isnan(peers.tables[CLOCK]).all() else (CLOCK, "slower")
@@ -244,7 +244,7 @@ def find_slow_gpus(context: Context, limits: Limits) -> Found:
                 names,
                 measured(metric, "median of its means", change.level, unit),
                 measured(metric, phrases.PEERS_MEAN, change.usual, unit),
-                limits.compare(metric, "difference, of its peers", change.fall, ">=", least),
+                limits.compare(metric, "difference, relative to peers", change.fall, ">=", least),
                 spans=union(np.concatenate([slow[name].spans for name in names])),
                 cause="heat" if cause == "warm" else cause,
                 case=cause,

@@ -28,8 +28,8 @@ _SIGNS = (
     ("clock", CLOCK, "Hz", -1, "the clock"),
     ("data", WAITING, "1", 1, "the wait for data"),
     ("reads", IOWAIT, "1", 1, "the CPU's wait for storage"),
-    ("reads", "host_disk_read_bytes_per_second", "By/s", 1, "reading"),
-    ("host memory", "host_memory_used_ratio", "1", 1, "host memory"),
+    ("reads", "host_disk_read_bytes_per_second", "By/s", 1, "the read rate"),
+    ("host memory", "host_memory_used_ratio", "1", 1, "host memory use"),
     ("spill", POWER, "W", -1, "the power"),
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
@@ -39,7 +39,7 @@ _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throt
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
 _AFTER = 60.0  # seconds within which the results of an evaluation are logged
-_PAUSE = 5.0  # usual distances between points; a longer one means that there were no readings or steps
+_PAUSE = 5.0  # multiple of the usual time between points; a longer one means no readings or steps
 _ENOUGH = 8_192  # readings, spread evenly over the time, that are enough to show each level
 _BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two longer ones
 
@@ -49,9 +49,9 @@ def find_fall(
 ) -> Change | None:
     """Return a lasting fall of positive values below their usual level; None if there is none.
 
-    Both levels must last for a share of the time and for the shortest time of a level. The fall is at least `least`,
-    and the middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not
-    count. With `later`, the usual level must come first.
+    Both levels must last for a share of the time and for a minimum time. The fall must be at least `least`, and the
+    middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not count.
+    With `later`, the usual level must come first.
     """
     least = limits.fall if least is None else least
     if len(values) < 4 * limits.readings:
@@ -236,7 +236,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change: the first of each GPU, or otherwise that of the rate."""
+    """Yield case, metric, unit, GPU and change: the first on each GPU, or else the one in the rate."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):
@@ -291,7 +291,7 @@ def _list_changes(
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings, stages or evaluations cover most of the time at a level."""
+    """Return whether findings, stages or evaluations cover half of the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]
@@ -303,7 +303,7 @@ def _is_explained(context: Context, device: str, change: Change) -> bool:
     is_staged = any(covers(one, change.spans) and not covers(one, change.usual_spans) for one in stages)
     if is_staged or covers(spans, change.spans) or covers(spans, later):
         return True
-    # an evaluation: its results are logged after each span, and almost no steps during it
+    # an evaluation logs its results after each span, and almost no steps during it
     told = [each.times for each in find_evaluations(context.recording)]
     rate = _read_rate(context)
     if not told or rate is None:

@@ -24,11 +24,11 @@ _NOISE = 0.2  # share of the range from power at rest to power at work; a sensor
 _LEAST_RISE = 5.0  # watts; a sensor that varies by less does not distinguish rest from work
 _REST_QUANTILE, _REST_TIMES = 0.1, 2.0  # quantile of the power at rest at the same clock; twice that power is work
 _CLOCK_STEPS = 10  # number of steps up to the highest clock, since power at rest depends on the clock
-_CHANCE = 0.05  # significance level over all positions where a run of low readings could be
-_AROUND = 30  # rows on each side that show how the GPU works around a run
-_DENSE = 0.2  # share of low samples from which all positions in the job count
-_STARTS = 4  # gaps that make a period
-_LOOSE, _MANY = 0.10, 7  # tolerance as a share of the period, if there are so many gaps
+_CHANCE = 0.05  # significance level over all positions where a run of low readings could occur
+_AROUND = 30  # rows on each side that show how busy the GPU is around a run
+_DENSE = 0.2  # if this share of samples is low, all positions in the job count
+_STARTS = 4  # minimum number of gaps for a period
+_LOOSE, _MANY = 0.10, 7  # tolerance as a share of the period, with at least this many gaps
 _TRIED = 200  # number of distances to try as the period
 FEW = 10  # gaps; with fewer, three of four distances agree too often by chance
 STRICT = 0.04  # share of the period; few distances agree this closely only if they have a cause
@@ -88,8 +88,8 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     """Return the readings of a GPU; with coarse samples, low utilisation is set to a half if power shows work.
 
-    The power of work begins half-way between the lowest power and the median at work. With samples more than 2 s apart,
-    it begins at twice the power at rest at the same clock, if that is less.
+    Power above the midpoint between the lowest power and the median at work shows work. With samples over 2 s apart,
+    the limit is twice the power at rest at the same clock, if that is less.
     """
     rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
     times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
@@ -149,8 +149,8 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
     """Return how many low readings in a row show a rest here.
 
-    One is enough if it covers the time since the last one, or if all readings draw the power of rest. Otherwise chance
-    must not explain them: if a share p of the m readings around is low, k in a row are expected m * p^k times. A long
+    One is enough if it covers the time since the last one, or if power is at rest in all of them. Otherwise, chance
+    must not explain them: if a share p of m nearby readings is low, k in a row are expected m * p^k times. A long
     low run counts as one reading. If low readings are common, m is the number of all readings in the job.
     """
     own, interval = slice(begin, past), one.series.interval
@@ -184,7 +184,7 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return the period of which the share `agree` of distances (with few gaps `agree_few`) are multiples, or None."""
+    """Return a period that fits a share `agree` of the distances (`agree_few` if gaps are few), or None."""
     if len(starts) < _STARTS:
         return None
     distances = np.diff(starts) / 1e6

@@ -31,22 +31,22 @@ BESIDE_OTHERS = "not shown beside other programs"
 """The cause if other programs fill the CPU and the job itself hardly uses it."""
 _COPYING = "copying"
 ROWS = 30  # point samples needed for a mean
-# length in seconds and least number of bins for a mean of the host's load
+# length in seconds and minimum number of bins for a mean of the host's load
 _OVER, _BINS = 30.0, 9
 # mean utilisation of GPUs that get their data in time; share of bins in which waiting GPUs may reach it
 _FED, _RARELY = 0.90, 0.1
-# least difference of two levels, absolute and in standard errors; at three errors, 16 of 1,800 permuted series pass
+# minimum difference between levels, absolute and in standard errors; at three, 16 of 1,800 permuted series pass
 _APART, _ERRORS = 0.05, 4.0
 # share of samples; lost share of the job that is a problem; seconds between close samples
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
-"""Bits per second that one lane carries each way, by generation of PCI Express."""
+"""Bits per second that one lane carries each way, by PCI Express generation."""
 
 Parts = dict[str, Any]  # keyword arguments for `build_finding`
 
 
 class Sign(NamedTuple):
-    """A load that GPUs may wait for: its mean per bin, where it is high, and the bins of its rolling means."""
+    """A load that GPUs may wait for: its mean per bin, where it is high, and the length of its rolling mean."""
 
     metric: str
     series: FloatArray
@@ -196,7 +196,7 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
 
     def describe(spans: intervals.Spans) -> Parts:
         mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
-        statistic = "mean of the busier direction, of what the link carries"
+        statistic = "mean of the busier direction, as a share of the link"
         return {
             "cause": _COPYING,
             "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
@@ -263,14 +263,14 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
     words: Words = MappingProxyType({}),
     **parts: Any,
 ) -> Finding:
-    """Return a finding of low use; it is a problem if the share `problem` of the job was lost."""
+    """Return a finding of low use; it is a problem if a share `problem` of the job was lost."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
     held = np.where(np.isnan(used), 0.0, np.concatenate(cells))
     whole = max(float(held.sum()), 1e-9)
     lost = float(np.nansum((1 - np.clip(used, 0, 1)) * held))
-    rows = {f"at {IDLE_RATIO:.0%} and less": used <= IDLE_RATIO + 1e-6}
+    rows = {f"at {IDLE_RATIO:.0%} or less": used <= IDLE_RATIO + 1e-6}
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
     shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}
     seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
@@ -303,7 +303,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
-    """Return the episodes with a higher load than while GPUs are busy, and the mean load then (NaN if unknown)."""
+    """Return the episodes with a higher load than when GPUs are busy, and the mean load when busy (or NaN)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False

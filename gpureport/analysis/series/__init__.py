@@ -1,1 +1,1 @@
-"""The samples of a device with the time that each covers, and figures computed from them."""
+"""The samples of a device, the time that each covers, and values computed from them."""

@@ -1,4 +1,4 @@
-"""When and why the clock of a GPU was lowered, and its power as a share of the limit."""
+"""When and why a GPU's clock was lowered, and the GPU's power as a share of its limit."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,17 +19,17 @@ HEAT = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 BRAKE, SLOWDOWN, CAP = "hw_power_brake_slowdown", "hw_slowdown", "sw_power_cap"
 CHOSEN = ("applications_clocks_setting", "display_clock_setting")
 
-BUSY = 0.2  # utilisation above which a GPU is at work; stray kernels reach 12%
-_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, its clock is not a reference
-_COUNTED_FULL = 0.9  # share of a row's time from which the clock of the row is a lowered one
+BUSY = 0.2  # utilisation above which a GPU is busy; stray kernels reach 12%
+_COUNTED_SHARE = 0.1  # share of a row's time; if a counter covers more, the row's clock is not a reference
+_COUNTED_FULL = 0.9  # share of a row's time; if a counter covers it, the row's clock is lowered
 _LEAST = 1e-4  # seconds; a smaller rise of a counter is rounding
 _EFFECTS = {
     **dict.fromkeys(("gpu_idle", CAP, *CHOSEN), Effect.BENIGN),
     **dict.fromkeys((SLOWDOWN, BRAKE, *HEAT), Effect.HARMFUL),
 }
 _IDLE_QUANTILE = 0.02  # quantile of power that counts as idle; the lowest reading may be an outlier
-_IDLE_SHARE = 0.12  # share of the limit: the most idle power of a GPU outside the table
-_HELD_SECONDS = 30.0  # total time for which a power must be reached to stand for the limit
+_IDLE_SHARE = 0.12  # share of the limit: the maximum idle power of a GPU not in the table
+_HELD_SECONDS = 30.0  # total time at or above the power that stands in for the limit
 _AT_WORK = 0.4  # share of the range from idle power to the limit; an idle L4 at high clocks reaches 0.34
 
 
@@ -98,11 +98,11 @@ def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
 class HeldClock(NamedTuple):
     share: FloatArray  # share of each row's time; 1 if a bit is set and no counter was recorded
     lowered: BoolArray  # rows with a lowered clock
-    rows: BoolArray  # rows that show it without a counter
+    rows: BoolArray  # rows that show this without a counter
     steps: intervals.Spans = intervals.NO_SPANS  # intervals between rows in which a counter rose
     counted: float = 0.0  # seconds
-    in_gaps: float = 0.0  # of these, seconds across log gaps
-    is_direct: bool = True  # whether the driver reports it, rather than clock, temperature and power
+    in_gaps: float = 0.0  # of these, seconds in log gaps
+    is_direct: bool = True  # whether the driver reports this, rather than it being inferred
 
 
 def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
@@ -162,9 +162,9 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 
 
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
-    """Return the share of each row's time that a held clock cost, None if no clock was recorded.
+    """Return the share of each row's time lost to a held clock, or None if no clock was recorded.
 
-    If a counter covers only part of a row's time, its own clock may not be lowered. Such a row gets the median loss.
+    If a counter covers only part of a row's time, the row's clock may not be lowered, so the row gets the median loss.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -181,8 +181,8 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
     """Return each row's power as a share of the range from idle to the limit, and whether the limit was logged.
 
-    The share is NaN if unknown. With `at_least`, the power that was reached for half a minute replaces an unknown
-    limit; the true share is lower.
+    The share is NaN if unknown. With `at_least`, the highest power reached for half a minute in all stands in for an
+    unknown limit; the true share may be lower.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)
@@ -208,7 +208,7 @@ def draws_working_power(series: DeviceSeries, limit: float = _AT_WORK) -> bool:
 
 
 def list_clock_events(series: DeviceSeries) -> Iterator[ClockEventTotal]:
-    """Yield a total for each recorded clock event reason of a GPU, in NVML's order, unnamed bits last."""
+    """Yield a total for each recorded clock event reason of a GPU, in NVML's order, with unnamed bits last."""
     recorded = (reason for reason in CLOCK_EVENT_BITS if are_events_recorded(series, reason))
     signals = gather_signals(series)
     events = {reason: hold_clock_by_events(series, reason) for reason in recorded}

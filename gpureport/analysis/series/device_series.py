@@ -20,22 +20,22 @@ from gpureport.recording import Device, DeviceRows, Recording, SeriesRows
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WINDOW_SHIFT = 0.5  # seconds: half of the time before a reading over which utilisation is a mean (NVML)
-_SHORTEST_PERIOD = 1 / 6  # seconds that a utilisation value covers at least (NVML)
+_WINDOW_SHIFT = 0.5  # seconds: half of the window before a reading over which utilisation is averaged (NVML)
+_SHORTEST_PERIOD = 1 / 6  # minimum seconds that a utilisation value covers (NVML)
 _AVERAGED = (UTILISATION, "gpu_memory_controller_ratio")
 _NEAR_EDGE_INTERVALS = 1.5
 _LONGEST_SIDE_INTERVALS = 1.25
 _LONE_SECONDS = 1.0
 _MOST_KEPT_ROWS = 1_000_000
 
-POWER_METRICS = (POWER, "gpu_power_instant_watts")  # metrics whose readings are checked
+POWER_METRICS = (POWER, "gpu_power_instant_watts")  # checked for implausible readings
 HIGHEST_POWER = 2000.0
-"""A mean power in watts that no board reaches: twice that of a B200, the largest known."""
+"""A mean power in watts that no board reaches: twice that of a B200, the highest known."""
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
-_WARMED = 5.0  # degrees Celsius; a smaller change may be rounding or the room
+_WARMED = 5.0  # degrees Celsius; rounding or the room may cause a smaller change
 _SWING = 0.5
-"""Spread of utilisation (p90 less p10) with which power must change."""
+"""Spread of utilisation (p90 minus p10) at which power must vary too."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
@@ -69,7 +69,7 @@ class Memo:
 
 
 def memoized(make: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function of a series or a context and of hashable arguments to cache its results."""
+    """Cache the results of a function that takes a series or a context, and hashable arguments."""
 
     @wraps(make)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -85,12 +85,12 @@ class DeviceSeries(Memo):
 
     A sample covers the time half-way to its neighbours, at most 1.25 intervals on each side. Next to a log gap and at
     both ends of the log, it covers half an interval on that side. Where the sampling rate changes, the local interval
-    counts.
+    is used.
 
-    `times` are time stamps in microseconds in ascending order; equal ones are possible. A sample covers the time from
+    `times` are time stamps in microseconds in ascending order, possibly with duplicates. A sample covers the time from
     `start` to `end`. `gap_rows` are the rows after a log gap. `pause_rows` are those after a pause, which is too short
-    for a log gap but longer than its two samples cover. `window` is from first to last sample of the run, and
-    `interval` is the usual distance in seconds.
+    to be a log gap but longer than its two samples cover. `window` runs from the first to the last sample of the run,
+    and `interval` is the usual time between samples in seconds.
     """
 
     def __init__(self, device: Device, rows: DeviceRows, window: Interval) -> None:
@@ -151,7 +151,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, as words after its name; empty if they can be."""
+        """Return why the readings of a metric cannot be right, to follow its name; empty if they can be."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -165,16 +165,16 @@ class DeviceSeries(Memo):
         degrees, used = (self.known_values(name) for name in (TEMPERATURE, UTILISATION))
         low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
         first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
-        # at rest or at its limit, a board may stay at one whole watt while its temperature changes
+        # at rest or at its limit, power may stay at a whole number of watts while temperature changes
         stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
         if stands and (first % 1 or high - low >= _SWING):
-            return f"stays at {first:.4g} W to the last digit while temperature changes by {warmed:.0f} °C"
+            return f"stays at {first:.4g} W to the last digit while its temperature changes by {warmed:.0f} °C"
         if mean > HIGHEST_POWER:
             return f"averages {mean:,.0f} W, more than any board draws"
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the minimum seconds between two readings of a metric, or None if unknown."""
+        """Return the minimum number of seconds between readings of a metric, or None if unknown."""
         known = find_gpu(self.device.model)
         window = known.utilisation_window_seconds if known else None
         return None if metric not in _AVERAGED else window.value if window else _SHORTEST_PERIOD
@@ -190,7 +190,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return start and end of the time that each value averages, clipped to a window and extended to its ends."""
+        """Return the start and end of each value's averaging time, clipped to a window and extended to its ends."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -232,7 +232,7 @@ def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
 def measure_sample_extents(
     times: IntArray, rate: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds that each sample covers before and after it, and the rows after gaps and pauses."""
+    """Return the microseconds that each sample covers on either side, and the rows after gaps and pauses."""
     if not len(times) or times[0] == times[-1]:
         none, no_rows = np.zeros(len(times), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return none, none, no_rows, no_rows
@@ -252,6 +252,6 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return the microseconds that a sample covers next to a gap, at most, and the longest pause."""
+    """Return, in microseconds, the time a sample covers next to a gap, its maximum, and the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)

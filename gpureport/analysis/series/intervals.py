@@ -9,7 +9,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
 Spans = IntArray  # one start and end per row, sorted and disjoint
-NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)  # without any rows
+NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)
 
 
 def to_spans(intervals: Iterable[Interval]) -> Spans:

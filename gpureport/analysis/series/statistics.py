@@ -15,20 +15,20 @@ from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
 IDLE_RATIO = 0.05  # utilisation at or below which a GPU counts as idle
-BELOW = (0.25, 0.5, 0.7)  # limits of utilisation below which the share of time is reported
+BELOW = (0.25, 0.5, 0.7)  # utilisation levels; the share of time below each is reported
 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
-_OFF_GRID = 1e-6  # relative difference from a logged step: float32 has no more digits
+_OFF_GRID = 1e-6  # relative difference from a logged step; float32 is no more precise
 _READ_DELAY_SECONDS = 1.0  # delay between a row's time stamp and the reading of its counter
-_LONGEST_HOLE = 3600.0  # seconds; longer parts without samples get no bins
+_LONGEST_HOLE = 3600.0  # seconds; longer periods without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows with a counter value, the increments between them (0 if unknown), which cross a log gap, and the sum."""
+"""Rows with a counter value, increments between them (0 if unknown), whether each crosses a log gap, and the sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the increments of a GPU's counter, or the largest of several; None without two rows that have all.
+    """Return the increments of a counter, or the largest of several; None if fewer than two rows have all of them.
 
     A counter that falls was reset, and its new value counts. Increments of more than `most` per second are left out.
     """
@@ -97,7 +97,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the logged value is all of it."""
+    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the log shows all of it as reserved."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
@@ -163,7 +163,7 @@ class Grid:
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
-        """Return the times at which bins begin (`right`), or at which the bins before them end (`left`)."""
+        """Return the times when bins begin (`right`), or when the bins before them end (`left`)."""
         before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
@@ -192,7 +192,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
-        """Return spans of true bins that last at least `shortest` seconds; shorter holes than `within` are closed."""
+        """Return spans of true bins that last at least `shortest` seconds; holes shorter than `within` are closed."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
@@ -221,7 +221,7 @@ def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean of the `length` bins around each bin, fewer at both ends; NaN is left out."""
+    """Return the mean of the `length` bins around each bin (fewer at both ends); NaN is left out."""
     known = ~np.isnan(values)
     first = np.arange(len(values)) - length // 2
     start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
