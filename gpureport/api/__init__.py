@@ -63,7 +63,7 @@ def read(  # noqa: PLR0913 - each option is given by name
         tz: time zone of the log, such as `"Europe/Berlin"`, if the log does not name one.
         gpus: indices of the GPUs to keep; None keeps all.
         columns: query fields of a log without a header, in order: a list, or `"timestamp,index,utilization.gpu"`.
-        interval: seconds between samples in a log without time stamps.
+        interval: seconds between samples in a log without timestamps.
         gpus_per_tick: number of GPUs in a log that has no column to tell them apart.
         column_map: TOML file that describes the columns of an unknown table.
         tracker: which runs in a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,

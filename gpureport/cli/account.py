@@ -51,9 +51,9 @@ def _describe_lines(run: Run, *, examples: bool) -> Iterator[str]:
         yield f"  {count(len(quality.gaps), 'gap')} without samples, {total:,.0f} s across all GPUs"
     if quality.duplicates:
         verb = "shares" if quality.duplicates == 1 else "share"
-        yield f"  {count(quality.duplicates, 'row')} {verb} the time stamp of the previous row (kept)"
+        yield f"  {count(quality.duplicates, 'row')} {verb} the timestamp of the previous row (kept)"
     if quality.synthetic_time:
-        yield "  the log has no time stamps, so times are computed from --interval"
+        yield "  the log has no timestamps, so times are computed from --interval"
     # plain messages come last
     events = sorted(quality.log_events, key=lambda event: event.kind == "driver_message")
     for event in events[:_LISTED]:
@@ -94,7 +94,7 @@ def render_text(runs: Sequence[Run]) -> str:
     names = [make_printable(run.name) for run in runs]
     width, lines = max(map(len, names), default=0), []
     for run, name in zip(runs, names, strict=True):
-        began = "no time stamps" if run.quality.synthetic_time else f"{find_date(run):%Y-%m-%d %H:%M}"
+        began = "no timestamps" if run.quality.synthetic_time else f"{find_date(run):%Y-%m-%d %H:%M}"
         gpus, lasted = len(run.gpus), format_duration((run.ended - run.started) / 1e6)
         step = f"  step {make_printable(run.step)}" if run.step else ""
         words = f"{began:16}  {name:{width}}  {gpus:3} {'GPU ' if gpus == 1 else 'GPUs'}  {lasted:>12}"

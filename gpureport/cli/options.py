@@ -184,7 +184,7 @@ class Options:
     gpus: tuple[int, ...] | None = one("0,2,…", "Keep only these GPUs.", read.indices)
     columns: Texts | None = one("FIELD,…", "Columns of a log without a header, as given to --query-gpu.", read.fields)
     interval: float | None = one(
-        "SECONDS", "Seconds between samples in a log without time stamps, as given to nvidia-smi -l.", read.seconds
+        "SECONDS", "Seconds between samples in a log without timestamps, as given to nvidia-smi -l.", read.seconds
     )
     gpus_per_tick: int | None = one(
         "N", "Number of GPUs in a log that has no column to tell them apart.", kind=click.IntRange(1, 128)

@@ -120,7 +120,7 @@ def select_stored_runs(place: Store, selection: run_selection.RunSelection) -> l
 def note_undated_runs(runs: Sequence[StoredRun], selection: run_selection.RunSelection) -> None:
     without_time = sum(stored.run.quality.synthetic_time for stored in runs)
     if without_time and any(each.key in run_selection.TIMES for each in selection):
-        print_note(f"gpureport: left out {count(without_time, 'stored run')} without time stamps")
+        print_note(f"gpureport: left out {count(without_time, 'stored run')} without timestamps")
 
 
 def read_stored(name: str, options: Options) -> list[Recording]:

@@ -266,9 +266,9 @@ class Extraction:
             f"{rows} in the hour that {self._zone} repeats in autumn. Its first occurrence is assumed.": self._doubled
             and not order,
             # a few rows with a time among many without may come from another program
-            f"{self._untimed:,} rows have no time stamp and were left out. To read them, give --interval.": not interval
+            f"{self._untimed:,} rows have no timestamp and were left out. To read them, give --interval.": not interval
             and self._untimed > self._account.rows,
-            "The log has time stamps, so --interval was not used.": self._stamped and interval,
+            "The log has timestamps, so --interval was not used.": self._stamped and interval,
         }
         return [*self._gpus.notes(), *(note for note in notes if notes[note]), *self._file.account.notes()]
 

@@ -141,7 +141,7 @@ class Reading:
             zones = [(self.locator, self._outcomes[0].timezone), (each.locator, log.outcome.timezone)]
             if any(zone for _, zone in zones):
                 told = "; ".join(f"{where} {zone or self._options.tz or 'local time'}" for where, zone in zones)
-                self._notes.append(f"Zones of the time stamps: {told}.")
+                self._notes.append(f"Zones of the timestamps: {told}.")
         return log
 
     def _check_times(self, each: Input, outcome: Outcome) -> None:

@@ -119,7 +119,7 @@ def _needs(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "Required", " or ".join(f"{BY_NAME[name].recorded_by} ({name})" for name in group)
     wanted = group_holders((BY_NAME[name].recorded_by, name) for name in rule.wants if name not in needed)
     yield from (("Also uses", f"{field} ({', '.join(names)})") for field, names in wanted.items())
-    yield "Required", rule.recording or ("" if rule.requires or rule.wants else "nothing but time stamps")
+    yield "Required", rule.recording or ("" if rule.requires or rule.wants else "nothing but timestamps")
     if not rule.recording and all(is_recorded(BY_NAME[name]) for name in needed):
         yield "Recorded by", "gpureport record"
 

@@ -127,7 +127,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric in the timelines; an `averaged` value is a mean over the time before its time stamp."""
+    """A metric in the timelines; an `averaged` value is a mean over the time before its timestamp."""
 
     metric: str
     title: str

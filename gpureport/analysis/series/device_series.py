@@ -87,7 +87,7 @@ class DeviceSeries(Memo):
     both ends of the log, it covers half an interval on that side. Where the sampling rate changes, the local interval
     is used.
 
-    `times` are time stamps in microseconds in ascending order, possibly with duplicates. A sample covers the time from
+    `times` are timestamps in microseconds in ascending order, possibly with duplicates. A sample covers the time from
     `start` to `end`. `gap_rows` are the rows after a log gap. `pause_rows` are those after a pause, which is too short
     to be a log gap but longer than its two samples cover. `window` runs from the first to the last sample of the run,
     and `interval` is the usual time between samples in seconds.
@@ -105,7 +105,7 @@ class DeviceSeries(Memo):
         self.observed_seconds = float(self.seconds.sum())
         for each in (self.times, self.start, self.end, self.seconds):
             each.flags.writeable = False
-        # microseconds from the middle of the averaging window of a value to its time stamp
+        # microseconds from the middle of the averaging window of a value to its timestamp
         self.shift = round((self.interval / 2 if device.index is None else _WINDOW_SHIFT) * 1e6)
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ BELOW = (0.25, 0.5, 0.7)  # utilisation levels; the share of time below each is 
 _QUANTILES = np.array([0.05, 0.5, 0.95])
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _OFF_GRID = 1e-6  # relative difference from a logged step; float32 is no more precise
-_READ_DELAY_SECONDS = 1.0  # delay between a row's time stamp and the reading of its counter
+_READ_DELAY_SECONDS = 1.0  # delay between a row's timestamp and the reading of its counter
 _LONGEST_HOLE = 3600.0  # seconds; longer periods without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]

@@ -93,7 +93,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return a layout; if there is no time stamp, only text in the driver's notation identifies a GPU."""
+    """Return a layout; if there is no timestamp, only text in the driver's notation identifies a GPU."""
     if all(each.target != TIME for each in columns):
         columns = [replace(each, read=_READ_NAMES.get(each.target, each.read)) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)

@@ -114,7 +114,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the run's clock or, if it has no time stamps, the time since the first sample."""
+    """Return a time on the run's clock or, if it has no timestamps, the time since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)
@@ -141,7 +141,7 @@ def _convert_to_local_time(run: Run, microseconds: int) -> datetime:
 
 def clock_note(run: Run) -> str:
     if run.quality.synthetic_time:
-        return "the log has no time stamps; times are computed from --interval"
+        return "the log has no timestamps; times are computed from --interval"
     return "local time of the recording machine" if run.timezone is None else display.clean(run.timezone)
 
 
