@@ -76,7 +76,7 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs in a log; if `keep` is not None, only GPUs with the indices in it are kept.
+    """The GPUs in a log; if `keep` is not None, only GPUs with these indices are kept.
 
     If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row that no column
     identifies is assigned to the only GPU in the log, or left out if there are several.
@@ -269,7 +269,7 @@ _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
 _SILENCE, _TOGETHER = 4, 60_000
 """Minimum ratio of gaps between ticks to gaps within ticks, and maximum median gap within ticks."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""Minimum share of rows that repeat after one tick, and how far it must exceed that of other distances."""
+"""Minimum share of rows that repeat after one tick, and how far it must exceed the share at other distances."""
 _HEAD = 50_000
 """The number of rows to search for ticks."""
 _MIXED = (
@@ -391,7 +391,7 @@ def _name_places(places: IntArray, size: int) -> Texts:
 
 
 def date_rows(rows: Rows, log: "QueryLines") -> Rows:
-    """Return rows timed by the date above them and, unless a column identifies the GPU, numbered by position."""
+    """Return rows with the date above them as time and, unless a column identifies the GPU, their position as index."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := clock.parse_printed_time(text)) is not None]
     if not dates:
         return rows

@@ -46,7 +46,7 @@ _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
 """The number of rows above which times are checked, and the share of falling times that rules out a clock."""
 _SLOW = 2
-"""The first iterations are start-up if they take over this many times as long as usual."""
+"""The first iterations count as start-up if they take over this many times as long as usual."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""

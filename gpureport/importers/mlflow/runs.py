@@ -289,7 +289,7 @@ def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], o
     if not devices:
         yield f"No system metrics in this run: {_HOW_TO_RECORD}."
     if derived := [each.id for each in devices if each.memory_total_bytes or each.power_limit_watts]:
-        yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from values and percentages."
+        yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from a value and its percentage."
     if account.late:
         late = float(np.median(np.concatenate(account.late))) / 1e6
         moved = f"so all stamps were moved back by a median of {late:.2f} s"

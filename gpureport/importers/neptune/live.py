@@ -61,7 +61,7 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - our own
     said: dict[str, Any] = parse_json(done.stdout or b'{"error": "Connection", "what": ""}')
     if error := said.get("error"):
-        problem = (f"the server could not be read ({error}: {said['what']})", _SERVICE, "request_failed")
+        problem = (f"reading from the server failed ({error}: {said['what']})", _SERVICE, "request_failed")
         what, hint, code = next((each for word, each in _PROBLEMS.items() if word in error), problem)
         raise SourceError(store, what, hint, code=code)
     return said

@@ -90,7 +90,7 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?"
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""How far the first sample may be from a whole zone offset."""
+"""How far the first sample may be from a whole time zone offset."""
 Found = dict[tuple[str, str], Stored]
 
 
