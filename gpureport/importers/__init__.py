@@ -1,9 +1,9 @@
 """Reads sources into recordings: `sources` finds logs, `runs` groups them into runs, and `reading` reads one run.
 
-`source_text` splits a log into lines, a form turns lines into `Rows` (`columns`,
-`nvidia_smi/query.py`), and `extraction` finds the GPU (`gpu_devices`) and the time (`clock`) of
-each row. `surveys` finds out how logs are related, and `joining` joins them into one run.
-`protocol` defines importers and trackers.
+`source_text` splits a log into lines, a form such as `nvidia_smi/query.py` turns them into `Rows`,
+and `extraction` finds the GPU (`gpu_devices`) and time (`clock`) of each row. `surveys` determines
+how logs are related, and `joining` joins them into one run. `protocol` defines importers and
+trackers.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Registry:
-    """Importers or trackers by kind, in the order in which they are tried; each is loaded on first use."""
+    """Importers or trackers by kind, in the order they are tried; each is loaded on first use."""
 
     def __init__(self, **places: str) -> None:
         self._places, self.kinds = places, tuple(places)

@@ -1,4 +1,4 @@
-"""Counts how every line of a log was treated, and defines the codes of reasons and notes."""
+"""Counts how each line of a log was handled, and defines the codes of reasons and notes."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from gpureport.redaction import redact_start
 
 WRONG_CELLS = "wrong number of cells"
 MALFORMED = "malformed"
-"""The reason for rejecting a malformed cell, followed by the name of its column."""
+"""The reason for rejecting a row with a malformed cell; the column name is appended."""
 TORN = "torn line"
 NUL_BYTES = "NUL bytes"
 CUT_LAST_LINE = "cut last line"
@@ -37,18 +37,18 @@ NOT_JSON = "not JSON of this tool"
 CUT_DOCUMENT = "cut document"
 TWICE = "recorded in the log before as well"
 NOT_OF_FORM = "no line of the format"
-"""Reasons for leaving out damaged lines and text between tables or sections."""
+"""The reason for leaving out a damaged row or any other unexpected line."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""The reason for leaving out duplicate points, since each process of a run records all GPUs."""
+"""The reason for leaving out duplicate points, since each process in a run records all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
 TWICE_AT_ONCE = "another value at the same time"
 FORKED = "a forked process had the monitor start again"
-"""The reason for leaving out points from forked workers of Neptune's client."""
+"""The reason for leaving out points from forked workers of the Neptune client."""
 CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
-"""Reasons that do not mean that the source is faulty."""
+"""Reasons that do not indicate a faulty source."""
 _EXAMPLES, _LONGEST = 5, 200
 _MOST_EVENTS = 200
 _MESSAGES = {
@@ -59,7 +59,7 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""Patterns for the beginnings of messages between rows (strings in nvidia-smi 535 and 550)."""
+"""Patterns that match the start of messages between rows (from nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
@@ -69,12 +69,12 @@ NOISE = re.compile(
 """Matches separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
-"""Matches text that only rows contain: an amount of memory, or a cell between bars."""
+"""Matches text found only in rows: an amount of memory, or a cell between bars."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
-"""Texts that replace a value when a GPU no longer responds."""
+"""Texts shown instead of a value when a GPU no longer responds."""
 ERROR_WORDS = frozenset({"Unknown Error", "ERR!"})
-"""Texts that replace a value that the driver could not read."""
+"""Texts shown instead of a value that the driver could not read."""
 
 
 def find_message_kind(text: str) -> str:
@@ -92,9 +92,7 @@ def list_first(names: Sequence[str], most: int) -> str:
 
 def format_columns_option(row: Sequence[str]) -> str:
     names = ["timestamp" if _STAMPED.match(cell) else f"column_{place}" for place, cell in enumerate(row, 1)]
-    return (
-        f"name its columns: --columns {shlex.quote(','.join(names))}, with fields of --query-gpu in place of column_N"
-    )
+    return f"name its columns with --columns {shlex.quote(','.join(names))}, replacing column_N with --query-gpu fields"
 
 
 @dataclass(slots=True)
@@ -102,8 +100,8 @@ class Account:
     """Counts each line of a log once: rows when they are yielded, and other lines when the form reads them.
 
     `absent` counts cells without a value by column and reason. `rejected` contains the count, the first line and
-    examples for each reason. A `snapshot` shows GPUs at one moment. `mixed_note` is added if GPUs cannot be
-    distinguished.
+    examples for each reason. A `snapshot` may show only one moment. `mixed_note` is added if GPUs cannot be told
+    apart.
     """
 
     rows: int = 0
@@ -126,7 +124,7 @@ class Account:
 
     @property
     def lines(self) -> int:
-        """The number of lines that are not empty; a line with several rows counts once per row."""
+        """The number of non-empty lines; a line with several rows counts once per row."""
         rejected: int = sum(rows for rows, *_ in self.rejected.values())
         return self.rows + rejected + self.headers + self.noise + self.messages + self.continued
 
@@ -163,7 +161,7 @@ class Account:
             self.reject(reason, number, text)
 
     def stray(self, number: int, text: str) -> None:
-        """Count a line between blocks; if it contains figures, count it as a damaged row."""
+        """Count a line between blocks; if it looks like a row, count it as a damaged row."""
         self.sort_out(number, text, NOT_OF_FORM if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else "")
 
     def date_messages(self, numbers: IntArray, times: IntArray) -> None:
@@ -211,7 +209,7 @@ def damage(line: str) -> str:
 def whole_lines(
     lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each intact or empty line, without the characters in `ends`."""
+    """Yield the number and text of each intact or empty line, without trailing characters in `ends`."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():
@@ -229,8 +227,8 @@ NOTE_CODES: dict[str, str] = {
     "torn_lines": "in a whole row",
     "columns_not_used": "--columns was not used",
     "headings_translated": "headings that nvidia-smi does not write",
-    "fractions_or_per_cent": "could be fractions or per cent",
-    "share_or_per_cent": "is a share or per cent",
+    "fractions_or_per_cent": "could be fractions or ",
+    "share_or_per_cent": "is a share or ",
     "day_before_month": "are read as day/month/year",
     "month_before_day": ", the month first",
     "columns_assumed": "dmon wrote no header",
@@ -244,7 +242,7 @@ NOTE_CODES: dict[str, str] = {
     "summary_of_one_gpu": "so it is read as one gpu",
     "means_since_start": "from two of them",
     "mixed_gpus": "neither a column nor their order tells them apart",
-    "gpus_by_place": "each is a place in the tick",
+    "gpus_by_place": " in the tick: ",
     "one_gpu_assumed": "one gpu is assumed",
     "gpus_by_order": "in the order in which nvidia-smi lists them",
     "several_models": "would show which",
@@ -254,7 +252,7 @@ NOTE_CODES: dict[str, str] = {
     "gpu_model_not_used": " is not used for it",
     "tags_not_set": " or none, so the ",
     "interval_not_used": "--interval was not used",
-    "single_moment": "a single sample, whose time is counted",
+    "single_moment": "read as a single sample",
     "rows_without_time": "rows have no time stamp and were left out",
     "time_of_day": "so days are counted from",
     "dates_placed": "its times were placed on",
@@ -262,7 +260,7 @@ NOTE_CODES: dict[str, str] = {
     "zones_of_sources": "zones of the time stamps:",
     "different_zones": "made in different zones",
     "unknown_zone": "known here; give --tz",
-    "ambiguous_hour": "has twice in autumn",
+    "ambiguous_hour": " in autumn",
     "rows_repeated": "(same gpu, stamp and values)",
     "recordings_out_of_order": "their rows keep their stamps",
     "rows_sorted": "too often for a clock",
@@ -271,9 +269,9 @@ NOTE_CODES: dict[str, str] = {
     "start_up_not_waited": "first iterations of the training log took",
     "steps_only": "no times, so its points",
     "times_from_zero": "counts its times from 0",
-    "rows_joined": "rows joined by time",
+    "rows_joined": " joined by time",
     "several_machines": "have the same gpu indices",
-    "log_not_used": "lies beside the log, but",
+    "log_not_used": " the log, but ",
     "log_attached": "; its stamps are ",
     "attachment_not_used": "is attached to the run",
     "labels_not_read": "is not read as labels",
@@ -284,11 +282,11 @@ NOTE_CODES: dict[str, str] = {
     "log_missing": " is missing: ",
     "driver_restarted": "and was started again",
     "empty_log": "no row: nvidia-smi",
-    "mlflow_store": "of mlflow",
+    "mlflow_store": "read from a",
     "deleted_run": "the run was deleted in mlflow",
-    "no_end": "the run has no end in mlflow",
+    "no_end": "the run has no end",
     "no_system_metrics": "no system metrics in this run",
-    "derived_values": "derived from a value and its share",
+    "derived_values": "derived from a value",
     "reserved_memory_counted": "what the driver reserves",
     "zeros_put_back": "samples with a utilization of 0",
     "never_reported": "was never reported",
@@ -307,7 +305,7 @@ NOTE_CODES: dict[str, str] = {
     "no_work_metric": "counts work in this run",
     "one_mean": " one mean ",
 }
-"""The code of each note, and lower-case words that identify the note; the first match applies."""
+"""The code of each note, and lower-case words that identify it; the first match applies."""
 
 
 def find_note_code(note: str) -> str:
@@ -316,6 +314,6 @@ def find_note_code(note: str) -> str:
 
 
 def find_reject_code(reason: str) -> str:
-    """Return the code of a reason: the reason in snake_case, without the name of the column."""
+    """Return the code of a reason, which is the reason in snake_case without the column name."""
     known = MALFORMED if reason.startswith(f"{MALFORMED} ") else reason
     return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

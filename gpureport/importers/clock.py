@@ -1,4 +1,4 @@
-"""Reads times in a log: stamps and zones, the interval and gaps of each device, and stamps that run backwards."""
+"""Reads the times in a log: stamps, zones, each device's interval and gaps, and stamps that run backwards."""
 
 import math
 import re
@@ -28,7 +28,7 @@ from gpureport.parsing import FIRST_MICROSECOND, LAST_MICROSECOND
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
-"""Time zone offsets change only at quarter hours."""
+"""Time zone offsets change only on the quarter hour."""
 _SEVERAL = 3
 """This many stamps in a skipped hour show that the zone is wrong; fewer are treated as damaged."""
 
@@ -54,15 +54,15 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArra
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
         shown = (EPOCH + timedelta(microseconds=int(skipped.min()))).strftime("%Y-%m-%d %H:%M:%S")
-        what = f"{zone.key} skips {shown}, since clocks were set forward, but the log has rows in that hour"
-        hint = "give the zone to which the machine's clock was set, perhaps UTC"
+        what = f"{zone.key} skips {shown}, because clocks were set forward, but the log has rows in that hour"
+        hint = "give the zone that the machine's clock was set to, perhaps UTC"
         raise SettingsError("--tz", what, hint, code="skipped_hours")
     # only a repeated hour uses the second offset; an hour skipped in spring uses the offset before the change
     return stamps - (np.minimum(first, later) if second else first)
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return how far the clock is set back around each ambiguous local stamp, and 0 for other stamps."""
+    """Return how far the clock is set back around each ambiguous local stamp, or 0 for other stamps."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
@@ -115,11 +115,11 @@ _WORDS = re.compile(
 """Matches stamps from C's `asctime`, and from `date` in the C locale or in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""The smallest number read as nanoseconds, microseconds, milliseconds or seconds, and that unit in microseconds."""
+"""The smallest number read as nanoseconds, microseconds, milliseconds or seconds, and the unit in microseconds."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
-"""Matches a time of day, in which a leap second has the number 60."""
+"""Matches a time of day; a leap second is written as 60."""
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
@@ -130,7 +130,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
             factor = next((factor for least, factor in _EPOCHS if float(text) >= least), math.inf)
             counted = float(text) * factor
             return (round(counted), True) if counted < LAST_MICROSECOND else None
-        # the form that dmon writes
+        # the format of dmon
         text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
     match = _ISO.fullmatch(text) or _DAY_FIRST.fullmatch(text)
     if match is None:
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time that a text contains, in microseconds without conversion, and whether it names a zone."""
+    """Return the time in a text, in microseconds without conversion, and whether the text names a zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -182,7 +182,7 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""A second in microseconds, and the fewest stamps that show how often rows were written."""
+"""A second in microseconds, and the minimum number of stamps needed to spread rows."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark rows with a damaged date, which is at least a day away from the neighbouring rows of their device."""
+    """Mark rows with a damaged date, which is over a day away from both neighbouring rows of the device."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -218,7 +218,7 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 
 
 _DISTINCT = 50_000
-_AT_ONCE = 8_192  # rows of one device that are measured together
+_AT_ONCE = 8_192  # rows of one device to measure at once
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
 """Several GPUs produce 2 to 16 rows within 60 ms, then none for 90 ms (a real tick takes 1 to 6 ms, 50 under load)."""
 
@@ -307,12 +307,12 @@ _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
 _PUNCTUAL, _MANY = 3, 20
 """A second writer begins within this many intervals of the first stamp, and after this many rows."""
 _LATE = 3
-"""At most this many rows arrive late together; more of them mean that the clock was set back."""
+"""Up to this many rows may be late together; if there are more, the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
 
 
 class Order(NamedTuple):
-    """The order of rows by rising `lines`: times, which rows are copies, and whether writers `shuffled` them."""
+    """Rows in line order: their times, which ones are copies, and whether several writers `shuffled` them."""
 
     lines: npt.NDArray[Any]
     times: IntArray
@@ -340,15 +340,15 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
     restarted = any(step.cause == _RESTARTED for clock in clocks.values() for step in clock.steps)
     notes: dict[str, object] = {
         f"{format_count(copied, 'row')} {'repeats' if copied == 1 else 'repeat'} earlier ones (same GPU, stamp "
-        "and values), as in a log that was appended to itself. Copies were left out.": copied,
+        "and values), as in a log that was appended to itself. The copies were left out.": copied,
         "The recordings in the log are not in time order. Their rows keep their stamps and were sorted.": restarted,
-        f"Stamps run backwards {shuffled:,} times, too often for a clock change; rows were sorted by stamp.": shuffled,
+        f"Stamps run backwards {shuffled:,} times, too often for a clock change; rows were sorted by time.": shuffled,
     }
     return Order(lines, times, copies, clocks, [note for note, holds in notes.items() if holds], shuffled > 0)
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
-    """Mark rows of a device that repeat rows from before a step back, in stretches that are mostly copies."""
+    """Mark rows of a device that repeat earlier rows after time stepped back, in stretches of mostly copies."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -372,7 +372,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Record clock steps; return a device's times, and how often they fall for any other reason."""
+    """Record clock steps; return a device's times, and how often they run backwards for other reasons."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0
@@ -385,14 +385,14 @@ def _on_one_clock(
         fall = -int(rises[cut - 1])
         until = min(cut + min(max(1, fall // max(pace, 1) - 1), _LATE), len(stamps) - 1)
         if until == cut or stamps[cut : until + 1].max() >= stamps[cut - 1] or stamps[cut] > stamps[max(cut - 2, 0)]:
-            # one late or early row among ordered rows is not a step of the clock
+            # one late or early row among ordered rows is not a clock step
             continue
         before, after = (0, 0) if zone is None else fold_sizes(stamps[cut - 1 : cut + 1], zone).tolist()
         # the end of summer time repeats a whole fold, whereas a time server sets a clock back by seconds
         doubled = before > 0 and 0 < after < 2 * fall and fall <= after + pace
         causes = {
             _WRITERS: not doubled and cut >= _MANY and abs(int(stamps[cut] - stamps[0])) <= _PUNCTUAL * pace,
-            # additional lines between two rows, such as a header, may begin another recording
+            # extra lines between two rows, such as a header, may begin another recording
             _RESTARTED: fall >= _FURTHEST or (apart[cut - 1] > usual and stamps[cut:].max() < stamps[:cut].min()),
             _SUMMER_TIME: doubled,
         }
@@ -405,7 +405,7 @@ def _on_one_clock(
         if doubted and cause != _RESTARTED:
             continue
         if cause == _SUMMER_TIME and zone is not None:
-            # a later repeated hour begins with its first occurrence again
+            # another repeated hour starts with its first occurrence again
             end = cut + int(np.logical_and.accumulate(fold_sizes(stamps[cut:], zone) > 0).sum())
             times[cut:end] = to_utc(stamps[cut:end], zone, second=True)
         elif cause == CLOCK_SET_BACK:

@@ -39,11 +39,11 @@ ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
 """The reason for ignoring a cell that may be cut off."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
-"""nvidia-smi's unit for each base unit, used if no heading or cell states a unit."""
+"""nvidia-smi's unit for each base unit, used if no heading or cell specifies one."""
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell has no value, or None if it has a value; any `[bracketed]` text is a reason."""
+    """Return why a cell has no value, or None if it has one; any `[bracketed]` text is a reason."""
     bracketed = text.startswith("[") and text.endswith("]")
     return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
@@ -52,7 +52,7 @@ def absence(text: str) -> str | None:
 class Column:
     """One column of a log: the metric or attribute that it fills (`target`), and how its cells are read.
 
-    `source` is its name, or the field to which its `heading` was `translated`. `unit` applies to numbers without a
+    `source` is its name, or the field that its `heading` was `translated` to. `unit` applies to numbers without a
     unit.
     """
 
@@ -145,11 +145,11 @@ Values = FloatArray | Texts
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log with rising numbers in `lines`; rows from one line have consecutive numbers.
+    """Rows of a log, with line numbers in ascending order; rows from one line have consecutive numbers.
 
-    `times` are as written, or UTC if stamps state a `zone`. `data` contains columns by target:
-    numbers in base units (NaN if missing), or `Texts`. `reasons` explains missing values, by
-    the name of the column in the log.
+    `times` are as written, or in UTC if stamps specify a `zone`. `data` contains columns by target:
+    numbers in base units (NaN if missing), or `Texts`. `reasons` explains missing values by
+    the column's name in the log.
     """
 
     lines: IntArray
@@ -217,7 +217,7 @@ def _decode_column(column: Column, cells: Any) -> tuple[Values, Texts | None, Bo
 
 
 def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
-    """Return numbers, with NaN for cells without a value; return None if cells have different units."""
+    """Return numbers, with NaN for missing values, or None if units differ or a value is impossible."""
     metric, none = BY_NAME[column.target], pa.nulls(1, pa.string())[0]
     texts = pc.utf8_trim_whitespace(cells)
     suffix = next((text for text in texts[:_MANY].to_pylist() if text and text[0] != "["), "").lstrip("+-.0123456789")
@@ -238,7 +238,7 @@ def _read_numbers(column: Column, cells: "pa.Array[Any]") -> FloatArray | None:
 _TOGETHER = 20_000
 Record = dict[str, Any]
 Stamp = tuple[int, bool] | None
-"""A time in microseconds, and whether it is UTC, as `parse_time` returns them."""
+"""A time in microseconds, and whether it is UTC, as returned by `parse_time`."""
 
 
 def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
@@ -303,8 +303,8 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout that reads each target from a `preferred` column, or otherwise from its first column."""
-    # the last one counts
+    """Return a layout that reads each target from a `preferred` column if there is one, else from the first."""
+    # the last one wins
     order = sorted(enumerate(columns), key=lambda pair: (pair[1].source in preferred, -pair[0]))
     chosen = {column.target: place for place, column in order}
     taken, found = set(chosen), list(columns)

@@ -25,23 +25,23 @@ from gpureport.recording_advice import RECORDS_ONE
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
 """Yields rows, given lines, the number of the first line, and the account that counts other lines."""
 _NAME_GPUS = "record a column that identifies the GPU: index or uuid in --query-gpu, gpu_uuid in --query-compute-apps"
-_INTERVAL = "give the seconds between its samples with --interval"
-_ONE_MOMENT = "The log has one row per GPU and no time, so it is read as a single sample, whose time is counted from 0."
+_INTERVAL = "give the number of seconds between samples with --interval"
+_ONE_MOMENT = "The log has one row per GPU and no time, so it is read as a single sample at time 0."
 _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were sorted by time. The log does not show whether the writers "
     "recorded the same GPUs, so checks that depend on that are skipped. Give each process its own file."
 )
 _MOST_AT_ONCE = 128
-"""The most rows at one moment, each about a GPU or a part of one."""
+"""Maximum number of rows at one moment, each about a GPU or part of one."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics of every working GPU; a GPU is lost if all of these that were recorded, at least two, contain errors."""
+"""Metrics that every healthy GPU reports; if at least two were recorded and all contain errors, the GPU is lost."""
 
 
 class Extraction:
-    """Reads one log with a form, which has a `name` if there are several; `explain` returns why no row is usable."""
+    """Reads one log with a form, which is named if there are several; `explain` returns why no row is usable."""
 
-    def __init__(  # noqa: PLR0913 - a file, a form, and options of both
+    def __init__(  # noqa: PLR0913 - a file, a form, and their options
         self,
         file: RawFile,
         options: ReadOptions,
@@ -58,22 +58,22 @@ class Extraction:
         self._clocks: dict[str, clock.Clock] = {}
         self._newest: dict[int, int] = {}
         self._order: clock.Order | None = None
-        # number of rows in an hour that occurs twice, and number of rows without a time
+        # number of rows in an hour that occurs twice, and of rows without a time
         self._doubled = self._untimed = 0
-        # number of rows of each device so far, if times are counted from an interval
+        # number of rows of each device so far, if times are derived from an interval
         self._counted: Counter[int] = Counter()
         self._stamped: bool | None = None
         self._stated: tuple[str | None, bool] | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each. Raises SourceError if no row is usable."""
+        """Yield tables, each for one device. Raises SourceError if no row is usable."""
         try:
             for rows, stamps, devices in self._parts():
                 times = self._place(rows, stamps, devices)
                 self._happened(rows, times, devices)
                 yield from self._tables(rows, times, devices)
         except (ArithmeticError, LookupError, ValueError) as error:
-            # a malicious text may cause any of these errors in a form
+            # malicious text may cause any of these errors in a form
             what = f"it is damaged and cannot be read ({type(error).__name__}: {error})"
             raise SourceError(str(self._file.path), what, RECORDS_ONE, code="no_usable_row") from error
         if self._account.rows == 0 and (single := self._read_one_moment()):
@@ -115,7 +115,7 @@ class Extraction:
         if self._stamped is None and (times is not None or self._options.interval):
             self._stamped = times is not None
         if self._stamped != (times is not None) or stated != self._stated:
-            # unlike earlier rows, these rows have no time
+            # earlier rows have another kind of time, or none
             account.drop(reasons.NO_TIME, rows.lines)
             self._untimed += len(rows)
             return rows, stamps, np.full(len(rows), gpu_devices.NOT_NAMED, dtype=np.int64)
@@ -163,7 +163,7 @@ class Extraction:
         return times
 
     def _survey(self) -> clock.Order:
-        """Read the file again to find the time order of all rows; this takes 22 bytes of memory per row."""
+        """Read the file again to find the time order of all rows, which takes 22 bytes of memory per row."""
         again = Extraction(self._file.again(), self._options, self._form, longest=self._longest)
         kinds: tuple[npt.DTypeLike, ...] = (np.uint32, np.int64, np.int16, np.uint64)
         found: list[list[npt.NDArray[Any]]] = [[], [], [], []]
@@ -219,10 +219,10 @@ class Extraction:
         rejected = self._account.rejected
         known = ", ".join(name.removeprefix("gpu:") for name in self._gpus.ids[1:])
         counts = ", ".join(f"{n} {reason}" for reason, (n, *_) in rejected.items())
-        what = f"none of its {self._account.lines} lines has a value for a GPU" + (f" ({counts})" if counts else "")
+        what = f"none of its {self._account.lines} lines contains GPU data" + (f" ({counts})" if counts else "")
         shown = [each for *_, found in rejected.values() for each in found]
         first = min(shown, key=lambda each: each.line, default=None)
-        what += f", such as line {first.line}: {first.text}" if first else ""
+        what += f"; for example, line {first.line}: {first.text}" if first else ""
         return next(
             problem
             for holds, problem in (
@@ -232,7 +232,7 @@ class Extraction:
                 ),
                 (
                     {*rejected} == {reasons.NOT_SELECTED},
-                    ("it has none of the selected GPUs", f"--gpus can name {known}", "gpus_not_held"),
+                    ("it contains none of the selected GPUs", f"--gpus accepts {known}", "gpus_not_held"),
                 ),
                 ({*rejected} == {reasons.GPU_NOT_NAMED}, ("no row identifies its GPU", _NAME_GPUS, "no_gpu_named")),
                 (True, (what, RECORDS_ONE, "no_usable_row")),
@@ -259,11 +259,11 @@ class Extraction:
 
     def _notes(self) -> Iterable[str]:
         order, interval = self._order, self._options.interval
-        rows = f"{format_count(self._doubled, 'row')} {'lies' if self._doubled == 1 else 'lie'}"
+        rows = f"{format_count(self._doubled, 'row')} {'falls' if self._doubled == 1 else 'fall'}"
         notes: dict[str, object] = {
             _SEVERAL_WRITERS if self._is_shuffled else self._account.mixed_note: self._is_mixed,
             **dict.fromkeys(order.notes if order else (), True),
-            f"{rows} in the hour that {self._zone} has twice in autumn. Its first occurrence is assumed.": self._doubled
+            f"{rows} in the hour that {self._zone} repeats in autumn. Its first occurrence is assumed.": self._doubled
             and not order,
             # a few rows with a time among many without may come from another program
             f"{self._untimed:,} rows have no time stamp and were left out. To read them, give --interval.": not interval
@@ -283,7 +283,7 @@ class Extraction:
 
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
-    """Hash the values of each row, independently of the order of columns."""
+    """Hash the values of each row, whatever the order of the columns."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
         if isinstance(values, Texts):
@@ -292,7 +292,6 @@ def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.ui
         else:
             # 0.0 and -0.0 are equal
             bits, valid = (values + 0.0).view(np.uint64), ~np.isnan(values)
-        # each column is hashed separately, so that the order of columns does not matter
         salt = np.uint64(crc32(name.encode()) | 1)
         mixed = (bits ^ (bits >> np.uint64(29)) ^ salt) * np.uint64(0xBF58476D1CE4E5B9) * salt
         hashes += np.where(valid, mixed ^ (mixed >> np.uint64(32)), np.uint64(0))

@@ -1,8 +1,8 @@
-"""Trackers whose store is one file.
+"""Trackers whose store is a single file.
 
-Trackio has a SQLite database per project, in which each set of logged values is a row of JSON text.
-`sacct -P` with GPU use, and CodeCarbon's emissions.csv, contain one row per run with means over the
-run. These provide GPU-hours, mean use and energy, but are not sufficient for any check.
+Trackio has one SQLite database per project, in which each set of logged values is a row of JSON
+text. The tables of `sacct -P` and CodeCarbon contain one row per run, with means over the run. They
+provide GPU-hours, mean use and energy, but not enough for any check.
 """
 
 import csv
@@ -67,7 +67,7 @@ _RUNS = """
           from system_metrics)
     group by 1 order by 3 desc
 """
-"""Selects each run with a row of hardware values, preferably about single GPUs."""
+"""Selects each run with one row of hardware values, preferably about individual GPUs."""
 
 
 def _read_numbers(text: Any) -> dict[str, float] | None:
@@ -80,7 +80,7 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 class TrackioStore(LocalStore):
     def query(self, query: str, *values: str) -> list[Any]:
-        """Return rows; `RUN` stands for the id of a run, or its name before version 0.24."""
+        """Return rows; `RUN` stands for a run's id, or for its name before Trackio 0.24."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
             names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
@@ -194,7 +194,7 @@ Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """One run in a table: its `start` and whether that is UTC, the `means` of each GPU, and why it `lacks` metrics."""
+    """One run in a table: its `start` and whether that is UTC, each GPU's `means`, and why it `lacks` metrics."""
 
     id: str
     name: str
@@ -223,7 +223,9 @@ class Table(LocalStore):
             cells = list(csv.DictReader(lines, restkey="", restval="", **form))
             found = list(_read_jobs(cells) if of_jobs else map(_read_emissions, cells))
         except (csv.Error, KeyError) as error:
-            raise SourceError(where, f"damaged, or another table ({error})", "check it", code="cannot_read") from error
+            raise SourceError(
+                where, f"damaged, or not a table of this kind ({error})", "check it", code="cannot_read"
+            ) from error
         self.rows = {f"{row.id} {row.start}": row for row in found}
         again = Counter(row.id for row in self.rows.values())
         self.rows = {
@@ -257,7 +259,7 @@ def _holds(path: Path) -> bool:
 def _record_row(store: Table, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
     row, locator = store.rows[info.key], f"accounting:{store.where}#{info.id}"
     if row.lacks:
-        raise SourceError(locator, row.lacks, "name another one; --list shows the runs", code="no_metrics")
+        raise SourceError(locator, row.lacks, "choose another run; --list shows all runs", code="no_metrics")
     start, is_utc = row.start or (0, False)
     times = np.array([start, start + round(row.seconds * 1e6)])
     if options.tz and row.start and not is_utc:
@@ -310,14 +312,14 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
                 used += use / 100 * (tasks or (1 if name == "batch" else np.nan)) * _read_seconds(step)
                 seen = max(seen, int(_count(step, "AllocTRES", "gpu")) or gpus)
         mean = used / (gpus * seconds) if 0 < gpus <= min(seen, MOST_GPUS) and seconds else np.nan
-        # such as `CANCELLED by 1000`
+        # for example, `CANCELLED by 1000`
         state = own.get("State", "").partition(" by ")[0]
         faults = {
             "still running": state in {"RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "STOPPED"},
             "not started": not seconds,
             "without a GPU": not gpus,
             "without rows for its steps (run sacct without -X)": not steps,
-            "without a record of the use of all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
+            "without usage data for all its GPUs": not 0 <= mean <= 1.01,  # noqa: PLR2004 - rounding; NaN is not either
         }
         lacks = next((fault for fault, holds in faults.items() if holds), "")
         tags = {BY_COLUMN[key.lower()].name: text for key, text in own.items() if text and key.lower() in BY_COLUMN}

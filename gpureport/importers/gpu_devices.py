@@ -1,7 +1,7 @@
 """Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position, and collects facts about GPUs.
 
 If no column identifies a GPU, the position of a row does. At every tick, nvidia-smi
-writes one row per GPU, always in the same order, and then waits. Stamps, or else the
+writes one row per GPU, always in the same order, and then waits. Stamps, or failing that the
 repeating values of a slowly changing column, show where ticks begin.
 """
 
@@ -76,10 +76,10 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs of a log; if `keep` is not None, only GPUs whose index it contains are kept.
+    """The GPUs in a log; if `keep` is not None, only GPUs with these indices are kept.
 
     If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row that no column
-    identifies is assigned to the only GPU of the log, or left out if there are several.
+    identifies is assigned to the only GPU in the log, or left out if there are several.
     """
 
     keep: tuple[int, ...] | None = None
@@ -92,16 +92,16 @@ class Gpus:
 
     @property
     def ids(self) -> list[str]:
-        """Names of devices; the machine comes first, so that GPUs keep their positions."""
+        """The ids of devices; the machine comes first, so that GPUs keep their positions."""
         return [HOST, *(f"gpu:{gpu.index}" for gpu in self._found)]
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU has a unique identity; PCI addresses are the same on two machines of the same type."""
+        """Whether each GPU has a unique identity; two machines of the same type have the same PCI addresses."""
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
-        """Return the position of each row's GPU among all GPUs, or a code of LEFT_OUT, for the rows in `where`."""
+        """Return the position of each row's GPU among all GPUs, or a code in LEFT_OUT, for the rows in `where`."""
         held = {name: column for name in NAMES if isinstance(column := rows.data.get(name), Texts)}
         damaged = _find_damaged_names([*held.values()], times, where, self._seen)
         if "index" in held:
@@ -111,7 +111,7 @@ class Gpus:
         codes = np.where(damaged, _DAMAGED, NOT_NAMED)
         for key, texts in keys.items():
             if key == "model" and self.named:
-                # a model does not identify a GPU if another column identifies it
+                # the model identifies a GPU only if no other column does
                 continue
             own = np.flatnonzero(where & (codes == NOT_NAMED) & (texts.codes >= 0))
             own = own[np.argsort(texts.codes[own], kind="stable")]
@@ -202,16 +202,16 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 
 
 _MOST = 1024
-"""The most identities in a block whose columns identify GPUs."""
+"""Maximum number of identities in a block if its columns identify GPUs."""
 _HANDFUL, _OFTEN = 5, 20
-"""The most rows with a damaged identity, and how many times more rows the real GPU must have."""
+"""Maximum number of rows with a damaged identity, and how many times more the real GPU must have."""
 _AT_EDGE = 2
-"""This many odd rows at the beginning or end show another GPU rather than damage."""
+"""This many odd rows at the beginning or end indicate another GPU rather than damage."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, seen: Counter[Identity]) -> BoolArray:
-    """Mark rows with a rare identity in places where the row of another GPU is missing; `seen` counts identities.
+    """Mark rows with a rare identity where another GPU's row is missing; `seen` counts identities.
 
     A GPU that appears late or is lost early does not replace rows of other GPUs.
     """
@@ -249,7 +249,7 @@ def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, s
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
-    """Mark odd rows that fit into the rhythm of a GPU at a point where its own row is missing."""
+    """Mark odd rows that fit the rhythm of a GPU at points where its own row is missing."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
@@ -263,21 +263,21 @@ def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
 
 _LARGEST = 32
 _FEWEST_TICKS, _HALF, _LARGER = 3, 0.5, 0.05
-"""The fewest ticks, the least share of ticks of the usual size, and the largest share of larger ticks."""
+"""Minimum number of ticks, minimum share of ticks of the usual size, and maximum share of larger ticks."""
 _SILENCE, _TOGETHER = 4, 60_000
-"""The least ratio of gaps between ticks to gaps within ticks, and the largest median of gaps within ticks."""
+"""Minimum ratio of gaps between ticks to gaps within ticks, and maximum median gap within ticks."""
 _REPEATED, _CLEARLY = 0.9, 0.2
-"""The least share of rows that repeat after one tick, and by how much it must exceed other distances."""
+"""Minimum share of rows that repeat after one tick, and how far it must exceed the share at other distances."""
 _HEAD = 50_000
-"""The number of rows that are searched for ticks."""
+"""The number of rows to search for ticks."""
 _MIXED = (
     "Several rows have the same time, so several GPUs were logged, but neither a column nor their order tells them "
     "apart. They are kept as one device, which no check uses. Give the number of GPUs with --gpus-per-tick."
 )
 _ONE_GPU = (
-    "No column identifies GPUs, and there are no time stamps, so one GPU is assumed. For more, give --gpus-per-tick."
+    "No column identifies GPUs, and there are no times, so one GPU is assumed. If there are more, give --gpus-per-tick."
 )
-_PLACES = "No column identifies the GPUs, so each is a place in the tick: {}."
+_PLACES = "No column identifies the GPUs, so each is identified by its position in the tick: {}."
 
 
 def names_gpus(rows: Rows) -> bool:
@@ -317,7 +317,7 @@ def _infer(rows: Rows, times: IntArray, at: IntArray) -> _Ticks | None:
             most = alike
     if best is None:
         return _infer_from_repetition(gaps, columns, at[: len(gaps)])
-    # if all rows within each tick are equal, they are one GPU that was written several times
+    # if all rows within each tick are equal, they are one GPU's row, written several times
     copies = columns and not any((column[1:] != column[:-1])[gaps <= best.gap].any() for column in columns)
     return None if copies else best
 
@@ -389,7 +389,7 @@ def _name_places(places: IntArray, size: int) -> Texts:
 
 
 def date_rows(rows: Rows, log: "QueryLines") -> Rows:
-    """Return rows with the date above them as time and, unless a column identifies GPUs, their positions as GPUs."""
+    """Return rows with the date above them as time and, unless a column identifies the GPU, their position as index."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := clock.parse_printed_time(text)) is not None]
     if not dates:
         return rows

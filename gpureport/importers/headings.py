@@ -1,6 +1,6 @@
-"""Finds the meaning of headings that people wrote, using one table of normalised words for all sources.
+"""Interprets headings written by people, using one table of normalised words for all sources.
 
-`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` both become `gpu memory used mb`; order does not matter.
+`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` both become `gpu memory used mb`; word order does not matter.
 """
 
 import math
@@ -48,19 +48,19 @@ def heading_words(heading: str) -> tuple[str, ...]:
 INDEX, MODEL, CORE = "index", "model", "core"
 """Columns that are not metrics: the number and model of a GPU, and the load of one core."""
 CORE_LOADS = frozenset({CORE, "process_cpu_cores", "job_cpu_cores"})
-"""Loads that a column may contain in per cent of one core."""
+"""Loads that a column may give as a percentage of one core."""
 _LOAD = "percent usage utilization used total average"
 
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""A metric, required and permitted words in its heading, its base unit, and whether it needs a unit."""
+"""A metric, the required and permitted words in its heading, its base unit, and whether it needs a unit."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
     found = []
     for target, needed, *more in rows:
-        # loads of cores are shares; rates in bytes use the units of bytes
+        # core loads are shares; byte rates use the units of bytes
         base = "1" if target in CORE_LOADS else BY_NAME[target].unit if target in BY_NAME else ""
         # the unit of these values cannot be inferred from their size
         needs_unit = target in _SIZED or target.endswith("per_second") or needed == "gpu memory"

@@ -1,4 +1,4 @@
-"""Turns host logs into one row per time, and reads the CSV files of recorders."""
+"""Turns host logs into one row per time, and reads CSV files from recorders."""
 
 import re
 from array import array
@@ -25,14 +25,14 @@ CORE_COUNT, _USED, _TOTAL = "cpu_logical_cores", "host_memory_used_bytes", "host
 _SHARE, _HELD, _RUNNING = "host_memory_used_ratio", "process_memory_used_bytes", "process_cpu_cores"
 _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second"
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
-"""Sums over a list of disks, used if no table states the total."""
+"""Sums over a list of disks, used if no table gives the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
-"""Kinds of lists whose lines are counted, and the figures that need complete lists."""
+"""Kinds of lists whose lines are counted, and the metrics that need complete lists."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
     **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
     **dict.fromkeys((*_LISTS, *_SUMS), add),
 }
-"""How to combine several values at one time; for other names, the last value is used."""
+"""How to combine several values for one time; for other names, the last value is used."""
 _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
 """Bytes per block in vmstat and in `sar -b`, and more bytes than any machine has."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
@@ -41,7 +41,7 @@ _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 _ROUNDING, _EXACT = 0.03, 6e-5
 """Rounding errors in sums of whole percentages, and in shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
-"""How far times must fall to show that a table starts again, or that a time of day is past midnight."""
+"""How far times must step back to show that a table starts again, or that midnight has passed."""
 
 Around = tuple[int, int] | None
 """The first and last local time of the GPU log, used to date host logs without dates."""
@@ -59,7 +59,7 @@ KNOWN = {*_FIGURES, "%idle", "kbmemused", "rkB/s", "Command", "used"}
 
 
 def _read_row(row: Cells) -> dict[str, float]:
-    """Return the figures in a row. Raises ValueError with the reason if the row must be rejected."""
+    """Return the values in a row. Raises ValueError with the reason if the row must be rejected."""
 
     def figure(name: str, unit: int = 1) -> float:
         value = row[name]
@@ -148,7 +148,7 @@ def _collect(said: Iterable[Said], account: Account) -> Iterator[Rows]:
     times, falls_of = np.array([*places], dtype=np.int64).reshape(-1, 2).T
     order = np.lexsort((times, falls_of))
     filled = {name: values[order] for name, values in data.items() if not np.isnan(values).all()}
-    # line numbers must rise
+    # line numbers must increase
     rising = np.maximum.accumulate(np.sort(numbers) - np.arange(count)) + np.arange(count)
     yield Rows(rising, times[order], {HOST_ROW: np.ones(count), **filled}, "UTC" if utc else None)
 
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Set the date; if it is ambiguous, use the reading that is close to the GPU log, or else the first."""
+        """Set the date; if it is ambiguous, use the one that fits the GPU log, or failing that the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
@@ -195,8 +195,8 @@ class DayClock:
     def at(self, since_midnight: int | None, table: Hashable = None) -> tools.Stamp:
         if since_midnight is not None and self._day is None and self._around:
             self._day = (self._around[0] - since_midnight + DAY // 2) // DAY * DAY
-            placed = f"its times were placed on {_name_day(self._day)}, which is nearest to the start of the log."
-            self._account.note(f"It writes no date, so {placed}")
+            placed = f"its times were placed on {_name_day(self._day)}, the date nearest to the start of the log."
+            self._account.note(f"It contains no date, so {placed}")
         if since_midnight is None or self._day is None:
             return None
         last = self._last.get(table, self._day)
@@ -217,7 +217,7 @@ _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
-    """Return the time's position and column, other columns by position, and other headings, if there is a load.
+    """Return the positions and column of the time, metrics by position, and other headings, if there is a load.
 
     In a table with GPU columns, a `memory` column is about GPUs.
     """
@@ -259,7 +259,7 @@ def read_csv(lines: Iterable[str], first: int, account: Account, around: object)
     found = tools.table_rows(lines, first, account, find_table, "")
     for (places, time, kept, others), same in groupby(found, itemgetter(1)):
         if others:
-            account.note(f"These columns are not kept: {list_first(others, _LISTED)}.")
+            account.note(f"These columns were not kept: {list_first(others, _LISTED)}.")
         while part := list(islice(same, _MANY)):
             numbers, _, rows = zip(*part, strict=True)
             cells = list(zip(*rows, strict=True))
@@ -283,7 +283,7 @@ def _finish_rows(kept: Collection[Column], rows: Rows, account: Account) -> Rows
     if not any(each.stated == "%" for each in found) and np.nanmax(shares) <= 1 and (shares % 1 > 0).any():
         names = ", ".join(sorted(column.source for column in bare))
         account.note(
-            f"The log does not show whether {names} is a share or per cent, so it is not kept. Name it cpu_percent."
+            f"The log does not show whether {names} is a share or a percentage, so it is not kept. Name it cpu_percent."
         )
         found = {column: values for column, values in found.items() if column not in bare}
     for column, numbers in found.items():

@@ -48,7 +48,7 @@ def read_sysstat(lines: Iterable[str], first: int, account: Account, around: Aro
             # the first row covers the time since this line, which may include midnight
             clock.at(at, names)
         elif not timed and re.match(r"\S+ *:", line):
-            # the line contains means over the whole log, in any language
+            # this line, in any language, contains means over the whole log
             account.noise += 1
         elif timed and names:
             time = (int(timed["epoch"]) * 1_000_000, True) if timed["epoch"] else clock.at(at, names)
@@ -67,7 +67,7 @@ def _find_heading(line: str) -> tuple[str, ...]:
 
 
 def _name_cells(names: tuple[str, ...], cells: Sequence[str]) -> list[Cells] | None:
-    """Return cells by name; the result is empty without a metric, and None if the number of cells is wrong."""
+    """Return cells by name (none if there is no metric), or None if the number of cells is wrong."""
     if KNOWN.isdisjoint(names):
         return [{}]
     fits = len(cells) == len(names) or (names[-1] == "Command" and len(cells) > len(names))
@@ -149,7 +149,7 @@ def _name_figures(part: object) -> dict[str, Any]:
 
 
 _GROUPS, _SHORTEST = re.compile(r"-*procs-* -+memory-+ "), 10
-"""The line above the headings of vmstat, and the fewest rows on a page."""
+"""The line above vmstat's headings, and the minimum number of rows on a page."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -159,7 +159,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows; the first row after a start has only a stamp, since its values are means since boot."""
+    """Yield the rows; the first row after a start has only a stamp, because its values are means since boot."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()
@@ -177,7 +177,7 @@ def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -
             row = dict(zip(names, cells, strict=False))
             rows: list[Cells] = [{"CPU": "all", "%idle": row.get("id"), "%iowait": row.get("wa")}, row]
             step = time[0] - last if time else pace
-            # vmstat may have been started again at the end of a page, which changes the pace of rows
+            # vmstat may have been started again at the end of a page, which changes the interval of rows
             begins |= below == 0 and abs(step - pace) > max(pace // 2, 1_000_000)
             if time and begins:
                 account.absent["us sy id wa bi bo", "means since the machine was started"] += 1
@@ -225,7 +225,7 @@ def read_top(lines: Iterable[str], first: int, account: Account, around: Around)
             unit = 1024.0 ** ("KMGT".index(match[1]) + 1)
             account.absent.update([("%Cpu", _NO_LOADS)] if loads is None else [])
             amounts = {name: _parse(text) * unit for text, name in _AMOUNT.findall(match[2])}
-            # if there is no figure for the page cache, used memory includes it
+            # if the page cache is not shown, used memory includes it
             is_known = amounts.get("total") and "buff/cache" in amounts
             yield number, line, time, [*([amounts] if is_known else ()), *(loads or ())], "top"
             # the next line in this format is about swap
@@ -283,8 +283,8 @@ def _has(found: Callable[[str], object]) -> Callable[[str], bool]:
 
 def _explain(account: Account) -> CodedProblem:
     rejected = ", ".join(f"{n} {reason}" for reason, (n, *_) in account.rejected.items()) or "no metric"
-    hint = "record one of these with date and time: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
-    return f"none of its {account.lines} lines has a value for a machine ({rejected})", hint, "no_usable_row"
+    hint = "record one of these with dates and times: sar -u -r -b -P ALL 1, mpstat, pidstat, vmstat -t, or a CSV"
+    return f"none of its {account.lines} lines contains host data ({rejected})", hint, "no_usable_row"
 
 
 HOST = tools.ToolLog(

@@ -1,4 +1,4 @@
-"""Joins rows from several logs into one run: rotated logs, logs of nodes, and logs with further metrics."""
+"""Joins rows from several logs into one run: rotated logs, logs from several nodes, and logs with more metrics."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ from gpureport.recording import Device, sort_by_time
 
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 """Matches parts of log names that do not identify a node."""
-_SHORT = 2  # the rest of a file name is a node's name only if it is longer
+_SHORT = 2  # what is left of a file name must be longer to be a node's name
 _JOINED, _HELD = "joined", "held"
 
 
@@ -38,13 +38,13 @@ class _Joined:
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return each device's rows from several logs of one run, and the facts known about the run and the other logs.
+    """Return each device's rows from a run's logs, one outcome for all main logs, and one for each other log.
 
-    Main logs continue each other. Other logs add devices, or add metrics to rows at the same time.
+    Main logs continue one another. Other logs add devices, or add metrics to rows from the same time.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
-    # a single reading covers a second; metrics are added to the host log with the shortest interval
+    # a single reading is assumed to cover 1 s; metrics are added to the host log with the shortest interval
     hosts = [log for log in logs if log.given.beside]
     hosts.sort(key=lambda log: (log.interval, -log.outcome.quality.rows_kept))
     for log in logs[1:]:
@@ -124,12 +124,12 @@ def _join_mains(logs: Sequence[surveys.Log], joined: _Joined) -> Outcome:
     machines = sorted({log.node for log in logs if log.node is not None})
     if machines and not all(device.uuid or device.serial for device in joined.known.values()):
         note = (
-            "Logs from the same time have the same GPU indices, so they are read as logs of several machines: "
-            f"{list_first(machines, 3)}. A uuid column would show whether they are."
+            "Logs from the same time have the same GPU indices, so they were read as logs from several machines: "
+            f"{list_first(machines, 3)}. A uuid column would show whether this is right."
         )
         quality = replace(quality, notes=(*quality.notes, note))
     return Outcome(
-        # known when the others are joined
+        # known after the other logs are joined
         devices=(),
         quality=quality,
         span=(min(each.span[0] for each in outcomes), max(each.span[1] for each in outcomes)),
@@ -164,7 +164,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a main log, or of a log beside the log `main`; return facts about it and its new devices."""
+    """Add the rows of a main log, or of a log beside the log `main`; return its outcome with the devices it adds."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):
@@ -193,12 +193,12 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
             continue
         if is_host and (twice := sorted({*before.column_names} & {*rows.column_names} - surveys.KEYS)):
             what = f"several host logs for one run contain {twice[0]}"
-            raise SourceError(log.given.locator, what, "give one of them, or join them", code="metric_in_two_logs")
+            raise SourceError(log.given.locator, what, "give one of them, or merge them", code="metric_in_two_logs")
         every = joined.rates.get(name) or 1.0, rate or 1.0
         tables[name] = _join_columns(before, rows, every, account, covering=is_host)
     quality, added, unused = log.outcome.quality, account.pop(_JOINED, 0), account.pop(_HELD, 0)
-    also = f"; {unused:,} values were not used, because {main} has those metrics" if unused else ""
-    said = f"{log.given.locator}: {added:,} rows joined by time to the rows of {main}{also}."
+    also = f"; {unused:,} values were not used, because {main} already has those metrics" if unused else ""
+    said = f"{log.given.locator}: {added:,} rows were joined by time to the rows of {main}{also}."
     notes = quality.notes if main else tuple(f"{log.given.locator}: {note}" for note in quality.notes)
     events = (replace(event, device=names.get(event.device or "", event.device)) for event in quality.log_events)
     quality = replace(
@@ -220,7 +220,7 @@ def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
 def _join_columns(
     whole: pa.Table, rows: pa.Table, rates: tuple[float, float], account: Counter[str], *, covering: bool
 ) -> pa.Table:
-    """Add missing metrics to a device's rows, averaged from the nearest readings in another log.
+    """Add missing metrics to a device's rows by averaging the nearest readings in another log.
 
     If readings are means over time (`covering`), a row gets the reading that covers its midpoint.
     """

@@ -1,8 +1,8 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names it or its job,
-or otherwise the row of the only job on its machine at that time. If several rows fit equally well, the run gets no
-tags.
+A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names it or its job
+or, failing that, the row of the only job on its machine at that time. If several rows fit equally well, the run gets
+no tags.
 """
 
 import csv
@@ -25,7 +25,7 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""The most machines in one list, and in all rows; the largest clusters have a tenth of either in a month."""
+"""Maximum number of machines in a list, and in all rows; the largest clusters reach a tenth in a month."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"(?<![0-9])(?<![0-9]\.)\d+(?:_\d+)?(?![0-9A-Za-z])")
 _ENDINGS = re.compile(r"(?:\.(?:csv|tsv|txt|log|out|jsonl?|xml|gz|zst|bz2|xz))+$", re.IGNORECASE)
 NO_ROW, SEVERAL = "no row fits", "several rows fit equally well"
-TIMES = "its times cannot be compared with those of the table"
+TIMES = "its times cannot be compared with those in the table"
 
 
 class LabelRow(NamedTuple):
@@ -78,7 +78,7 @@ class LabelTable:
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
-        # if the run names machines of the job, only these are kept
+        # if the run names some of the job's machines, only these are kept
         own = ", ".join(node for node in rows[0].nodes if shorten_node(node) in nodes)
         return tuple((name, own if name == "node" and own else value) for name, value in rows[0].tags)
 
@@ -96,7 +96,7 @@ class LabelTable:
         shown = dict.fromkeys((run.name, *(part for path in paths for part in path.parts[-3:])))
         for number in (number for text in shown for number in _NUMBER.findall(text)):
             rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
-        # a number in a name is a job's if the time fits and the machine does not contradict it
+        # a number in a name is a job id if the time fits and the machine does not contradict it
         rows = [row for row in rows if _fits_node(nodes, row) or not (nodes and row.nodes)]
         rows = [row for row in rows if _fits_time(run, row)]
         return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
@@ -126,7 +126,7 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
     if {*names}.isdisjoint((*_RUN, _RAW_JOB, *(each for tag in ("job", "node") for each in BY_NAME[tag].columns))):
         what = f"no column names a run, job or node (columns: {', '.join(filter(None, names[:8]))})"
-        hint = f"add a column run or job_id, or give what this prints: {SACCT}"
+        hint = f"add a run or job_id column, or give the output of: {SACCT}"
         raise SettingsError(str(path), what, hint, code="no_key_column")
     rows, unread, machines = [], [], 0
     for line, cells in table:
@@ -146,7 +146,7 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
 
 
 def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    hint = f"give what this prints: {SACCT}"
+    hint = f"give the output of: {SACCT}"
     try:
         content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()
         lines = content.decode("utf-8-sig", errors="replace").split("\n")
@@ -162,7 +162,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
-    """Return the facts in a line, or None for a step of a job, such as `4411.batch`."""
+    """Return the facts in a line, or None for a job step such as `4411.batch`."""
     run, start, end = (next((values[name] for name in names if name in values), "") for names in (_RUN, _START, _END))
     tags: dict[str, str] = {}
     for name, text in values.items():
@@ -182,7 +182,7 @@ def _make_row(line: int, values: dict[str, str]) -> LabelRow | None:
 
 @lru_cache(1024)
 def expand_node_list(text: str) -> tuple[str, ...]:
-    """Expand a list of machines from Slurm, such as `gpu[01-04,07],login1`, unless it is too long."""
+    """Expand a Slurm list of machines, such as `gpu[01-04,07],login1`, unless it is too long."""
     parts: list[str] = re.findall(r"(?:[^\s,;\[\]]|\[[^\[\]]*\])+", text)
     nodes: list[str] = []
     for part in parts:

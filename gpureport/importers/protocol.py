@@ -4,7 +4,7 @@ An importer yields the series of a log in batches. To add a tracker `acme`, defi
 in a module of `importers`: `holds` recognises a store, `open` returns a `Store`, and `record` turns a
 run into a `Tracked` with `tracker_series.build_tracked`. Add `acme="module:ACME"` to `TRACKERS` in
 `importers/__init__.py`, so that `acme:STORE#RUN` is a locator, and `acme` to `TRACKER_KINDS` in
-`recording.py`. The shortest trackers are in `file_trackers.py`. Times are microseconds of UTC.
+`recording.py`. The shortest trackers are in `file_trackers.py`. Times are UTC, in microseconds.
 """
 
 import re
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from gpureport.importers.tools.mapped import Mapping
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-"""A whole id of MLflow."""
+"""A complete MLflow run id."""
 HEAD_BYTES = 64 * 1024
-"""How many bytes of a source importers read to recognise it."""
+"""How many bytes of a source are read to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""How many bytes importers read if the beginning is not recognised, since a job's output may precede a log."""
+"""How many bytes are read if the beginning is not recognised, since a job's output may precede a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Facts about a run from the user or a file beside the logs, which are not part of its identity."""
+    """Facts about a run from the user or from a file beside the logs; they are not part of its identity."""
 
     name: str | None = None
     step: str | None = None
@@ -105,7 +105,7 @@ class Labels:
 class Outcome:
     """The facts known after reading a source, with `span` in microseconds and `intervals` in seconds.
 
-    If the source states its `timezone`, times are UTC. The names of `tags` are in `LABEL_TAGS`.
+    If the source specifies its `timezone`, times are in UTC. The names of `tags` are in `LABEL_TAGS`.
     """
 
     devices: tuple[Device, ...]
@@ -130,7 +130,7 @@ class Importer(Protocol):
         """Return whether a source with this beginning is of this kind."""
 
     def extract(self, file: RawFile, options: ReadOptions) -> "Extraction":
-        """Begin to read a source. Raises SourceError if the source contains nothing usable."""
+        """Start reading a source. Raises SourceError if the source contains nothing usable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +159,25 @@ def name_gpu_models(run: Run, model: str | None) -> Run:
             devices[place] = replace(device, model=model, power_window=window)
             notes[f"the GPU model {model} is from --gpu-model, since the log contains none"] = None
         elif device.model.casefold() != model.casefold() and (not known or find_gpu(device.model) is not known):
-            notes[f"{device.id} is known as {device.model}, so --gpu-model {model} is not used for it"] = None
+            notes[f"{device.id} is recorded as {device.model}, so --gpu-model {model} is not used for it"] = None
     return replace(run, devices=tuple(devices), quality=replace(run.quality, notes=tuple(notes)))
 
 
 # trackers
 
 _SHORTEST, _SHOWN = 6, 5
-"""The fewest letters of an id that select a run, and the most runs to list."""
+"""The minimum length of an id prefix that selects a run, and how many runs to list."""
 
 _AT_ONCE = 5_000_000
-"""Starts within this many microseconds are treated as equal, since no run is so short."""
+"""Starts within this many microseconds are treated as equal, since no run is that short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Selects runs of a tracker, and adds facts to them; None or an empty value selects all.
+    """Selects a tracker's runs, and adds facts to them; None or an empty value selects all.
 
-    Without `runs`, all finished runs with hardware series are read. `filter` is in the tracker's language, `group` is
-    the common name of local recordings of one run, and `map` is a file that explains names of series.
+    Without `runs`, all finished runs with hardware series are read. `filter` is in the tracker's query language,
+    `group` is the common name for local recordings of one run, and `map` is a file that explains series names.
     """
 
     runs: tuple[str, ...] = ()
@@ -196,11 +196,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run in a store that has not been read yet, with the tracker's `status`.
+    """A run in a store, not read yet, with the tracker's `status`.
 
     `key` identifies the run among all stores if its id does not. `hardware` describes the
     recorded devices, `lacks` explains why there are none, and `fault` why the run cannot be
-    read. `timezone` is None if the start is local time.
+    read. `timezone` is None if the start is in local time.
     """
 
     id: str
@@ -229,17 +229,17 @@ class RunInfo:
 
 
 def describe_devices(devices: Set[object]) -> str:
-    """Describe devices, as in `2 GPUs, host`; None is the machine."""
+    """Describe devices, as in `2 GPUs, host`; None stands for the machine."""
     gpus = len(devices - {None})
     return ", ".join([format_count(gpus, "GPU")] * bool(gpus) + ["host"] * (None in devices))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """One run of a tracker, still without an id, whose account counts points as lines.
+    """One run from a tracker, without an id yet; its account counts points as lines.
 
     `state` changes when the tracker has new data about the run. `attachments` are files that may be hardware logs, and
-    `sources` are the logs that were used. `lasted` is the run's start and end if samples do not cover them.
+    `sources` are the logs that were used. `lasted` is the run's start and end if samples do not cover both.
     """
 
     run: Run
@@ -253,7 +253,7 @@ class Tracked:
 
 
 class Store(ABC):
-    """A store of runs; `grouped` contains the recordings that a group joins into one run."""
+    """A store of runs; `grouped` contains the recordings that are joined into one run."""
 
     kind = version = where = ""
     grouped: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ class Store(ABC):
 
     @abstractmethod
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return the runs of an experiment (None for all) that match a filter, newest first."""
+        """Return the runs in an experiment (None for all) that match a filter, newest first."""
 
     def run(self, run_id: str) -> RunInfo | None:
         return next((run for run in self.runs() if run.id == run_id), None)
@@ -303,7 +303,7 @@ class Tracker:
         store = self.open(place, named, selection)
         if selection.filter is not None and not store.filters:
             hint = "select runs with --run or --experiment; * matches any characters"
-            raise SettingsError("--filter", "only a server filters runs", hint, code="filter_needs_server")
+            raise SettingsError("--filter", "only servers can filter runs", hint, code="filter_needs_server")
         return store, named
 
 
@@ -328,7 +328,7 @@ def select_runs(
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
     """Return the selected runs, earliest first, and the other runs with the reason for leaving them out.
 
-    Runs selected by name are in the order of the names; otherwise, unreadable runs come last.
+    Runs selected by name are in the order named; otherwise, unreadable runs come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):
@@ -353,7 +353,7 @@ def select_runs(
 
 
 def _sort_by_start(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Sort runs by start, then by name, with numbers in names sorted by size; runs without a start come last."""
+    """Sort runs by start, then by name with numbers in numeric order; runs without a start come last."""
     known = sorted((run for run in runs if run.started), key=_read_start)
     begun = [_read_start(run) for run in known]
     starts: Iterable[int] = accumulate(begun, lambda first, at: first if at - first <= _AT_ONCE else at)
@@ -399,11 +399,11 @@ def _find_finished(where: str, runs: Sequence[RunInfo], selection: Selection) ->
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
     found = [run for run in ended if run.hardware or run.fault is not None]
     if not runs:
-        raise SourceError(where, "it contains no run", "name another store or experiment", code="no_finished_run")
+        raise SourceError(where, "it contains no runs", "name another store or experiment", code="no_finished_run")
     if not found:
         lacking = "; ".join(dict.fromkeys(run.lacks for run in runs if run.lacks))
-        what = f"none of {len(runs)} runs has ended and has hardware series{lacking and f': {lacking}'}"
-        hint = f"--list shows the runs{'' if lacking else '; --run reads one in any case'}"
+        what = f"none of its {len(runs)} runs has finished with hardware series{lacking and f': {lacking}'}"
+        hint = f"--list shows the runs{'' if lacking else '; --run reads one regardless'}"
         raise SourceError(where, what, hint, code="no_finished_run")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]

@@ -17,7 +17,7 @@ _NOT_UNDERSTOOD = (sqlite3.Error, struct.error, ValueError, TypeError, Attribute
 _PATIENCE = 10.0
 """Seconds to wait for another writer; MLflow itself waits for 20 s."""
 _STEPS_AT_ONCE, _FREE_STEPS, _STEPS_PER_BYTE = 1_000_000, 200_000_000, 20
-"""SQLite's steps between two checks, and the most per connection; reading takes one step per byte (measured)."""
+"""SQLite steps between checks, and the maximum, which depends on size; reading takes one per byte (measured)."""
 
 
 def is_database(path: Path) -> bool:
@@ -33,7 +33,7 @@ def read_head(path: Path) -> bytes:
 
 
 def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceError:
-    """Return a SourceError about the path in a system error, or else about `path`."""
+    """Return a SourceError about the path in a system error or, if it has none, about `path`."""
     hint = error.hint if isinstance(error, UnsafeFileError) else "check its permissions, or copy it"
     return SourceError(str(error.filename or path), error.strerror or "cannot be read", hint, code=code)
 
@@ -42,12 +42,12 @@ def unreadable(error: OSError, path: Path, code: str = "cannot_read") -> SourceE
 def open_database(
     path: Path, tables: Collection[str], title: str, code: str = "not_an_mlflow_database"
 ) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection to a tracker's database. Raises SourceError, also for invalid column content.
+    """Yield a read-only connection to a tracker's database. Raises SourceError, even for invalid column content.
 
-    SQLite creates files beside a database in WAL mode. So the database is opened as immutable if its log is empty;
+    SQLite creates files beside a database in WAL mode. So such a database is opened as immutable if its log is empty;
     otherwise, copies of the database and log are read.
     """
-    hint = f"give one that {title} wrote, or copy it again while nothing writes to it"
+    hint = f"give one written by {title}, or copy it again while nothing is writing to it"
     try:
         log = path.with_name(f"{path.name}-wal")
         uri = f"{path.resolve().as_uri()}?mode=ro"
@@ -64,12 +64,12 @@ def open_database(
             connection.text_factory = lambda text: text.decode(errors="replace")
             held = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
             if lacking := {*tables} - held:
-                raise SourceError(str(path), f"not a database of {title} (no table {min(lacking)})", hint, code=code)
+                raise SourceError(str(path), f"not written by {title} (no table {min(lacking)})", hint, code=code)
             yield connection
     except OSError as error:
         raise unreadable(error, path) from error
     except _NOT_UNDERSTOOD as error:
-        what = f"it is locked, damaged, or not a database of {title} ({error})"
+        what = f"it is locked, damaged, or was not written by {title} ({error})"
         raise SourceError(str(path), what, hint, code=code) from error
 
 
@@ -88,12 +88,12 @@ def _copy(path: Path, log: Path) -> Path:
         if (path.stat().st_mtime_ns, log.stat().st_mtime_ns, log.stat().st_size) == state:
             return copy
     hint = "try again, or copy it when its writer has finished"
-    raise SourceError(str(path), "it was written to while it was copied", hint, code="copied_while_written")
+    raise SourceError(str(path), "it was written to while being copied", hint, code="copied_while_written")
 
 
 @lru_cache(256)
 def _copy_state(path: Path, log: Path, _: tuple[int, int, int]) -> Path:
-    """Return a folder with copies of a database and its log, made once for each state of the two."""
+    """Return a copy of a database, beside a copy of its log, made once for each state of the two."""
     folder = make_temporary_folder()
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpureport.importers.training import Training
 
 IMPORTER_VERSION = "15"
-"""Raise this version whenever the same source would be read differently."""
+"""Increase this version whenever a change affects how a source is read."""
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 """Logs that were read to find their runs, kept until they are read as part of a run."""
 
@@ -95,7 +95,7 @@ class Reading:
         return compute_run_id((f"{kind} {digest}" for _, digest, kind in lines), self._options)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in time order if the log is in time order."""
+        """Yield tables, each for one device, in time order if the log is in time order."""
         self._outcomes, self._training = [], {}
         first, *others = self._inputs
         held = surveyed.get(survey_key(first, self._options)) if surveyed else None
@@ -160,7 +160,7 @@ class Reading:
             if not each.beside:
                 raise error.at(each.locator) from error
             why = f"{error.what}; {error.hint}"
-            self._notes.append(f"{each.locator} lies beside the log, but was not used: {why}.")
+            self._notes.append(f"{each.locator} is next to the log, but was not used: {why}.")
             return
         self._refuse_rejected_lines(read.outcome, each.locator)
         self._training[each] = read
@@ -260,7 +260,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
     recorded = dict.fromkeys(each.path.parent for each in inputs if name_log(each.path) and each.locator != "-")
     found = {folder: read_run_file(folder) for folder in recorded if (folder / RUN_FILE).is_file()}
     runs = [run for run in found.values() if run is not None]
-    damaged = "is damaged, so params, zone and exit code are unknown."
+    damaged = "is damaged, so its params, zone and exit code are unknown."
     notes = [f"{folder / RUN_FILE} {damaged}" for folder, run in found.items() if run is None]
     for run in runs:
         notes += run.notes
@@ -277,7 +277,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
     # a temporary folder with data from a pipe contains no labels
     logs = [each.path for each in inputs if not each.beside and Path(each.locator) == each.path]
     labels = [read_label_files(log, notes) for log in logs]
-    # use the name on which all logs agree, or none if two logs have different names
+    # use the name that all logs agree on, or none if two logs have different names
     names, steps = ({getattr(each, key) for each in labels} or {None} for key in ("name", "step"))
     stated = Labels(
         name=names.pop() if len(names) == 1 else None,
@@ -291,7 +291,7 @@ def read_run_files(inputs: Sequence[Input], options: ReadOptions) -> tuple[ReadO
 def _choose_zone(named: Sequence[str]) -> tuple[str | None, str]:
     if len(named) > 1:
         return None, f"The recordings were made in different zones ({', '.join(named)}), so stamps are not converted."
-    # official names of zones with whole hours have inverted signs
+    # the official names of whole-hour zones have inverted signs
     hours = re.fullmatch(r"([+-])(\d\d):00", zone := named[0])
     if hours:
         zone = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{int(hours[2])}" if int(hours[2]) else "UTC"

@@ -18,18 +18,18 @@ _WANTED_BESIDE = (
     "give output from sar, sadf -d, mpstat, vmstat -t, pidstat or top -b, or a CSV with a timestamp and cpu_percent "
     f"({RECORDS_ONE})"
 )
-_JSON = "convert it to a CSV with a header and one column per metric; --source-kind mapped prints a map for it"
+_JSON = "convert it to a CSV with a header and one column per metric; --source-kind mapped prints a draft map for it"
 _AS_HOST = "give a GPU log as a source, and this log with --host"
 _MAP = "--source-kind mapped prints a draft map; complete it and give it with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
-"""The most cells in a line of numbers that may be a query without its header."""
+"""Maximum number of cells in a line of numbers that may be a query without a header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""Matches the first columns of a query after a prefix from another program."""
-_TAKE_AWAY = "remove that text (keep one of several tasks), such as with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
+"""Matches a prefix from another program before the first columns of a query."""
+_TAKE_AWAY = "remove that text (keep one of several tasks), perhaps with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
-    "fix this on the machine until plain nvidia-smi shows a table, then record again",
+    "fix the problem on the machine until plain nvidia-smi shows a table, then record again",
     "error_message",
 )
 _FIRST_LINES: dict[str, CodedProblem] = {
@@ -46,16 +46,16 @@ _FIRST_LINES: dict[str, CodedProblem] = {
     ),
     r"JobID\|(?!.*TRESUsageIn)": (
         "a Slurm accounting table without GPU utilisation",
-        "add TRESUsageInAve to --format of sacct",
+        "add TRESUsageInAve to sacct --format",
         "unusable_table",
     ),
     r"JobID\||timestamp,project_name,run_id,": (
-        "an accounting table, not a log of GPUs",
-        "give it as a file, which must be the only source",
+        "an accounting table, not a GPU log",
+        "give it as a file, and as the only source",
         "piped_table",
     ),
 }
-"""Descriptions of files by patterns for their first lines."""
+"""Descriptions of files, by patterns for the first line."""
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
@@ -88,20 +88,20 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             ),
             (
                 is_other and "gpu" not in first.lower(),
-                ("a host log, which contains no data about GPUs", _AS_HOST, "host_log_as_gpu"),
+                ("a host log, which contains no GPU data", _AS_HOST, "host_log_as_gpu"),
             ),
             (
                 is_other,
                 (
-                    "a host log, since no column identifies the GPU of a row",
-                    f"{_AS_HOST}; to read its columns about GPUs, {_MAP}",
+                    "a host log, since no column identifies the GPU",
+                    f"{_AS_HOST}; to read its GPU columns, {_MAP}",
                     "host_log_as_gpu",
                 ),
             ),
             (
                 not shown and name.startswith("nvstats"),
                 (
-                    "it is a log of nvidia-smi daemon in a binary format, which is not supported",
+                    "it is a binary log from nvidia-smi daemon, which is not supported",
                     f"convert it with nvidia-smi replay -f {name} -r log.txt, then give log.txt",
                     "daemon_log",
                 ),
@@ -121,12 +121,12 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
             (
                 TrainingLog().is_training_log(head),
                 (
-                    "a training log, which contains no data about GPUs",
+                    "a training log, which contains no GPU data",
                     "give a GPU log as a source, and this log with --training",
                     "training_log",
                 ),
             ),
-            (first[:1] == "{", ("JSON that no known tool writes", _JSON, "unknown_json")),
+            (first[:1] == "{", ("JSON from an unknown tool", _JSON, "unknown_json")),
             (True, (f"not a recognised GPU log (first line: {shown})", hint, "not_a_gpu_log")),
         )
         if holds
@@ -137,7 +137,7 @@ _MOST_LINES, _OF_A_KIND = 300_000, 300
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of the first lines of each kind, some of which show what kind of log a text is."""
+    """Return the beginnings of the first lines of each kind, some of which show what kind of log it is."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -1,4 +1,4 @@
-"""Groups files into runs: logs from one machine at the same time, logs of nodes, and files beside these logs."""
+"""Groups files into runs: logs from one machine at one time, logs from several nodes, and files beside them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""The share of the longer of two logs that both must cover, and of the shorter if it adds metrics."""
+"""The share of the longer of two logs that both must cover, or of the shorter if one adds metrics."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
-"""The most microseconds, or intervals, between the starts or the ends of the logs of one run. One command
+"""Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs. One command
 starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
 
 
 class FoundRuns(NamedTuple):
-    """The runs of each source, with main logs, companions and host logs, and why other host logs have no run."""
+    """The runs in each source, with main logs, companions and host logs, and why other host logs fit no run."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -36,7 +36,7 @@ class _Given:
 
 
 _Group = dict[_Given, _Given | None]
-"""The logs of one run, each with the main log to which it adds data, or None for a main log."""
+"""The logs of one run, each with the main log that it adds data to, or None for a main log."""
 
 
 def find_source_runs(
@@ -62,7 +62,7 @@ def find_source_runs(
     for group in groups:
         owner = next((log for log in group if log.source is not None), None)
         if owner is None or owner.source is None:
-            what = "it has no times, or shares no time or no GPU with the logs that it should join"
+            what = "it has no times, or has no time or no GPU in common with the logs that it should join"
             hint = "check its clock, give --tz, name it as a separate source, or leave it out"
             raise SourceError(next(iter(group)).given.locator, what, hint, code="joins_no_run")
         flat.append(_list_inputs(group))
@@ -88,7 +88,7 @@ def find_run_logs(
     used = set[Path]()
     for given in [*(log.given for log in logs), *hosts]:
         if given.path in used:
-            raise SourceError(given.locator, "named twice for one run", "name every log once", code="given_twice")
+            raise SourceError(given.locator, "given twice for one run", "give each log only once", code="given_twice")
         used.add(given.path)
     hosts += [each for folder in folders for each in files.list_in_folder(folder, "host", used)]
     groups = _group_logs(logs, options, only_adding=True)
@@ -108,8 +108,8 @@ def _find_logs(
     logs += [_Given(each, None, None) for each in named if not each.beside]
     given = {log.path for log in logs if log.source is not None}
     if twice := next((log for log in logs if log.source is None and log.path in given), None):
-        what = "named as a source and with --host"
-        raise SourceError(twice.given.locator, what, "name every log once", code="given_twice")
+        what = "given both as a source and with --host"
+        raise SourceError(twice.given.locator, what, "give each log only once", code="given_twice")
     return logs, [each for each in named if each.beside]
 
 
@@ -124,7 +124,7 @@ def _group_logs(
 ) -> list[_Group]:
     """Group logs into runs, in order; a log that spans several runs is a companion in each of them.
 
-    A log without times is in no run. With `only_adding`, all logs are one run, to which some add metrics.
+    A log without times is a separate run. With `only_adding`, the logs are one run, and some only add metrics to it.
     """
     # logs that were found in different folders are never one run
     folders, paths = Counter(log.folder for log in given), {log.path for log in given}
@@ -238,9 +238,9 @@ def _choose_runs(runs: dict[int, Outcome], told: dict[int, Outcome | None], opti
     found = [place for place in comparable if surveys.shared_time(runs[place].span, known[place].span) >= 0]
     if found:
         several = surveys.any_overlap([runs[place].span for place in found])
-        return "may be part of any of several runs" if several else found
+        return "could belong to any of several runs" if several else found
     if len(comparable) < len(known):
-        return "only its times or only the times of the GPU logs name a zone; give the other zone with --tz"
+        return "has a zone while the GPU logs have none, or vice versa; give the missing zone with --tz"
     return "shares no time with a GPU log"
 
 

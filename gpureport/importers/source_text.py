@@ -1,4 +1,4 @@
-"""Reads a log as text: hashes its bytes, decompresses intact parts, and splits it into lines in UTF-8."""
+"""Reads a log as text: hashes its bytes, decompresses intact parts, and splits it into UTF-8 lines."""
 
 import bz2
 import codecs
@@ -27,14 +27,14 @@ from gpureport.importers.account import format_count
 from gpureport.parsing import LONGEST_LINE, MOST_UNPACKED_RATIO, UNPACKED_FREELY
 
 BLOCK = 2**20
-"""The size of a block, which fits into the processor's cache while it is hashed and cleaned."""
+"""The size of a block, which fits in the processor's cache while it is hashed and cleaned."""
 PIECE_BYTES = 5 * 2**20
 """The size of a piece; 4 MiB takes 4% longer, and 6 MiB takes 30 MB more memory (measured)."""
 
 
 @dataclass(slots=True)
 class ByteAccount:
-    """Problems in the bytes of a log; `damage` is why only part of a compressed log was read."""
+    """Problems in the bytes of a log; `damage` explains why only part of a compressed log was read."""
 
     nul_bytes: int = 0
     nul_runs: int = 0
@@ -97,7 +97,7 @@ class RawFile:
         self._ended = self._again = False
 
     def __reduce__(self) -> "tuple[type[RawFile], tuple[Path]]":
-        """Let another process open the file from its start, in any working directory."""
+        """Let another process read the file from the beginning, whatever its working directory."""
         return RawFile, (self.path.absolute(),)
 
     def again(self) -> "RawFile":
@@ -149,7 +149,7 @@ class RawFile:
         if not self._again or find_state(self.path) == self._state:
             return
         if self.again().sha256() != self.sha256():
-            what = "it changed while it was read"
+            what = "it changed while being read"
             raise SourceError(str(self.path), what, "copy it and read the copy", code="changed_while_read")
 
 
@@ -245,7 +245,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
         head += block
         if len(head) >= _SNIFFED:
             break
-    # zeros on one side of most byte pairs show UTF-16; a run of NUL bytes has zeros on both sides
+    # zeros on one side of most byte pairs indicate UTF-16; a run of NUL bytes has zeros on both sides
     low, high = head[:_SNIFFED:2].count(0), head[1:_SNIFFED:2].count(0)
     most = max(0.3 * len(head[:_SNIFFED]), 16)
     utf_16 = "utf-16-le" if high - low > most else "utf-16-be" if low - high > most else "utf-8"
@@ -256,7 +256,7 @@ def _decode(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _blocks(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield UTF-8 text with LF line ends, in which a single NUL byte replaces each run of NUL bytes."""
+    """Yield UTF-8 text with LF line endings, in which a single NUL byte replaces each run of NUL bytes."""
     account, held, nul = file.account, b"", False
     for each in _decode(decompressed_blocks(file, size)):
         block = held + each if held else each
@@ -281,7 +281,7 @@ def _quoted_row(delimiter: bytes) -> bytes:
 
 
 _ROW = re.compile(b"|".join(map(_quoted_row, (b",", b";", b"\t"))), re.MULTILINE)
-"""Matches a row whose first cell is quoted; its other cells are quoted too, or contain no quotation mark."""
+"""Matches a row whose first cell is quoted; its other cells are quoted too, or contain no quotation marks."""
 
 
 def _clean(lines: bytes, account: ByteAccount) -> bytes:
@@ -317,7 +317,7 @@ def head_text(head: bytes) -> str:
 
 
 _LEFT_OUT = b"\xff"
-"""Replaces the middle of a line that is too long; it is invalid in UTF-8, so that the line is rejected."""
+"""Replaces the middle of a line that is too long; it is invalid in UTF-8, so the line is rejected."""
 
 
 class Piece(NamedTuple):
@@ -329,7 +329,7 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """The text of a log, or of its first `blocks`; like an open file, it yields lines, but starts anew each time."""
+    """The text of a log, or of its first `blocks`; like an open file, it yields lines, but always from the start."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
         self._file, self._longest, self._most = file, longest, blocks
@@ -355,7 +355,7 @@ class Text:
                 opened = b""
             opened, shortened = opened + block[cut:], opened.endswith(_LEFT_OUT)
             if len(opened) > self._longest:
-                # this takes no more memory
+                # a longer line takes no more memory
                 account.long_lines += not shortened
                 opened = opened[: self._longest - len(_LEFT_OUT)] + _LEFT_OUT
             # the first piece is smaller, since lines with a header are checked one by one

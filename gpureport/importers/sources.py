@@ -22,7 +22,7 @@ from gpureport.recording_advice import RECORDS_ONE
 from gpureport.regular_files import UnsafeFileError, is_folder, open_pipe, path_exists, walk_folder
 
 _BINARY = 0.01
-"""The largest share of undecodable characters in a text."""
+"""Maximum share of undecodable characters in a text."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
 """Beginnings of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
@@ -80,7 +80,7 @@ def identify(source: str, kind: str | None = None, *, beside: bool = False) -> I
         what = f"{file.account.damage} before its first line"
         raise SourceError(source, what, "copy or compress it again", code="damaged_archive")
     if len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
-        what = "the file is empty, or has only blank lines or NUL bytes"
+        what = "the file is empty, or contains only blank lines or NUL bytes"
         raise SourceError(source, what, RECORDS_ONE, code="empty_file")
     found = (IMPORTERS[kind] if kind in IMPORTERS.kinds else None) if kind else _recognise(file, head, beside=beside)
     if not kind and (packed := archive_kind(file)):
@@ -111,7 +111,7 @@ def _find_file(source: str) -> Path:
     if "://" in source and not is_bucket_url(source):
         hint = "write mlflow: before the address of an MLflow store; logs are read from a path, s3://, gs:// or az://"
     elif path := _find_store_path(source):
-        hint = f"only a tracker's store has runs after #, and {path} is not such a store"
+        hint = f"only the path of a tracker's store may be followed by # and a run; {path} is not one"
     raise SourceError(source, "no such file", hint, code="no_such_file")
 
 
@@ -119,7 +119,7 @@ _STREAMS: dict[str, Path] = {}
 
 
 def hold_stream(source: str) -> Path | None:
-    """Return a file with the content of a pipe or standard input, or None for other sources."""
+    """Return a file with the content of a pipe or standard input, or None for any other source."""
     is_stream = source == "-" or (path_exists(source) and not is_folder(source))
     if is_stream and not Path(source).is_file() and source not in _STREAMS:
         _STREAMS[source] = _spool(source)
@@ -143,7 +143,7 @@ def _spool(source: str) -> Path:
                 copy.write(block)
                 if copy.tell() > MOST_PIPE_BYTES:
                     what = f"the pipe contained more than {MOST_PIPE_BYTES:,} bytes"
-                    hint = "stop the program that writes to it, or write a file and give that file"
+                    hint = "stop the program that writes to it, or write a file and give that"
                     raise SourceError(source, what, hint, code="pipe_too_large")
     except UnsafeFileError as error:
         raise SourceError(source, str(error.strerror), error.hint, code="not_a_regular_file") from error
@@ -226,7 +226,7 @@ def list_gpu_logs(source: Path) -> list[Input]:
         for tracker in TRACKERS:
             tracker.refuse_folder(source)
         store = find_store(source)
-        hint = RECORDS_ONE if store is None else f"give {store[1]}, which is a store of {store[0]}"
+        hint = RECORDS_ONE if store is None else f"give {store[1]}, which contains {store[0]} runs"
         raise SourceError(str(source), "the folder has no GPU log", hint, code="no_log")
     return logs
 

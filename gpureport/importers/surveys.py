@@ -26,15 +26,15 @@ Span = tuple[int, int]  # first and last microsecond
 Tables = dict[str, pa.Table]
 Hashes = npt.NDArray[np.uint64]
 KEYS = frozenset(field.name for field in KEY_FIELDS)
-"""Columns that identify the device and time of a row rather than a measurement."""
+"""Columns that identify a row's device and time rather than contain a measurement."""
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _SLACK = 5_000_000
-"""The most microseconds that two rotated logs may share, whatever their rows are."""
+"""Maximum overlap of two rotated logs in microseconds, whatever their rows contain."""
 _MOST_HELD = 256 * 2**20
-"""The most bytes of rows to keep in memory; further rows are read again."""
+"""Maximum size in bytes of the rows in memory; other rows are read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""The share of a log that a copy must contain, and of rows at common times that may differ."""
+"""The share of a log that a copy must contain, and the share of simultaneous rows that may differ."""
 
 
 class Log:
@@ -112,7 +112,7 @@ def shared_time(one: Span, other: Span) -> int:
 
 
 def spans_overlap(one: Span, other: Span) -> bool:
-    """Return whether two spans share more time than two rotated logs may share."""
+    """Return whether two spans share more time than those of two rotated logs may."""
     shared, shorter = shared_time(one, other), min(one[1] - one[0], other[1] - other[0])
     return shared > min(_SLACK, shorter / 2) or shared == shorter == 0
 
@@ -122,7 +122,7 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether the times of two logs are comparable, because both or neither are in UTC or `tz` converts them."""
+    """Return whether the times of two logs are comparable: both or neither must be in UTC, unless `tz` is given."""
     return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 
@@ -142,7 +142,7 @@ def check_shared_time(locator: str, span: Span, main: Span) -> None:
 
 
 def find_nearest(times: columns.IntArray, stamps: columns.IntArray) -> tuple[columns.IntArray, columns.IntArray]:
-    """Return the position of the nearest stamp to each time (the earlier of two), and its distance."""
+    """Return the position of the stamp nearest to each time (in a tie, the earlier), and its distance."""
     after = np.clip(np.searchsorted(stamps, times), 0, len(stamps) - 1)
     before = np.maximum(after - 1, 0)
     place = np.where(np.abs(stamps[before] - times) <= np.abs(stamps[after] - times), before, after)
@@ -177,8 +177,8 @@ def match_devices(known: Sequence[Device], devices: Sequence[Device]) -> list[tu
 def relate_logs(one: Log, other: Log, *, copies: bool = True) -> str:
     """Return how two logs are related, judged by GPUs that both record at the same time; empty if there are none.
 
-    They are the `same` if a uuid, a serial number, or most rows (if `copies`) are equal, `apart` if identities
-    contradict each other, and otherwise `untold`.
+    They are the `same` if a uuid, a serial number or (with `copies`) most rows are equal, `apart` if identities
+    conflict, and otherwise `untold`.
     """
     together = {
         (mine, theirs)

@@ -1,4 +1,4 @@
-"""Cuts a part out of a run: keeps the rows between two moments, and leaves everything else unchanged."""
+"""Extracts part of a run by keeping only the rows between two moments."""
 
 import re
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from gpureport.importers.tracker_series import TrackedReading
 
 _CLOCK = re.compile(r"(?:(\d{1,9}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
-_HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment, such as 2026-03-14T09:26"
+_HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a date and time, such as 2026-03-14T09:26"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A part of a run from `start` up to, but not including, `end`; None means unbounded.
+    """Part of a run, from `start` up to but not including `end`; None means unbounded.
 
-    Both are times since the start of the run, or moments. `job` is the number of a job in the log, which becomes part
-    of the name.
+    Each is an offset from the start of the run or an absolute time. `job` is a job's number in the log, which becomes
+    part of the run's name.
     """
 
     start: str | None = None
@@ -64,7 +64,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
     except ValueError as error:
         raise SettingsError(option, f"{text!r} is not a time", _HINT, code="not_a_time") from error
     if moment.tzinfo is not None and run.timezone is None:
-        what = f"{text!r} names a zone, but the run has no zone"
+        what = f"{text!r} has a zone, but the run has none"
         raise SettingsError(option, what, "leave it out, or give --tz", code="zone_not_known")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC if run.timezone is None else load_zone(run.timezone))
@@ -72,7 +72,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return a part of a run, which does not keep the whole run's work if training metrics count the work."""
+    """Return part of a run, without the work of the whole run if training metrics count the part's own."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 
@@ -118,7 +118,7 @@ def cut_recording(recording: Recording, window: Window) -> Recording:
 
 
 class CutReading:
-    """Reads a part of a run through the interface of `Reading`, and keeps the whole run in memory."""
+    """Provides part of a run through the `Reading` interface while keeping the whole run in memory."""
 
     def __init__(self, reading: "RunReading", window: Window, whole: Recording | None = None) -> None:
         self._reading, self._window, self._whole = reading, window, whole
@@ -153,4 +153,4 @@ class CutReading:
 
 
 RunReading: TypeAlias = "Reading | TrackedReading | CutReading"
-"""The reading of a run or a part of it, from logs or a tracker."""
+"""Reads a run or part of one, from logs or a tracker."""

@@ -1,4 +1,4 @@
-"""Turns the points of a tracker's run into rows of devices, training metrics, work, and an account.
+"""Turns the points of a tracker's run into device rows, training metrics, work, and an account.
 
 Logs attached to the run replace the tracker's series for the devices that they cover.
 """
@@ -45,7 +45,7 @@ _MOST_STEP = 2**62
 
 
 class Series(NamedTuple):
-    """The points of one series in logged order: microseconds, values, and steps (NaN if not recorded)."""
+    """The points of one series as logged: times in microseconds, values, and steps (NaN if not recorded)."""
 
     times: IntArray
     values: FloatArray
@@ -56,7 +56,7 @@ class Series(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """The meaning of a series; `counts` makes it a rate, and with `primes` the first value covers earlier time."""
+    """The meaning of a series; `counts` makes it a rate, and `primes` drops the first value of a monitor."""
 
     metric: str
     factor: float
@@ -83,7 +83,7 @@ def is_measured(values: FloatArray) -> BoolArray:
 
 
 def place_on_ticks(series: Sequence[Series]) -> tuple[IntArray, FloatArray]:
-    """Return the times at which any series has a point, and each series' last value at that time (NaN if none)."""
+    """Return the times at which any series has a point, and each series' last value at those times (NaN if none)."""
     ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(each.times for each in series)]))
     values = np.full((len(series), len(ticks)), np.nan)
     for row, each in zip(values, series, strict=True):
@@ -106,7 +106,7 @@ def build_device_table(
     imputed: BoolArray | None = None,
     stages: Sequence[str] = (),
 ) -> "pa.Table":
-    """Return the rows of a device in time order; columns without a metric are text."""
+    """Return the rows of a device in time order; columns that are not metrics are text."""
     rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
@@ -133,7 +133,7 @@ def build_device_table(
 def measure_times(
     tables: Iterable["pa.Table"], quality: Quality
 ) -> tuple[Quality, float | None, tuple[int, int] | None]:
-    """Return the account with gaps, the median interval of GPUs (or else of hosts), and the span of the rows."""
+    """Return the account with gaps, the median interval of GPUs (of hosts if there are none), and the time span."""
     clocks = []
     for table in tables:
         clocks.append(clock := Clock(table.column("device")[0].as_py()))
@@ -178,14 +178,14 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     more: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Tracked:
-    """Return a run with the time of its `last` record and fields of `Run` (`about`) and `Tracked` (`more`)."""
+    """Build a run; `last` is the time of its last record, and `about` and `more` are fields of `Run` and `Tracked`."""
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:
         if not metrics and any(entry.reason == NOT_SELECTED for entry in quality.rejected):
             raise SourceError(locator, "it has none of the selected GPUs", "leave out --gpus", code="gpus_not_held")
         if not metrics:
-            hint = "name another one; --list shows the runs"
+            hint = "choose another run; --list shows all runs"
             raise SourceError(locator, "the run has no metrics", hint, code="no_metrics")
         times = join_series(metrics.values()).times
         span = int(times.min()), int(times.max())
@@ -200,7 +200,7 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
             notes.append(f"Work done according to {named.name}: {amount:.0f} {work.unit}.")
     if work is None and throughput is not None:
         available = list_first([*metrics], 4) or "none"
-        notes.append(f"No training metric {throughput!r} counts work in this run; available metrics are {available}.")
+        notes.append(f"No training metric {throughput!r} counts work in this run; its metrics are {available}.")
     training = empty_training()
     if metrics:
         points = join_series(metrics.values())
@@ -228,7 +228,7 @@ _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4,
 _COVERED, _EQUAL = (
     0.8,
     60_000_000,
-)  # least share of a device's time that a log must cover; microseconds within which times are equal
+)  # minimum share of a device's time that a log must cover; microseconds within which times are equal
 
 
 def _note(tracked: Tracked, note: str) -> Tracked:
@@ -247,9 +247,9 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         shared = {each: shared_time((log.run.started + each, log.run.ended + each), measured) for each in _OFFSETS}
         fitting = [each for each, time in shared.items() if time > max(max(shared.values()) - _EQUAL, 0)]
         if len(fitting) > 1:
-            return _note(tracked, f"{name} is attached to the run but not used. Give the zone of its stamps with --tz.")
+            return _note(tracked, f"{name} is attached to the run but was not used. Give its time zone with --tz.")
         hours, minutes = divmod(abs(offset := next(iter(fitting), 0)) // 60_000_000, 60)
-        zone = f"read as UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, with which the log fits the run best"
+        zone = f"read as UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, so that the log fits the run best"
     series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
     has_nodes = any(each.node for each in tracked.run.devices)
     for device in log.run.devices:
@@ -270,7 +270,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
         taken.append(device.id)
     if not taken:
         why = "it covers too little of the run, or the run has several nodes and the file does not name its node"
-        return _note(tracked, f"{name} is attached to the run but not used, because {why}.")
+        return _note(tracked, f"{name} is attached to the run but was not used, because {why}.")
     used = f"{name} is attached to the run and replaces its series for {', '.join(taken)}; its stamps are {zone}."
     run = _note(tracked, used).run
     quality = merge_quality([run.quality, log.run.quality])
@@ -290,7 +290,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
 
 
 class TrackedReading:
-    """Reads one run of a tracker through the interface of `Reading`; its sources do not show which runs are stored."""
+    """Provides a tracker's run through the `Reading` interface; its sources do not show which runs are stored."""
 
     sizes: tuple[int, ...] = ()
 

@@ -1,10 +1,10 @@
 """Reads the metrics of a training loop into a long table.
 
 A row contains a date, seconds since 1970 or since the start of the run, or only a step; steps
-without times count the run's work. Printed lines must contain a step, like bars of tqdm and Keras,
-dictionaries of Hugging Face, `Epoch(train) [1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`,
+without times count the run's work. Printed lines must contain a step, like bars from tqdm and Keras,
+dictionaries from Hugging Face, `Epoch(train) [1][50/5000]` (mmengine), `Epoch: [0][ 10/5005]`,
 `iteration 10/ 1000 |` (Megatron), `iter 10:` (nanoGPT) or `step=100`. `iteration_time` is in
-seconds per iteration, and `data_wait_ratio` is the share spent on data loading.
+seconds per iteration, and `data_wait_ratio` is the share of it spent on data loading.
 """
 
 import ast
@@ -44,9 +44,9 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""The fewest rows that show a clock, and the share of falling times that rules it out."""
+"""The number of rows above which times are checked, and the share of falling times that rules out a clock."""
 _SLOW = 2
-"""The first iterations are start-up if they take this many times as long as usual."""
+"""The first iterations count as start-up if they take over this many times as long as usual."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""
@@ -122,9 +122,9 @@ class TrainingLog:
 
     @np.errstate(over="ignore", invalid="ignore")
     def read(self, file: RawFile, options: ReadOptions, started: int, name: str) -> Training:
-        """Read a training log. Raises SourceError if the log contains no point.
+        """Read a training log. Raises SourceError if the log contains no points.
 
-        Elapsed times count from `started`, in microseconds. In a CSV from TensorBoard, only the file's `name` contains
+        Elapsed times count from `started`, in microseconds. In a CSV from TensorBoard, only the file's `name` shows
         the metric.
         """
         account, known, of_epochs, count = Account(), dict[str, int](), False, 0
@@ -135,7 +135,7 @@ class TrainingLog:
             if when is None:
                 account.reject(f"{MALFORMED} time", number, text)
                 continue
-            # validation rows of mmengine contain steps of the validation itself
+            # validation rows from mmengine count the steps of the validation itself
             at = _parse_number(cells[step]) if step and cells.get("mode") != "val" else None
             turn = at if step else _parse_number(cells.get("epoch"))
             of_epochs = of_epochs or (turn is not None and _normalise(step or "epoch") == "epoch")
@@ -154,7 +154,7 @@ class TrainingLog:
         told = kept[places.astype(np.int64)]
         taken, codes = places[told].astype(np.int64), codes[told].astype(np.int64)
         if not len(taken):
-            raise SourceError(str(file.path), "it contains no training metric", WANTED, code="no_training_metrics")
+            raise SourceError(str(file.path), "it contains no training metrics", WANTED, code="no_training_metrics")
         times = whens[taken].astype(np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
@@ -201,7 +201,7 @@ def _normalise(name: str) -> str:
 def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None, bool]:
     """Return the names of the time and step, and whether any name is the time spent on data loading.
 
-    Without a time and a step, an epoch is a step. If there is a `data_time`, `time` is the duration of an iteration.
+    Without a time or step, an epoch is a step. If there is a `data_time`, `time` is the duration of an iteration.
     """
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
@@ -272,7 +272,7 @@ def _count_work(done: columns.FloatArray, account: Account, *, of_epochs: bool) 
     gained, usual = count_gains(done)
     if begun := int(((np.diff(done) < 0) & (gained > 0)).sum()):
         times = "once" if begun == 1 else f"{begun} times"
-        account.note(f"The steps of the training log begin anew {times}, so the last steps of all counts are added.")
+        account.note(f"The steps of the training log begin anew {times}, so the last step of each count was added up.")
     # epoch 0 is the first epoch; a fractional epoch is the amount done
     is_part = of_epochs and bool((done % 1).any())
     each = min(float(done[0]) or float(of_epochs and not is_part), usual)
@@ -347,7 +347,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
                     cells[f"{rate['unit'] or rate['thing']}/s"] = float(rate["rate"] or 1 / float(rate["each"]))
         elif opened := _DICT.match(line):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                # logs contain `nan` and `inf`, which Python's parser rejects
+                # logs may contain `nan` and `inf`, which Python's parser rejects
                 text = opened["dict"]
                 found = ast.literal_eval(_NO_NUMBER.sub("None", text)) if text[1] == "'" else _parse_object(text)
                 stamp = _STAMP.search(opened["logged"])
@@ -371,7 +371,7 @@ def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:
             cells |= {"step": step, **_read_pairs(said)}
         if not cells.keys() - {"timestamp", "elapsed", "step"}:
             account.noise += 1
-        # a bar and a dictionary have separate ends
+        # bars and dictionaries end with a bracket
         elif raw.endswith("\n") or line.endswith(("]", "}")):
             yield number, raw, cells
         else:

@@ -44,7 +44,7 @@ def test_the_refusal_of_rows_without_a_header_holds_the_line_to_type(name: str) 
     path = PAIRS / "nvidia_smi_query" / f"{name}.csv"
     with pytest.raises(SourceError) as refused:
         gpureport.read(path)
-    option = re.search(r"--columns (\S+?),? with", refused.value.hint)
+    option = re.search(r"--columns (\S+?),? replacing", refused.value.hint)
     assert option
     suggested = option[1].split(",")
     assert (len(suggested), "column_2" in suggested) == (len(asked), True)

@@ -1,1 +1,1 @@
-"""Reads MLflow runs: `stores` uses databases and folders, `server` the REST API, and `runs` makes recordings."""
+"""Reads MLflow runs: `stores` reads databases and folders, `server` the REST API, and `runs` builds recordings."""

@@ -1,8 +1,8 @@
-"""Opens the MLflow store that a locator names, and reads a run as `Tracked`.
+"""Opens the MLflow store named by a locator, and reads a run as `Tracked`.
 
-MLflow's monitor reads a value, waits for an unrecorded interval, and logs the value with the time
-of logging. So each value was read when the previous value was logged, and the first value when the
-run started.
+MLflow's monitor reads a value, waits for an interval that is not recorded, and then logs the value
+with the current time. So each value was read when the previous one was logged, and the first when
+the run started.
 """
 
 import os
@@ -44,8 +44,8 @@ PUBLISHED_PREFIX = "gpureport."
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
 """MLflow's own tags that describe a run."""
 _HOW_TO_RECORD = (
-    "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
-    "sampling interval of 10 s has none"
+    "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; runs shorter than the "
+    "10 s sampling interval have none"
 )
 _METRICS = {
     "gpu utilization_percentage": Meaning("gpu_utilization_ratio", 0.01),
@@ -66,7 +66,7 @@ _METRICS = {
 }
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""How many medians two ticks may be apart, and the most names in a note."""
+"""How many median intervals ticks may be apart, and how many names a note may list."""
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -75,13 +75,13 @@ def is_store_scheme(scheme: str) -> bool:
 
 def refuse_database_server(scheme: str, store: str) -> None:
     if scheme.partition("+")[0] in _DATABASE_SERVERS:
-        what = "a database server is not opened directly, because that could change its schema"
+        what = "database servers are not opened directly, because that could change their schema"
         hint = "run `mlflow server --backend-store-uri ...` and give its http URL"
         raise SourceError(re.sub(r"(?<=://)[^/@]*@", "", store), what, hint, code="database_server")
 
 
 def open_store(store: str) -> Store:
-    """Open a store by its path or URL, or if that is empty, the store that MLflow would use here."""
+    """Open a store by its path or URL or, if that is empty, the store that MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -104,12 +104,12 @@ def open_store(store: str) -> Store:
         raise SourceError(str(path), "no MLflow database or mlruns folder here", _GIVE, code="no_mlflow_store")
     if path.is_dir() and not stores.holds_runs(path):
         hint = next((f"give {each}" for each in sorted(path.iterdir()) if stores.holds_runs(each)), _GIVE)
-        raise SourceError(str(path), "the folder has no MLflow runs", hint, code="no_runs")
+        raise SourceError(str(path), "the folder contains no MLflow runs", hint, code="no_runs")
     return stores.Folder(path, store) if path.is_dir() else stores.Database(path, store)
 
 
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
-    """Return system metrics by node, with the key None for a single node; unknown metrics do not define a node."""
+    """Return each node's system metrics (None for a single node); unknown metrics do not define a node."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
@@ -127,7 +127,7 @@ def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
 
 
 class _Account(NamedTuple):
-    """Counts of points; `late` contains the delays of logging, and `shared` the nodes with several monitors."""
+    """Counts of points; `late` contains logging delays, and `shared` lists nodes with several monitors."""
 
     rejected: Counter[str]
     absent: Counter[tuple[str, str]]
@@ -143,7 +143,7 @@ def _read_node(
     every = tracker_series.join_series(series)
     writers = _assign_writers(every.steps[np.unique(every.times, return_index=True)[1]])
     order = np.argsort(writers, kind="stable")
-    # marks where each process began to record; only the first process began with the run
+    # mark where each process began to record; only the first process began with the run
     logged, begins = ticks[order], np.diff(writers[order], prepend=-1) != 0
     monitors = np.split(logged, np.flatnonzero(begins)[1:])
     read = np.concatenate([_find_read_times(each, None if place else started) for place, each in enumerate(monitors)])
@@ -186,11 +186,11 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number, from 0, of the monitor that logged each tick; each monitor counts its ticks as steps."""
+    """Return the number (from 0) of the monitor that logged each tick; each monitor numbers its ticks as steps."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found
-    # the last step of each writer, beginning with the writer that waited longest
+    # the last step of each writer, starting with the writer that has waited longest
     last: dict[int, int] = {}
     for place, step in enumerate(steps.tolist()):
         waiting = [writer for writer, known in last.items() if known == step - 1]
@@ -201,14 +201,14 @@ def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
 
 
 def _find_read_times(logged: IntArray, started: int | None) -> IntArray:
-    # MLflow counts in whole milliseconds
+    # MLflow records whole milliseconds
     usual = int(np.median(np.diff(logged)) // 1000) * 1000 if len(logged) > 1 else 0
     before = np.append(logged[0] - usual if started is None else min(started, logged[0]), logged[:-1])
     return np.where(logged - before > _LATE * usual, logged - usual, before) if usual else before
 
 
 def _derive_total(values: FloatArray | None, shares: FloatArray | None) -> float | None:
-    """Return the total to which shares refer, or None if rounding could change it by 2%."""
+    """Return the total that shares are relative to, or None if rounding could change it by 2%."""
     if values is None or shares is None:
         return None
     known = ~np.isnan(values) & (np.nan_to_num(shares) > 0)
@@ -224,7 +224,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     if max(len(params), len(tags)) > MOST_LABELS:
         what = f"the run has more than {MOST_LABELS:,} params or tags"
         raise SourceError(locator, what, "leave out the run", code="too_many_labels")
-    # figures that gpureport published to the run are not measurements
+    # values that gpureport published to the run are not measurements
     points = {key: one for key, one in held.items() if len(one.times) and not key.startswith(PUBLISHED_PREFIX)}
     hardware = {key: one for key, one in points.items() if key.startswith(stores.HARDWARE_PREFIX)}
     for one in hardware.values():
@@ -236,11 +236,11 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         for node, named in _group_by_node(points).items()
         for pair in _read_node(node, named, info.started, options, account)
     ]
-    # GPUs come first, then machines, both in the order of nodes
+    # GPUs come first, then machines, both in node order
     tables = dict(sorted(read, key=lambda pair: pair[0].index is None))
     if selection.require_hardware and not tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
-    notes = [f"Read from a {store.kind} of MLflow{store.version and f' ({store.version})'} with status {info.status}."]
+    notes = [f"Read from an MLflow {store.kind}{store.version and f' ({store.version})'} with status {info.status}."]
     notes += [*_describe_run(info, account, tables, options)]
     attachments: dict[str, Path] = {}
     try:
@@ -282,24 +282,24 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
 
 def _describe_run(info: RunInfo, account: _Account, devices: Iterable[Device], options: ReadOptions) -> Iterator[str]:
     if info.deleted:
-        yield "The run was deleted in MLflow, but is read because its id was given."
+        yield "The run was deleted in MLflow, but was read because its id was given."
     if not info.finished:
         killed = "it was still running or its process was killed"
-        yield f"The run has no end in MLflow, since {killed}, so it is read up to its last sample."
+        yield f"The run has no end time in MLflow, because {killed}, so it was read up to its last sample."
     if not devices:
         yield f"No system metrics in this run: {_HOW_TO_RECORD}."
     if derived := [each.id for each in devices if each.memory_total_bytes or each.power_limit_watts]:
-        yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from a value and its share."
+        yield f"Memory and limits of {list_first(derived, _NAMED)} were derived from a value and its percentage."
     if account.late:
         late = float(np.median(np.concatenate(account.late))) / 1e6
-        moved = f"so all of them were moved back, by a median of {late:.2f} s"
-        moved = "and with --mlflow-raw-times they keep these times" if options.as_logged else moved
+        moved = f"so all stamps were moved back by a median of {late:.2f} s"
+        moved = "and --mlflow-raw-times keeps these stamps" if options.as_logged else moved
         yield f"MLflow stamps a system metric when it logs it, one interval after reading it, {moved}."
     if account.shared:
         where = list_first(account.shared, _NAMED)
         yield (
-            f"Several processes recorded the same names at once on {where}, so their samples were distinguished by "
-            "step, and all are kept. If they ran on several machines, GPU 0 mixes the GPUs of all of them; give each "
+            f"Several processes recorded the same names at once on {where}, so their samples were told apart by "
+            "step, and all were kept. If they ran on several machines, GPU 0 mixes GPUs from all of them; give each "
             "machine a node id."
         )
 

@@ -1,4 +1,4 @@
-"""Reads from MLflow's server through its documented REST API, page by page, with up to eight requests at a time.
+"""Reads from an MLflow server through its documented REST API, page by page, with up to eight requests at a time.
 
 Requests have their own time limit, because MLflow's client waits minutes for an unreachable server. MLflow's client is
 used for Databricks and for servers that require signed requests.
@@ -50,7 +50,7 @@ class Server(Store):
             parts = urlsplit(url)
             self._address = parts.hostname or "", parts.port
         if not self._address[0]:
-            raise SourceError(self.where, "not a URL", "such as http://localhost:5000", code="not_a_url")
+            raise SourceError(self.where, "not a URL", "give one like http://localhost:5000", code="not_a_url")
         self._prefix, self._secure = parts.path.rstrip("/"), parts.scheme == "https"
         limit = _read_number("MLFLOW_HTTP_REQUEST_TIMEOUT", 0.0)
         self._limit, self._later = limit or _FIRST, limit or _LATER
@@ -90,7 +90,7 @@ class Server(Store):
             said = redact_start(" ".join(f"{found['error_code']}: {found.get('message', '')}".split()))
             code = {404: "unknown_run", 400: "bad_request"}.get(status, "server_failed")
             raise SourceError(self.where, said, "--list shows the runs", code=code)
-        raise self._not_mlflow(f"{status} on {path.partition('?')[0]} {headers.get('Location') or ''}")
+        raise self._not_mlflow(f"{status} for {path.partition('?')[0]} {headers.get('Location') or ''}")
 
     def ask(self, path: str, content: Mapping[str, Any], *, post: bool = False) -> dict[str, Any]:
         if post:
@@ -101,7 +101,7 @@ class Server(Store):
             if isinstance(found := parse_json(body), dict):
                 self._limit = self._later
                 return found
-        raise self._not_mlflow(f"no JSON on {API}/{path}")
+        raise self._not_mlflow(f"no JSON from {API}/{path}")
 
     def _send(self, method: str, path: str, content: bytes | None) -> Answer:
         try:
@@ -111,7 +111,7 @@ class Server(Store):
             return self._exchange(self._connect(), method, path, content)
         except (OSError, http.client.HTTPException) as error:
             why = f"no answer in {self._limit:g} s" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-            hint = "check the address, https or http, the certificate, and whether the server runs"
+            hint = "check the address, the scheme (https or http), the certificate, and that the server is running"
             what = f"cannot be reached: {redact_start(why)}"
             raise SourceError(self.where, what, hint, code="no_connection") from error
 
@@ -139,13 +139,13 @@ class Server(Store):
         except (OSError, http.client.HTTPException):
             connection.close()
             raise
-        # a connection that the server closed is opened again automatically
+        # a connection that the server closed is reopened automatically
         self._idle.append(connection)
         return answer.status, answer.headers, body
 
     def _not_mlflow(self, why: str) -> SourceError:
         what = f"it responds, but is not an MLflow server ({redact_start(' '.join(why.split()))})"
-        hint = "check the address, and the prefix under which it is served"
+        hint = "check the address and its path prefix"
         return SourceError(self.where, what, hint, code="not_an_mlflow_server")
 
     @contextmanager
@@ -153,7 +153,7 @@ class Server(Store):
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise self._not_mlflow(f"a response lacks required content: {error!r}") from error
+            raise self._not_mlflow(f"a response lacks required fields: {error!r}") from error
 
     def _list(self, part: str, path: str, asked: dict[str, Any], *, post: bool = True) -> Iterator[Any]:
         for _ in range(MOST_PAGES):
@@ -182,7 +182,7 @@ class Server(Store):
             except SourceError as error:
                 if wanted is None or error.code != "bad_request":
                     raise
-                hint = "see MLflow's page on searching runs"
+                hint = "see MLflow's documentation on searching runs"
                 raise SettingsError("--filter", error.what, hint, code="bad_filter") from error
         return sorted(found, key=lambda run: (-(run.started or 0), run.id))
 
@@ -260,14 +260,14 @@ def _pairs(data: Mapping[str, Any], part: str) -> dict[str, str]:
 
 
 def load_mlflow(where: str) -> Any:
-    """Return the optional module MLflow with its telemetry off; importing it takes seconds."""
+    """Return the optional module mlflow with telemetry turned off; importing it takes seconds."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:
         return import_module("mlflow")
     except ImportError as error:
         hint = "pip install 'gpureport[mlflow]'"
-        raise SourceError(where, "it needs MLflow's own client", hint, code="not_installed") from error
+        raise SourceError(where, "this requires MLflow's own client", hint, code="not_installed") from error
 
 
 def call_mlflow(uri: str, where: str, call: Callable[[Any, Any], Any]) -> Any:

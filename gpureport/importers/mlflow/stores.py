@@ -1,6 +1,6 @@
-"""Reads runs from MLflow's database or its folder `mlruns`, without using MLflow.
+"""Reads runs from an MLflow database or `mlruns` folder, without using MLflow.
 
-MLflow's own client would migrate a database, and refuses folders since 3.13.
+MLflow's own client would migrate a database, and has refused folders since 3.13.
 """
 
 import json
@@ -26,7 +26,7 @@ from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIX = "system/"
 ARTIFACT_FOLDER = "gpureport"
-"""The folder among a run's artifacts that is searched for logs, and to which reports are published."""
+"""The folder in a run's artifacts where logs are looked for and reports are published."""
 LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
@@ -58,7 +58,7 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
 
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
-    """Return a run from its fields in MLflow, its `parent`, and whether its experiment was `deleted`."""
+    """Build a run from its MLflow fields, its `parent`, and whether its experiment was `deleted`."""
     status = str(said.get("status") or "")
     dates = [str(said.get(f"{name}_time")) for name in ("start", "end")]
     times = [1000 * int(date) if re.fullmatch("[0-9]{1,15}", date) else 0 for date in dates]
@@ -87,7 +87,7 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
-    """Return the folder of an artifact URI, relative to `beside`, even if missing; None if it is not local."""
+    """Return the folder that an artifact URI names, relative to `beside`, even if missing; None if not local."""
     with suppress(ValueError):
         parts = urlsplit(uri)
         said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
@@ -106,7 +106,7 @@ class LocalStore(Store):
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         for place in (self.home(run) / "artifacts", folder_of_uri(run.artifact_uri, self.path.parent)):
-            # the name is too long, or contains NUL
+            # the name may be too long or contain NUL
             with suppress(OSError, ValueError):
                 if place is not None and place.is_dir():
                     return place
@@ -183,17 +183,17 @@ class Database(LocalStore):
         return order_points(dict(zip(map(str, keys), parts, strict=False)), params, tags)
 
 
-# a folder `mlruns`
+# the folder `mlruns`
 
 _META, _RESTORE = "meta.yaml", "restore it, or move its folder out of the store"
-# a long value continues in indented lines
+# a long value continues on indented lines
 _ENTRY = re.compile(r"^(\w+):[ \t]*(.*(?:\n[ \t].*)*)", re.MULTILINE)
 _NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?|inf(?:inity)?|nan)"
 _POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?", re.ASCII | re.IGNORECASE)
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
-    """Return the values of a `meta.yaml` by name; only a flat mapping to plain values is understood."""
+    """Return the values in a `meta.yaml` by name; only a flat mapping to plain values is supported."""
     found = {}
     for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
         value = re.sub(r"\s*\n\s*", " ", text.strip())
@@ -205,7 +205,7 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return a metric's points, and how many lines are not points; points of a dataset have its name and digest."""
+    """Return a metric's points, and how many lines are not points; a dataset's points end with its name and digest."""
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line may be cut off; NumPy warns about empty input
     *lines, cut = content.split("\n")

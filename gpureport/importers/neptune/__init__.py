@@ -1,1 +1,1 @@
-"""Reads Neptune runs: `stored` and `live` find them, `hardware` turns series into rows, and `runs` makes recordings."""
+"""Reads Neptune runs: `stored` and `live` find them, `hardware` turns series into rows, `runs` builds recordings."""

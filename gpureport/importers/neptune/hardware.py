@@ -1,7 +1,7 @@
 """Turns Neptune's hardware series into rows about GPUs and machines.
 
-The client does not report zeros, so an idle GPU has no point. All values of a tick have
-the same time, and memory is never 0. If a tick has a GPU's memory but no utilisation, the
+The client does not report zeros, so an idle GPU has no points. All values in a tick have the
+same time, and memory is never 0. If a tick has a GPU's memory but no utilisation, the
 utilisation was 0. Any other missing value is unknown.
 """
 
@@ -54,13 +54,13 @@ _MEANINGS = {
     "gpu/temperature_celsius": Meaning("gpu_temperature_celsius", 1.0),
 }
 DERIVED = ("memory_free_MiB", "memory_utilized_percent")
-"""Series that other series imply; the second is not the load of the memory controller."""
+"""Series that can be derived from others; the second is not the load of the memory controller."""
 _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run, in which the client's own monitor omits zeros."""
+    """A namespace of a run; if a `client` monitor recorded it, zeros are missing."""
 
     run: Stored
     path: str
@@ -72,7 +72,7 @@ class Process:
 
 
 class NameMap(NamedTuple):
-    """The namespaces of the client's monitor, and the series, that the user's map lists."""
+    """The namespaces of the client's monitor and the series listed in the user's map."""
 
     namespaces: tuple[str, ...] = ()
     series: Mapping[str, Meaning] = {}
@@ -121,8 +121,8 @@ def read_name_map(path: Path | None) -> NameMap:
     whole.only({"namespaces", "series"})
     named = whole.values.get("namespaces", [])
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
-        hint = 'such as namespaces = ["hw/training"]'
-        raise whole.wrong("namespaces", "namespaces is not a list of paths", hint, code="not_a_list")
+        hint = 'for example, namespaces = ["hw/training"]'
+        raise whole.wrong("namespaces", "namespaces must be a list of paths", hint, code="not_a_list")
     found = [read_column(series, name, by_row=False) for name in series.values]
     meanings = {each.heading: Meaning(each.metric, UNITS[each.unit].to_base(1.0), each.gpu) for each in found}
     return NameMap(namespaces=tuple(each.strip("/") for each in named), series=meanings)
@@ -131,7 +131,7 @@ def read_name_map(path: Path | None) -> NameMap:
 # rows of devices
 
 _FORKED = 1_000_000
-"""The least microseconds between ticks of one monitor; the monitor of a forked process records at once."""
+"""Minimum time in microseconds between a monitor's ticks; a forked monitor records at once."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
@@ -150,7 +150,7 @@ class DeviceRows(NamedTuple):
 
 @dataclass(slots=True)
 class Hardware:
-    """Rows from processes by node and GPU (None for the machine), and counts of how their points were treated.
+    """Rows by node and GPU (None for the machine), and counts of how the processes' points were handled.
 
     GPUs in `never` reported memory but never utilisation. GPUs in `unrestored` reported no memory, so their zeros are
     lost.
@@ -182,7 +182,7 @@ class Hardware:
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
     """Return the rows that processes recorded about machines and the selected GPUs (None selects all).
 
-    GPUs without a number are numbered in the order in which their processes began; consecutive processes share numbers.
+    GPUs without a number are numbered in the order their processes began; consecutive processes share numbers.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
@@ -250,7 +250,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return a device's rows; of processes that recorded the same rows, keep the shortest, which shows a step."""
+    """Return a device's rows; if processes recorded the same rows, keep those of the shortest process."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)

@@ -1,8 +1,8 @@
 """Reads runs from a self-hosted Neptune server through Neptune's client; Neptune's public service has closed.
 
 The client reads its time limit from the environment on import, returns times in the zone of its process, and writes to
-standard output. So the client runs in a separate process (`python -m` with this module), which is ended if it does not
-respond.
+standard output. So the client runs in a separate process (`python -m` with this module), which is ended if it stops
+responding.
 """
 
 import json
@@ -23,13 +23,13 @@ _SILENT = 60.0
 """Seconds to wait for a server, including up to 16 seconds to import the client."""
 _SERVICE = "read an export or a .neptune folder, since Neptune's hosted service closed on 2026-03-05"
 _PROBLEMS: dict[str, CodedProblem] = {
-    "ModuleNotFound": ("the package neptune is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
+    "ModuleNotFound": ("the neptune package is not installed", "pip install 'gpureport[neptune]'", "not_installed"),
     "ApiToken": (
-        "the API token is missing or not valid",
-        "set NEPTUNE_API_TOKEN to the token of your server",
+        "the API token is missing or invalid",
+        "set NEPTUNE_API_TOKEN to your server's token",
         "not_logged_in",
     ),
-    "Connection": ("the server does not respond", "check its address, and whether it is running", "no_answer"),
+    "Connection": ("the server does not respond", "check its address, and that it is running", "no_answer"),
 }
 
 
@@ -61,7 +61,7 @@ def _ask(store: str, **asked: str | None) -> dict[str, Any]:
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - our own
     said: dict[str, Any] = parse_json(done.stdout or b'{"error": "Connection", "what": ""}')
     if error := said.get("error"):
-        problem = (f"the server could not be read ({error}: {said['what']})", _SERVICE, "request_failed")
+        problem = (f"reading from the server failed ({error}: {said['what']})", _SERVICE, "request_failed")
         what, hint, code = next((each for word, each in _PROBLEMS.items() if word in error), problem)
         raise SourceError(store, what, hint, code=code)
     return said

@@ -19,7 +19,7 @@ from gpureport.importers.read_only_sqlite import unreadable
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
-_WANTED = "give an export of neptune-exporter, or a .neptune folder"
+_WANTED = "give an export from neptune-exporter, or a .neptune folder"
 _FORMS = {
     stored.is_export_file: stored.find_exported_runs,
     stored.is_operation_log: stored.find_local_runs,
@@ -46,7 +46,7 @@ class Recordings(Store):
             fits = [(f"{pattern}*", pattern) for pattern in asked.runs]
             runs = [run for run in runs if any(fnmatchcase(run.id, a) or fnmatchcase(run.name, b) for a, b in fits)]
         if not runs:
-            project = "" if asked.project is None else f" of project {asked.project}"
+            project = "" if asked.project is None else f" in project {asked.project}"
             raise SourceError(store, f"it contains no Neptune run{project}", _WANTED, code="no_runs")
         shared = Counter(run.id for run in runs)
         self.held = {run.id if shared[run.id] == 1 else run.key.replace(" ", "/"): [run] for run in runs}
@@ -78,7 +78,7 @@ class Recordings(Store):
             started=first.started,
             deleted=first.scalars.get("sys/trashed") is True,
             hardware="unknown" if first.paths is None else describe_devices(gpus),
-            lacks="not looked into" if first.paths is None else "",
+            lacks="not examined" if first.paths is None else "",
         )
 
 
@@ -90,12 +90,12 @@ def _holds(path: Path) -> bool:
 
 def _refuse_folder(folder: Path) -> None:
     if (folder / ".neptune").is_dir():
-        what = "the folder contains runs of Neptune's client, but no log"
+        what = "the folder contains runs recorded by the Neptune client, but no log"
         raise SourceError(str(folder), what, f"give {folder / '.neptune'}", code="folder_of_client")
 
 
 def _list_files(source: Path, *, hidden: bool) -> Iterator[Path]:
-    # a file has no files below it
+    # walking a file yields nothing
     yield from [source] if source.is_file() else []
     for place, folders, files in walk_folder(source):
         folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
@@ -109,7 +109,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
     parts, params = defaultdict[str, list[tracker_series.Series]](list), dict[str, str]()
     for run in runs:
         own = hardware.find_processes(run, store.chosen)
-        # exports from Neptune 3 are in UTC, but data from the client of Neptune 2 has local times
+        # exports from Neptune 3 are in UTC, but data from the Neptune 2 client is in local time
         if run.files and (any(each.client for each in own) or run.scalars.get("sys/id") == run.id):
             stored.correct_local_times(run, [path for each in own for path in each.leaves], options.tz)
         for path in sorted({*run.series}.difference(*((*each.leaves, *each.others) for each in own))):
@@ -126,8 +126,8 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         raise SourceError(locator, f"it has no stage {asked.stage!r}", hint, code="no_such_stage")
     found = hardware.read_hardware(processes, options.gpus)
     if found.gpus and options.gpus is not None and found.gpus.isdisjoint(options.gpus):
-        hint = f"--gpus can name {', '.join(map(str, sorted(found.gpus)))}"
-        raise SourceError(locator, "it has none of the selected GPUs", hint, code="gpus_not_held")
+        hint = f"--gpus accepts {', '.join(map(str, sorted(found.gpus)))}"
+        raise SourceError(locator, "it contains none of the selected GPUs", hint, code="gpus_not_held")
     series = _build_devices(found, asked.gpu_memory_total)
     if not series:
         raise SourceError(locator, "its hardware series have no values", "leave out the run", code="no_values")
@@ -210,13 +210,13 @@ def _describe_rows(found: hardware.Hardware, asked: Selection) -> Iterator[str]:
     if zeros := found.count("imputed"):
         yield f"Neptune's client drops zeros: {zeros} samples with a utilization of 0 were restored"
     if never:
-        yield f"utilization of {never} was never reported, so it is unknown: always 0, or not supported"
+        yield f"utilization of {never} was never reported, so it is unknown (always 0, or not supported)"
     if unrestored:
         yield f"memory of {unrestored} was not recorded, so zeros cannot be restored and idle time is missing"
     if any(each.metric == hardware.MEMORY for process in found.processes for each in process.leaves.values()):
         yield (
-            "GPU memory in use includes what the driver reserves (NVML's first interface), "
-            "a few hundred MiB that nvidia-smi excludes"
+            "GPU memory in use includes what the driver reserves (as in NVML's first interface): "
+            "a few hundred MiB, which nvidia-smi excludes"
         )
     nodes = {node for node, gpu in found.blocks if gpu is not None}
     if asked.gpu_memory_total is None and any(_find_highest(found, node, hardware.MEMORY) for node in nodes):

@@ -1,7 +1,7 @@
-"""Reads Neptune runs on disk: exports, `.neptune` folders (client up to 1.x), and databases of neptune-scale.
+"""Reads Neptune runs on disk: exports, `.neptune` folders (clients up to 1.x), and neptune-scale databases.
 
-A row in an exported Parquet file has a project, run, path, type, and a value in the column of its
-type; before November 2025, a file contained many runs. For runs of Neptune 2, the exporter labels
+A row in an exported Parquet file has a project, run, path and type, and a value in the column for
+that type; before November 2025, a file contained many runs. For Neptune 2 runs, the exporter labels
 its machine's local times as UTC, except for the creation time. The client's logs have one operation
 per JSON line; the client's own reader would truncate them.
 """
@@ -44,7 +44,7 @@ Points = dict[str, list[tuple[int, float, float]]]
 class Stored:
     """A run in a store, with series and single values by path; `load` adds its series.
 
-    `paths` are the paths of series, or None if unknown; `highest` contains stated maxima.
+    `paths` are the paths of series (None if unknown); `highest` contains configured maxima.
     """
 
     key: str
@@ -90,7 +90,7 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?"
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""How far the first sample may be from a whole zone offset."""
+"""How far the first sample may be from a whole time zone offset."""
 Found = dict[tuple[str, str], Stored]
 
 
@@ -105,7 +105,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs in the files of an export, which names the first part of a run last."""
+    """Return the runs in the files of an export; a run's first part gets its final name last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []
@@ -118,7 +118,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         for place, (number, path) in enumerate(sorted(numbered)):
             try:
                 if path.suffix == ".tmp":
-                    hint = "export it again, or remove .tmp to read the incomplete file"
+                    hint = "export it again, or remove the .tmp suffix to read the incomplete file"
                     raise SourceError(str(path), "this export was interrupted", hint, code="export_interrupted")
                 keys |= _survey(path, root, found)
                 if number != place:
@@ -135,13 +135,13 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
         run.load = partial(_load, run, root)
         if len(folders := sorted({str(path.parent) for path in run.files})) > 1:
             twice = f"it contains runs that are also in {', '.join(folders[:-1])}"
-            run.fault = SourceError(folders[-1], twice, "give one of the folders", code="run_in_two_folders")
+            run.fault = SourceError(folders[-1], twice, "give only one of the folders", code="run_in_two_folders")
     return [*(run for _, run in sorted(found.items())), *broken]
 
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Yield the named columns of each part of a file, with codes for repeated texts. Raises SourceError.
+    """Yield the named columns of each part of a file, with repeated texts encoded. Raises SourceError.
 
     Column statistics are ignored, because statistics that contradict the schema crash the process.
     """
@@ -155,7 +155,7 @@ def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa
         check_regular_file(path, root=root)
         held = parquet.read_schema(path).names
         if missing := [name for name in (*_KEYS, *_POINTS) if name not in held]:
-            what = f"it has no column {missing[0]}"
+            what = f"it has no {missing[0]} column"
             hint = "export the run again, or leave out the file"
             raise SourceError(str(path), what, hint, code="no_such_column")
         file = parquet.ParquetFile(path, read_dictionary=_KEYS)
@@ -224,7 +224,7 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
         left += int((~once).sum())
         series[path] = each.taken(once)._replace(times=to_utc(each.times[once], zone))
     if left:
-        notes.append(f"{left} points were left out, because they are in an hour that {tz} has twice in autumn")
+        notes.append(f"{left} points were left out, because they fall in the hour that {tz} repeats in autumn")
     firsts = [int(series[path].times.min()) for path in hardware if len(series[path].times)]
     off = min(firsts) - run.started if firsts and run.started is not None else 0
     if (whole := round(off / _QUARTER) * _QUARTER) and abs(off - whole) < _NEAR and abs(whole) <= 14 * _HOUR:
@@ -236,7 +236,7 @@ def correct_local_times(run: Stored, hardware: Iterable[str], tz: str | None) ->
     run.series, run.notes, run.rejected = series, notes, [*run.rejected, *list_rejected({NO_TIME: left})]
 
 
-# --- the client's folders, and databases of neptune-scale
+# --- the client's folders, and neptune-scale databases
 
 _LOG = re.compile(r"data-(\d{1,18})\.log", re.ASCII)
 _DATABASE, _TABLES = "run_operations.sqlite3", ("metadata", "run_operations")
@@ -251,7 +251,7 @@ def is_operation_log(path: Path) -> bool:
 
 
 def is_scale_database(path: Path) -> bool:
-    # an unreadable folder is included, so that it is reported
+    # an unreadable database is included, so that it is reported
     return path.name == _DATABASE and (is_database(path) or not os.access(path, os.R_OK))
 
 
@@ -297,7 +297,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
             except _NO_OPERATION:
                 torn.append(number)
         if torn[:1] == [1] and len(lines) > 1:
-            what = "line 1 is not an operation of Neptune's client"
+            what = "line 1 is not a Neptune client operation"
             raise SourceError(str(path), what, "copy the folder again", code="damaged_run")
         if torn:
             # a killed process may leave half a line, but only at the end
@@ -309,7 +309,7 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
         put = int(read_regular_file(folder / "last_put_version", root=root).decode().strip() or "0")
     if put > newest:
         lost = f"{put - newest} operations were lost when the process was killed"
-        run.notes.append(f"{lost}: {put} were issued, and {newest} are in the log")
+        run.notes.append(f"{lost}: {put} were issued, but only {newest} are in the log")
     return points
 
 
@@ -326,7 +326,7 @@ def _apply(run: Stored, points: Points, entry: Mapping[str, Any]) -> int:
             points[path].append((round(time), float(each["value"]), float("nan") if step is None else float(step)))
     elif kind in {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}:
         if not isinstance(value, str | int | float):
-            raise TypeError("a value is neither a text nor a number")
+            raise TypeError("a value is neither text nor a number")
         run.scalars[path] = value
     elif kind == "ConfigFloatSeries" and operation.get("max") is not None:
         run.highest[path] = float(operation["max"])
@@ -384,7 +384,7 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
     for entry in map(read_message, entries):
         value = read_message(entry[2][-1])
-        # field 1 is a float, 3 a signed integer, 5 a boolean, and 6 a text
+        # field 1 is a float, 3 a signed integer, 5 a boolean, and 6 a string
         values: list[Scalar] = [struct.unpack("<d", each)[0] for each in value[1]]
         values += [each - 2**64 * (each >= 2**63) for each in value[3]] + [each != 0 for each in value[5]]
         values += [each.decode(errors="replace") for each in value[6]]
@@ -394,7 +394,7 @@ def _read_entries(entries: Iterable[bytes]) -> dict[str, Scalar]:
 
 
 def _read_moment(message: bytes) -> int:
-    # fields: 1 has seconds, 2 nanoseconds
+    # field 1 contains seconds, and 2 nanoseconds
     time = read_message(message)
     moment = int(sum(time[1]) * 1_000_000 + sum(time[2]) // 1000)
     if not is_dated(moment):

@@ -1,7 +1,7 @@
 """Maps the query fields of nvidia-smi (drivers 535 to 610) to metrics, and recognises headers.
 
-`query` reads CSV from `--query-gpu`, `documents` reads `-q` and tables, and `monitors` reads dmon, lists of processes,
-and logs in several forms.
+`query` reads CSV from `--query-gpu`, `documents` reads `-q` and tables, and `monitors` reads dmon, process lists, and
+logs that mix several forms.
 """
 
 import re
@@ -57,15 +57,15 @@ _TARGETS = (
     | ATTRIBUTE_FIELDS
 )
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
-"""The preferred fields if a log has two fields for a metric."""
+"""The fields to prefer if a log has two fields for a metric."""
 _MOST = 500
-"""The most fields in a header; nvidia-smi supports 241."""
+"""Maximum number of fields in a header; nvidia-smi supports 241."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 _TITLE = re.compile(rf"^[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+$", re.MULTILINE)
 """Matches every header and few other lines."""
 _NAME = re.compile(r"[\w*.:/()+?-]+(?: [\w*.:/()+?-]+)*", re.ASCII)
 _ID = re.compile(rf"(?=.*[\d:*-]){_NAME.pattern}", re.ASCII)
-"""A model and an id in the driver's notation, in which `*` may replace digits."""
+"""Match a model and an id as drivers write them; `*` may replace digits."""
 _ROW = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, ")
 _OWN = re.compile(
     r"(?:^|,) *(?:\d+(?:\.\d+)? (?:%|MiB|W|MHz)|\[[A-Z][^],]+\]|0x[0-9A-F]{16}|(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -93,7 +93,7 @@ def parse_query_field(heading: str, decimal: str = ".") -> Column | None:
 
 
 def arrange(columns: Sequence[Column], delimiter: str, line: str = "") -> Layout:
-    """Return a layout; without a time stamp, a GPU is identified only by text in the driver's notation."""
+    """Return a layout; if there is no time stamp, only text in the driver's notation identifies a GPU."""
     if all(each.target != TIME for each in columns):
         columns = [replace(each, read=_READ_NAMES.get(each.target, each.read)) for each in columns]
     return make_layout(columns, PREFERRED, delimiter, line)
@@ -110,7 +110,7 @@ _READ_NAMES = {name: partial(_read_name, pattern=_ID) for name in ("uuid", "bus_
 
 @lru_cache(100_000)
 def read_cell(find: Callable[[str], Column | None], name: str, text: str) -> tuple[Any, str | None]:
-    """Return a value or None, and the reason for its absence or None; both are None if the cell is damaged."""
+    """Return a cell's value, and why it has none; both are None if the cell is damaged."""
     column, why = find(name), absence(text) or (text if text in LOST_WORDS else None)
     if column is None or why is not None:
         return None, why
@@ -147,7 +147,7 @@ _OF_GPU = {"gpu", "utilization", "sm"}
 def declare(line: str) -> Layout | None:
     """Return the layout that a header declares, or None for any other line.
 
-    All cells of a header are field names. Headings that people wrote are accepted if the table is clearly about GPUs.
+    Every cell in a header is a field name. Headings written by people are accepted if the table is clearly about GPUs.
     """
     if not line[:1].isalpha() or not _TITLE.fullmatch(line):
         return None
@@ -206,7 +206,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_headerless(lines: Sequence[str]) -> bool:
-    """Return whether the first row and half of all lines look like rows from nvidia-smi."""
+    """Return whether the first row and half of the lines look like rows from nvidia-smi."""
     rows = [line for each in lines if (line := each.strip()) and not (find_message_kind(line) or NOISE.fullmatch(line))]
     own = [(_ROW.match(line) is not None and "." in line[:21]) or len(_OWN.findall(line)) > 1 for line in rows]
     first = next((place for place, line in enumerate(rows) if "," in line), None)

@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi -q` as text and as XML, and the tables of plain `nvidia-smi`."""
+"""Reads the text and XML of `nvidia-smi -q`, and the tables of plain `nvidia-smi`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from gpureport.metrics import BY_NAME
 
 _NUMBERED = "GPUs are numbered by their minor numbers, because the log shows only some of the attached GPUs."
 _KEPT = "Only measurements in nvidia-smi -q are kept. Modes, versions, thresholds and processes are ignored."
-_INSTANT = "The log contains no average power, so gpu_power_watts is the instant reading, as on GPUs before Ampere."
+_INSTANT = "The log contains no average power, so gpu_power_watts is instantaneous, as on GPUs before Ampere."
 _LINK = "pci/(?:pci_)?gpu_link_info"
 _REASONS = "clocks_(?:throttle|event)_reason"
 _POWER = "(?:gpu_)?power_readings"
@@ -169,7 +169,7 @@ _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return the indentation of a line, its part of the path, and its value."""
+    """Return the indentation of a line, its component of the path, and its value."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
@@ -178,7 +178,7 @@ def _split(text: str) -> tuple[int, str, str | None]:
 def _text_documents(lines: Iterable[str], first: int, account: Account) -> Iterator[_Document]:
     head, sections = dict[str, str](), list[_Section]()
     inside: _Section | None = None
-    # the indentation and path of each label to which the line belongs
+    # the indentation and path of each label above the line
     above: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first):
         text = line.rstrip()
@@ -289,8 +289,8 @@ _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
 """Match the first line about a GPU, which contains its index, and its other lines."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
-"""Matches lines that are not about a GPU: borders, headings, processes, MIG instances."""
-_LACKS = "Tables lack clock event reasons and contain power in whole watts, so they hide throttling. Use --query-gpu."
+"""Matches lines that are not about a GPU: borders, headings, processes and MIG instances."""
+_LACKS = "Tables lack clock event reasons and show power in whole watts, so they hide throttling. Use --query-gpu."
 _ZONES = "Times above the tables name a zone, but they are read as written, without conversion."
 _WORDS = r"N/A|ERR!|On|Off"
 _GPU_LINES = re.compile(
@@ -306,7 +306,7 @@ _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
-"""The field of each group; the group without a field replaces both sizes of memory."""
+"""The field of each group; the group without a field replaces both memory sizes."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
 """A GPU is lost if all of these fields contain errors."""
 
@@ -314,7 +314,7 @@ _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
 def _parts(lines: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
     begun, gpu = 0, list[str]()
     for number, line in enumerate(lines, first):
-        # NUL bytes from damage must not join lines
+        # NUL bytes in a damaged log must not join lines
         for text in map(str.strip, line.split("\0")):
             begins = _BEGINS.fullmatch(text) is not None
             if gpu and not begins and len(gpu) < _MOST_LINES and _GOES_ON.fullmatch(text):

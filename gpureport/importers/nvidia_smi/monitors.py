@@ -1,4 +1,4 @@
-"""Reads `nvidia-smi dmon`, lists of processes, and logs in several forms, block by block."""
+"""Reads `nvidia-smi dmon`, process lists, and logs that mix several forms, block by block."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -61,7 +61,7 @@ _USUAL = {count + 3: ["Date", "Time", "gpu", *[*_SERIES][:count]] for count in (
 _UNITS = "#YYYYMMDD, HH:MM:SS, Idx, W, C, C(?:, %){6}, MHz, MHz(?:, %, bool(?:, MB){3}(?:, errs){3}(?:, MB/s){2})?"
 _HEADERLESS = re.compile(rf"(?:{_UNITS}| ?\d{{8}}, \d\d:\d\d:\d\d(?:, *(?:\d+|-))+)\s*", re.ASCII)
 _OTHER_UNITS = re.compile("#YYYYMMDD, HH:MM:SS, Idx, [^#]")
-"""Matches units of columns that cannot be assumed without headings; units of pmon contain a `#`."""
+"""Matches the units of columns that cannot be inferred without headings; pmon's units contain a `#`."""
 _DATED = re.compile(rb"^(\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)", re.MULTILINE)
 
 
@@ -81,7 +81,7 @@ def _names(line: str) -> list[str]:
 
 
 def _assume(line: str) -> list[str]:
-    """Return the columns of a log without headings, depending on their number."""
+    """Return the columns of a log without headings, based on their number."""
     return _USUAL.get(line.count(",") + 1, []) if _HEADERLESS.fullmatch(line) else []
 
 
@@ -151,17 +151,17 @@ def _whole_gpus(layout: Layout, rows: Rows, account: Account, clock: list[int]) 
 
 
 _PMON_NOTE = (
-    "The log lists processes (pmon); their number per GPU and their memory are kept. If a GPU has a single process, "
-    "its sm is used as the GPU's utilisation, which nvidia-smi dmon -o DT records."
+    "The log lists processes (pmon). Their number per GPU and their memory are kept. If a GPU has only one process, "
+    "the process's sm is used as the GPU's utilisation. To record the real one, use nvidia-smi dmon -o DT."
 )
 _APPS_NOTE = (
-    "The log lists processes; their number per GPU and their memory are kept. More memory is in use on the GPU. "
-    "A GPU without a process has no row."
+    "The log lists processes. Their number per GPU and their memory are kept; the GPU itself uses more memory. "
+    "A GPU without processes has no row."
 )
 PMON = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b", re.IGNORECASE)
 _IDENTITY = {"gpu": "index", "gpu_uuid": "uuid", "gpu_bus_id": "bus_id", "gpu_serial": "serial", "gpu_name": "model"}
 _ENDED = {"max_memory_usage", "time", "gpu_util", "gpu_utilization", "mem_util", "mem_utilization"}
-"""Fields of ended processes, which do not describe a GPU at one time."""
+"""Fields about ended processes, which do not describe a GPU at one time."""
 _FIELDS = {TIME, *_IDENTITY, *_ENDED, "used_gpu_memory", "used_memory", "gpu_instance_id", "compute_instance_id"} | {
     *("process_name", "name", "pid")
 }
@@ -176,7 +176,7 @@ def opens_apps(line: str) -> bool:
 def _read_lists(
     lines: Iterable[str], first: int, account: Account, *, opens: Callable[[str], object]
 ) -> Iterator[Record]:
-    # the most microseconds between the first and last row of one query
+    # the maximum microseconds from the first to the last row of a query
     slack, note = (60_000, _APPS_NOTE) if opens is opens_apps else (0, _PMON_NOTE)
     gpus, began = dict[tuple[str, ...], Record](), 0
     names, comma = list[str](), None
@@ -231,7 +231,7 @@ def _record(own: Record) -> Record:
 
 
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
-"""Matches a shell prompt with a command or a separator line, which ends the block above."""
+"""Matches a shell prompt with a command, or a separator line; either ends the block above."""
 _LONGEST = 16_384
 _ABOVE, _HANDED_ON = 6, 2_000
 _Block = tuple[int, Form | None, str]
@@ -244,7 +244,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""A test for a block's first line, its form, its name, and the beginnings of lines that do not end it."""
+"""A test for a block's first line, its form and name, and the prefixes of lines that do not end it."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }
@@ -301,6 +301,6 @@ def _cut(lines: Iterable[str], first: int) -> Iterator[tuple[_Block, int, list[s
 def _unread(lines: Iterable[str], first: int, account: Account) -> Iterator[Rows]:
     for number, line in enumerate(lines, first):
         if text := line[:1000].strip("\0 \r\n\t\v\f"):
-            # a comment may contain commands with figures and bars
+            # a comment may contain commands with numbers and bars
             account.stray(number, text if text[0] != "#" else "#")
     yield from ()

@@ -37,10 +37,10 @@ NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Matches cells that are complete, because no other cell begins with them."""
-_CUT_NOTE = "The log does not end with a newline, so its last line may be cut."
+_CUT_NOTE = "The log does not end with a newline, so its last line may be cut off."
 _STAMPED = len("2026/03/14 09:26:53")
 _ODD = ("\0", "\ufffd", TIME)
-"""Texts that no intact row contains: NUL, a replaced byte, or a header."""
+"""Texts that no intact row contains: NUL, a replacement character, or a header."""
 _HOST = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _SEVERAL = 3
 _LOOKED_AT, _LONGEST = 2**20, 4096
@@ -102,14 +102,14 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
         rows = [cells for line in before if len(cells := line.split(",")) > 1]
         width = Counter(map(len, rows)).most_common(1)[0][0]
         hint = format_columns_option(next(row for row in rows if len(row) == width))
-        raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", hint, code="no_header")
+        raise SourceError(where, "output of nvidia-smi --query-gpu without its header", hint, code="no_header")
     if names is None:
         return None, notes
     above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
     delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
     if None in columns:
-        hint = "use the names of --query-gpu, one for each cell"
+        hint = "use the field names of --query-gpu, one per cell"
         raise SettingsError("--columns", f"no query field {names[columns.index(None)]!r}", hint, code="unknown_column")
     if header is not None and not above:
         return None, (*notes, "The log has a header, so --columns was not used.")
@@ -127,7 +127,7 @@ def read_query(  # noqa: PLR0913 - options of a log
     dated: bool = True,
     per_tick: int | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of the log `where`; if `dated`, dates above rows are their times."""
+    """Yield the rows of the log `where`; if `dated`, rows get their times from the dates above them."""
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
     yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)
@@ -148,7 +148,7 @@ def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]],
             machines.update(machine.texts[code] for code in machine.codes.tolist() if code >= 0)
             known = [name for name, count in machines.items() if count >= _SEVERAL and re.search(r"[^\W\d_]", name)]
             if len(known) > 1:
-                what = f"GPUs of several machines ({', '.join(sorted(known)[:5])}) in one log without a uuid"
+                what = f"it has GPUs from several machines ({', '.join(sorted(known)[:5])}), but no uuid"
                 hint = "write one file per machine and read them with --as-one-run, or log the uuid"
                 raise SourceError(where, what, hint, code="several_machines")
         if rows.times is None and log.dates and dated:
@@ -157,7 +157,7 @@ def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]],
             shares = 100 * np.nan_to_num(np.asarray(rows.data[each.target]))
             if each.target in doubted or (shares.max(initial=0) <= 1 and (shares % 1).any()):
                 doubted.add(each.target)
-                account.note(f"{each.heading} has no unit and no value above 1, so it could be fractions or per cent.")
+                account.note(f"{each.heading} has no unit or values above 1, so it could be fractions or percentages.")
                 del rows.data[each.target]
         if not any(map(is_metric, rows.data)):
             account.reject_rows(reasons.NO_READING, rows.lines)
@@ -194,7 +194,7 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
     """Return the row at the end of a line, and the text before it, or None if there is no row.
 
-    A row that may have lost its beginning needs a stamp. If it may have lost its end, its last cell is treated as cut.
+    A row whose beginning may be lost needs a stamp. If its end may be lost, its last cell is treated as cut off.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
     if len(cells) == width + 1 and not cells[-1].strip():
@@ -257,7 +257,7 @@ class QueryLines:
         torn, nul, text = line.rpartition("\0")
         text, unreadable = text.strip("\r\ufeff"), "\ufffd" in text
         header = None if unreadable else self._header(text)
-        # if the writer was killed within a line, the next header follows on the same line
+        # if the writer was killed mid-line, the next header follows on the same line
         heading = self.layout.header.partition(self.layout.delimiter)[0] if self.layout else ""
         if header is None and heading and len(text) <= _LONGEST and (at := text.rfind(heading)) > 0:
             header = self._header(text[at:])
@@ -295,7 +295,7 @@ class QueryLines:
             or sum(map(str.isdigit, text[:_STAMPED])) > _STAMPED // 2
             or (reason == reasons.NUL_BYTES and not find_message_kind(text))
         ):
-            # a row keeps its position in a tick even if its first letters are damaged
+            # a row keeps its position in a tick even if its first characters are damaged
             self.damaged.append(number)
 
     def _tear_off(self, number: int, text: str) -> None:

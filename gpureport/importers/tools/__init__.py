@@ -1,4 +1,4 @@
-"""Defines code that the forms of other tools share, and the names that these tools use for metrics."""
+"""Code shared by the forms of other tools, and the names that these tools use for metrics."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ Form = tuple[str, Callable[[str], bool], Callable[..., Iterator[columns.Rows]]]
 """The name of a form, and functions that recognise and read a log."""
 T = TypeVar("T")
 JSON, NVITOP, WANDB, GPUZ, LIGHTNING, TEGRASTATS = (dict[str, Meaning]() for _ in range(6))
-"""The metric that each name stands for, by tool; JSON is gpustat, nvtop and all-smi."""
+"""The metric that each name stands for, by tool; JSON covers gpustat, nvtop and all-smi."""
 _NAMES = """
 uuid | uuid
 driver | driver
@@ -77,10 +77,10 @@ for _what, *_cells in (line.split("|") for line in _NAMES.strip().splitlines()):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolLog:
-    """The importer for a tool's logs in one or several forms.
+    """The importer for a tool's logs, in one or more forms.
 
-    `longest` contains the most bytes per line, by form. `explain`, which only host logs have, returns why no row is
-    usable.
+    `longest` contains the maximum line size by form, in bytes. `explain`, which only host logs have, returns why no
+    row is usable.
     """
 
     kind: str
@@ -106,8 +106,8 @@ class ToolLog:
                     explain=self.explain,
                     longest=self.longest.get(name, LONGEST_LINE),
                 )
-        what = f"its beginning is not that of {', '.join(name for name, *_ in self.forms)}"
-        raise SourceError(str(file.path), what, "leave out --source-kind, or give another one", code="not_of_this_kind")
+        what = f"it does not begin like any of these: {', '.join(name for name, *_ in self.forms)}"
+        raise SourceError(str(file.path), what, "leave out --source-kind, or change it", code="not_of_this_kind")
 
 
 def first_lines(text: str, most: int = 20) -> list[str]:
@@ -189,7 +189,7 @@ NO_VALUE = "no value it can have"
 
 
 def parse_cell(cell: object, unit: str, metric: str) -> float | int | None:
-    """Return a value in its base unit, or None if it is invalid. `unit` is the unit of numbers without one."""
+    """Return a value in its base unit, or None if it is invalid. `unit` applies to numbers without one."""
     match = _QUANTITY.fullmatch(cell.strip()) if isinstance(cell, str) else None
     number = headings.parse_number(match[1].replace(",", "") if match else cell)
     written = _SPELLINGS.get(match[2].lower(), match[2]) if match and match[2] else unit
@@ -229,11 +229,11 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Raise SourceError for GPUs of several machines without a UUID; `seen` shows which machines have UUIDs."""
+    """Raise SourceError for GPUs from several machines without UUIDs; `seen` shows which machines have them."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
-        what = f"GPUs of several machines ({redact_start(', '.join(sorted(seen)[:5]))}) without UUID"
+        what = f"GPUs from several machines ({redact_start(', '.join(sorted(seen)[:5]))}) have no UUID"
         hint = "write one file per machine and read them with --as-one-run"
         raise SourceError("the log", what, hint, code="several_machines")
 
@@ -252,7 +252,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return a record for each GPU in a row (None is the machine); cells whose text is in `without` are empty."""
+    """Return a record for each GPU in a row (None is the machine), ignoring cells whose text is in `without`."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

@@ -1,8 +1,8 @@
-"""Reads logs from DCGM: `dcgmi dmon`, job statistics, CSV files with DCGM fields, and pages of dcgm-exporter.
+"""Reads logs from DCGM: `dcgmi dmon`, job statistics, CSV files with DCGM fields, and pages from dcgm-exporter.
 
 Fields are from dcgm_fields.h and dcgm_fields.cpp. dcgm-exporter 4.9.0 added units to field names, but
 `DCGM_FI_DEV_GPU_UTIL_RATIO` is in per cent in DCGM 4.5 and 4.6. If NVIDIA's sources disagree about a unit, the field is
-kept as text. `dcgmi dmon` writes no time, and chooses the order of columns.
+kept as text. `dcgmi dmon` writes no time, and chooses the column order.
 """
 
 import re
@@ -90,7 +90,7 @@ _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 """Numbers that DCGM writes for missing values (dcgm_structs.h); as floats, 64-bit ones become 2**63."""
 Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
-"""Line, page, time, GPU and fields; readings of one row may be anywhere on a page."""
+"""Line, page, time, GPU and fields; the readings of a row may be anywhere on a page."""
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
@@ -98,7 +98,7 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
 
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
-    """Yield one row per GPU and time, page by page; percentages in `raw` are whole numbers."""
+    """Yield one row per GPU and time, page by page; in `raw` data, percentages are whole numbers."""
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
         for count, (number, _, time, gpu, fields) in enumerate(page):
@@ -131,8 +131,8 @@ def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, ra
         most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
         if found > most or (raw and 0 < found < 1 and name in _WHOLE):
             cause = "either it was renamed, or DCGM is older than 4.7"
-            what = f"{name} is not in the unit that its name states ({cell}): {cause}"
-            hint = "rename it: DCGM_FI_DEV_GPU_UTIL is in per cent, and DCGM_FI_DEV_GPU_UTIL_RATIO is a ratio"
+            what = f"{name} is not in the unit that its name implies ({cell}): {cause}"
+            hint = "rename it: DCGM_FI_DEV_GPU_UTIL is a percentage, and DCGM_FI_DEV_GPU_UTIL_RATIO is a ratio"
             raise SourceError("the log", what, hint, code="unit_of_another_version")
         tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
 
@@ -190,7 +190,7 @@ _STATS = {
 _SECTION = re.compile(r"\| (?:GPU ID: (\d{1,4})|Summary) *\|", re.ASCII)
 _FIGURE = re.compile(r"\| ([^|*]+?) *\*? *\| (?:Avg: )?([^|,]*?)(?:,[^|]*)? *\|")
 _MEANS = (
-    "The statistics of a job are means over the whole job, and its peak memory. Means are shown at the start and "
+    "The statistics of a job are means over the whole job and its peak memory. They are placed at the start and "
     "end of the job, and do not show what happened in between."
 )
 _SUMMARY = "A summary does not state the number of GPUs, so it is read as one GPU."
@@ -240,7 +240,7 @@ _ROLES = {
 
 
 def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]]] | None:
-    """Return the positions of columns by role, and the fields, unless a line is a single reading."""
+    """Return the positions of columns by role, and the fields (none if each line is one reading)."""
     roles: dict[str, int] = {}
     for place, heading in enumerate(header):
         bare = re.sub(r"[ _\-.]", "", heading.lower())
@@ -279,14 +279,14 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
-"""The most readings, and the most characters in responses; a day with 8 GPUs has 19 million."""
+"""Maximum number of readings, and of characters in responses; a day with 8 GPUs has 19 million."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
 """Labels that describe the exporter itself unless they are set by dcgm-exporter."""
 _WHOLE_RUN = 0.95
-"""The least share of samples whose label becomes a tag of the run."""
+"""Minimum share of samples that must have a label for it to become a tag of the run."""
 _QUERY = "save the response of /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15"
 Labels = Mapping[str, str]
 _parse_seconds = lru_cache(2**17)(parse_time)
@@ -348,7 +348,7 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
     of_gpus = [one[0].get("__name__", "").startswith("DCGM_") and not one[0].get("GPU_I_ID") for one in series]
     kept = list(compress(series, of_gpus))
     if not kept:
-        raise _refuse("not JSON, or cut" if contents is None else "none of its series is a DCGM metric of a whole GPU")
+        raise _refuse("not JSON, or cut" if contents is None else "none of its series is a DCGM metric for a whole GPU")
     if len(kept) < len(series):
         account.note("Series that are not DCGM metrics, have no name, or are about MIG instances were ignored.")
     rows = list(build_rows(_read_series(kept, first, account), account, raw=True))
@@ -358,7 +358,7 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
 
 
 def _refuse(what: str, hint: str = _QUERY) -> SourceError:
-    return SourceError("the answer of Prometheus", what, hint, code="unusable_answer")
+    return SourceError("the response from Prometheus", what, hint, code="unusable_answer")
 
 
 def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list[Any]]]:
@@ -369,7 +369,7 @@ def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list
         labels = content.get("metric")
         samples = content.get("values", [content.get("value")])
         if content.get("status") == "error":
-            raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "mend the query")
+            raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "correct the query")
         if labels is None:
             yield from _find_series(content.get("data", content.get("result")), depth + 1)
         elif isinstance(labels, dict) and isinstance(samples, list):
@@ -403,7 +403,7 @@ def _take_tags(series: Collection[tuple[Labels, list[Any]]], account: Account) -
         elif values and max(values.values()) >= _WHOLE_RUN * sum(len(samples) for _, samples in series):
             account.tags[tag.name] = values.most_common(1)[0][0]
         elif values:
-            account.note(f"The samples name {len(values)} {tag.name}s or none, so the tag {tag.name} was not set.")
+            account.note(f"Samples have {len(values)} {tag.name} labels or none, so the {tag.name} tag was not set.")
 
 
 DCGM = tools.ToolLog(

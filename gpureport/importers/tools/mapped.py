@@ -1,4 +1,4 @@
-"""Reads tables whose columns a map explains, and drafts maps."""
+"""Reads tables whose columns are explained by a map, and drafts maps."""
 
 import json
 import re
@@ -24,7 +24,7 @@ ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
 """Base units that a map may omit, and the names of base units in maps."""
-_EXAMPLE = 'such as [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
+_EXAMPLE = 'for example, [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
 class MappedColumn(NamedTuple):
@@ -35,7 +35,7 @@ class MappedColumn(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """The columns of metrics, and the headings of the time and the GPU number (empty if there are none)."""
+    """The metric columns, and the headings of the time and GPU number columns (empty if there are none)."""
 
     columns: tuple[MappedColumn, ...]
     time: str
@@ -62,11 +62,11 @@ def read_column_map(path: Path) -> Mapping:
     device.only({"column"})
     pattern = time.text("format") or ISO
     if pattern != ISO and pattern not in EPOCHS and "%" not in pattern:
-        hint = f"{', '.join([ISO, *EPOCHS])}, or such as %m-%d-%Y %H:%M:%S"
+        hint = f"use {', '.join([ISO, *EPOCHS])}, or a pattern such as %m-%d-%Y %H:%M:%S"
         raise time.wrong("format", f"unknown time format {pattern!r}", hint, code="unknown_time_format")
     found = [read_column(columns, heading, by_row=bool(device.text("column"))) for heading in columns.values]
     if len({(each.metric, each.gpu) for each in found}) < max(len(found), 1):
-        what = "two columns contain the same metric of one device" if found else "it maps no column"
+        what = "two columns contain the same metric for one device" if found else "it maps no column"
         raise SettingsError(file.file, what, _EXAMPLE, code="metric_in_two_columns" if found else "nothing_mapped")
     delimiter = "\t" if file.content.get("delimiter") == "\t" else whole.text("delimiter")
     return Mapping(
@@ -87,15 +87,15 @@ def read_column(columns: Section, heading: str, *, by_row: bool) -> MappedColumn
         raise said.wrong("metric", f"no metric {name!r} ({column})", hint, code="unknown_metric")
     unit = stated or CLEAR.get(metric.unit, "")
     if unit not in UNITS or UNITS[unit].base != metric.unit:
-        hint = f"units are {', '.join(_list_units(metric.unit)) or 'none'}"
-        what = f"no unit {stated!r} of {name} ({column})"
+        hint = f"its units are {', '.join(_list_units(metric.unit)) or 'none'}"
+        what = f"no unit {stated!r} for {name} ({column})"
         raise said.wrong("unit", what, hint, code="wrong_unit")
     index = device.removeprefix("gpu:")
     numbered = index != device and index.isascii() and index.isdigit() and int(index) < MOST_GPUS
     of_host = metric.scope is Scope.HOST
     if not of_host and not numbered and (device or not by_row):
-        hint = 'write device = "gpu:0", or name the column of GPU numbers in [device]'
-        raise said.wrong("device", f"which GPU is {column} of?", hint, code="no_gpu_named")
+        hint = 'write device = "gpu:0", or name the column with GPU numbers in [device]'
+        raise said.wrong("device", f"no GPU is given for {column}", hint, code="no_gpu_named")
     return MappedColumn(heading, name, unit, int(index) if numbered and not of_host else None)
 
 
@@ -121,7 +121,7 @@ class Mapped:
         for delimiter in told.delimiter or _DELIMITERS:
             if any(told.headings <= {*tools.split_cells(line, delimiter)} for line in text.splitlines()):
                 return Extraction(file, options, partial(read_mapped, told=told, delimiter=delimiter), name=self.title)
-        what = f"no line contains the headings of the map ({', '.join(sorted(told.headings))})"
+        what = f"no line contains the headings in the map ({', '.join(sorted(told.headings))})"
         hint = f"its first line is {redact_start(text.lstrip().partition(chr(10))[0])!r}"
         raise SourceError(str(file.path), what, hint, code="no_mapped_header")
 
@@ -173,7 +173,7 @@ _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE |
 
 
 def draft_map(text: str) -> str:
-    """Draft a map of the columns whose headings show their metrics; return an empty text if there are none."""
+    """Draft a map of the columns whose headings show their metrics; return an empty string if there are none."""
     for line, delimiter in product(text.splitlines(), _DELIMITERS):
         header = tools.split_cells(line, delimiter)
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
@@ -188,7 +188,7 @@ def _draft(header: Sequence[str]) -> Iterator[str]:
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
     yield "# Complete this, save it as map.toml, and give --map map.toml. Only listed columns are read."
     if time:
-        yield f'[time]\ncolumn = {_quote(time)}\nformat = "{ISO}"  # or epoch_s, or such as %d.%m.%Y %H:%M:%S'
+        yield f'[time]\ncolumn = {_quote(time)}\nformat = "{ISO}"  # or epoch_s, or a pattern such as %d.%m.%Y %H:%M:%S'
     else:
         yield "# No heading looks like a time. Name the column in [time], or give --interval."
     yield from [f"\n[device]\ncolumn = {_quote(numbered)}"] if numbered else []

@@ -1,6 +1,6 @@
 """Reads logs from monitors: JSON (gpustat, nvtop and all-smi), lines (tegrastats), and tables (nvitop and others).
 
-gpustat truncates watts and MiB (1.1.1, core.py). all-smi writes UTC, and other monitors local time. A Jetson's memory
+gpustat truncates watts and MiB (1.1.1, core.py). all-smi uses UTC, and other monitors local time. A Jetson's memory
 and power rails serve the whole machine. In W&B, `/l:node1` after a name means another machine.
 """
 
@@ -23,7 +23,7 @@ _NOT_KEPT = {"processes", "index", "time", "hostname", "host_id", "instance", "d
 
 @tools.form
 def read_snapshots(lines: Iterable[str], first: int, account: Account, gpus: str, time: str) -> Iterator[tools.Record]:
-    """Yield the rows of documents with these keys, both of which are empty if a document is a list of GPUs."""
+    """Yield the rows of documents with these two keys, which are empty if a document is a list of GPUs."""
     hosts: dict[str, bool] = {}
     account.snapshot = not time
     for held, found in _documents(lines, first, account):
@@ -118,7 +118,7 @@ def read_tegrastats(lines: Iterable[str], first: int, account: Account) -> Itera
 
 _Table = tuple[int | None, list[tools.Column]]
 _ALLOCATED, _CORE = "memoryAllocated", "core"
-"""The share of memory in use, in per cent, and the load of a core."""
+"""The percentage of memory in use, and the load of a core."""
 
 
 @tools.form
@@ -150,7 +150,7 @@ _WANDB_HEADING = re.compile(
     r"|(cpu|memory_percent|disk\..*|network\..*|proc\..*|memory))",
     re.ASCII,
 )
-_TIMES = "_timestamp", "timestamp"  # suffixes of W&B
+_TIMES = "_timestamp", "timestamp"  # in W&B
 _LIGHTNING_HEADING = re.compile(r"(?:.*/)?(?:device|gpu)_id: (\d{1,4})/([\w.]+) \(.*\)", re.ASCII)
 
 
@@ -184,7 +184,7 @@ _LEVELS = {"memory_used (GiB)", "memory_used (MiB)", "memory_free (MiB)"}
 _NVITOP_HEADING = re.compile(r"(?:(.*)/)?(host|(?:cuda:\d+ \()?gpu:(\d{1,4})\)?)/(.+)/(mean|last)")
 _CUMULATIVE = "The means cover all time since collection began, so each window's mean was computed from two of them."
 _OVERSHOOT = 0.02
-"""The largest relative error of a difference between two means."""
+"""Maximum relative error in a difference between two means."""
 
 
 def _find_windows(header: list[str]) -> tuple[int | None, int | None, list[tools.Column], set[int]] | None:
@@ -211,7 +211,7 @@ def read_nvitop(lines: Iterable[str], first: int, account: Account) -> Iterator[
     """Yield the rows of a `ResourceMetricCollector`.
 
     `collect()` returns means since the last `clear()`. If a script never calls `clear()`, as in nvitop's README, the
-    mean between two rows is the difference between two means, each weighted by its duration.
+    mean between two rows is computed from their means, each weighted by its duration.
     """
     before: tuple[int, float, dict[int, float]] | None = None
     for number, (time, lasted, figures, of_means), row in tools.table_rows(lines, first, account, _find_windows):

@@ -57,5 +57,5 @@ def test_a_log_that_changes_is_read_as_it_was_or_refused(tmp_path: Path) -> None
     file, got = read_while(tmp_path, lambda path: os.truncate(path, 400), early=False)
     assert (len(got), file.sha256(), file.hashed) == (400, hashed(got), 400)
     file, _ = read_while(tmp_path, lambda path: path.write_bytes(b"x" * 1000), early=True)
-    with pytest.raises(SourceError, match="it changed while it was read; copy it and read the copy"):
+    with pytest.raises(SourceError, match="it changed while being read; copy it and read the copy"):
         file.settle()

@@ -43,7 +43,7 @@ def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
 def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program) -> None:
     done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
     assert ("59% of 205 GPU-hours lost" in done.out, "all its GPUs: old-18201181)\n" in done.err) == (True, True)
-    for source, words in ((SAMPLES, f"give {SAMPLES / 'emissions.csv'}"), (f"accounting:{__file__}", "another table")):
+    for source, words in ((SAMPLES, f"give {SAMPLES / 'emissions.csv'}"), (f"accounting:{__file__}", "a table of")):
         refused = gpureport("analyze", str(source))
         assert (refused.code, refused.out, words in refused.err) == (3, "", True)
 

@@ -217,10 +217,10 @@ def test_a_map_that_says_what_cannot_be(gpureport: Program, tmp_path: Path) -> N
     for text, said in (
         ("neptune = 1", "neptune must be a table"),
         ("[neptune]\nspaces = []", "'spaces'"),
-        ("[neptune]\nnamespaces = 'x'", "namespaces is not a list"),
+        ("[neptune]\nnamespaces = 'x'", "namespaces must be a list"),
         ("[neptune]\nseries = 1", "series must be a table"),
         (f"{one}'none'", "no metric 'none'"),
-        (f"{one}'gpu_power_watts'", "which GPU"),
+        (f"{one}'gpu_power_watts'", "no GPU is given"),
         (f"{one}'gpu_memory_used_bytes'\ndevice = 'gpu:0'", "no unit"),
         (f"{one}'gpu_power_watts'\ndevice = 'gpu:0'\nunit = '%'", "no unit '%'"),
         ("[neptune.series]\na = 1", "must be a table"),

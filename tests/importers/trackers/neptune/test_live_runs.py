@@ -137,7 +137,7 @@ def test_a_run_is_read_through_the_client() -> None:
 def test_a_project_is_listed(gpureport: Program) -> None:
     done = gpureport("ingest", "--list", STORE)
     assert done.out.splitlines()[:2] == [
-        f"OPT-{run}  {name}  status not recorded  2026-03-14T09:26:53.123+00:00  not looked into"
+        f"OPT-{run}  {name}  status not recorded  2026-03-14T09:26:53.123+00:00  not examined"
         for run, name in ((1, "baseline"), (2, "OPT-2"))
     ]
 
