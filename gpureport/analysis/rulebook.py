@@ -41,7 +41,7 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindDescription:
-    """One kind of finding, by its name in JSON and on the command line.
+    """One kind of finding. Its name is used in JSON and on the command line.
 
     `says` contains sentences and `steps` contains advice, both by cause or case. `follows` lists
     possible roots. The best steps and roots come first. `gpu_time_part` is its name within its

@@ -38,7 +38,7 @@ _FEWEST, _MOST = 2, 8  # workers to suggest if the main process loads data, and 
 class RunFacts:
     """Facts about the run or one finding that decide which advice fits.
 
-    Use is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
+    Use is given as a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
     `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. If
     `whole_host` is true, a tracker logged every GPU of a host.
     """

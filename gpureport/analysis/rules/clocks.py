@@ -293,7 +293,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
             Severity.WARNING,
             medium,
             [device],
-            limits.compare(POWER, "median at the cap, of the limit", level / limit, "<", "far_below"),
+            limits.compare(POWER, "median at the cap, as a share of the limit", level / limit, "<", "far_below"),
             measured(POWER, "level at the cap", level, "W"),
             measured(LIMIT, "in force", limit, "W"),
             of_busy,

@@ -1,4 +1,4 @@
-"""Idle GPUs: gaps within a job with their cause and period, start-up, tail, and logs without work."""
+"""Idle GPUs: gaps within a job (with cause and period), start-up, tail, and logs without work."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -123,7 +123,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
-    """Return what other GPUs did in a long gap: they waited in a collective (`hang`) or worked (`peers busy`)."""
+    """Return what other GPUs did in a long gap: they waited in a collective (`hang`) or were busy (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
     span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]

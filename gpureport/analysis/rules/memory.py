@@ -125,8 +125,8 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
         doubts.lowest(sure, doubts.confidence_of(max(use.samples for use in uses))),
         [use.device for use in uses],
-        limits.compare(MEMORY, "largest step, of the memory", step, ">=", "step"),
-        limits.compare(MEMORY, "range after it, of the memory", spread, "<", "steady"),
+        limits.compare(MEMORY, "largest step, as a share of memory", step, ">=", "step"),
+        limits.compare(MEMORY, "range after it, as a share of memory", spread, "<", "steady"),
         limits.compare(MEMORY, "max, of installed less reserved memory", ratio, relation, limit),
         measured(MEMORY, "free at the peak", free, "By"),
         samples=sum(use.samples for use in uses),
@@ -169,7 +169,7 @@ def find_growing_memory(context: Context, limits: Limits) -> Found:
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
-    """Yield a leak if the median slope between block medians is high and every quarter grows."""
+    """Yield a leak if the median slope between block medians is high and memory grows in every quarter."""
     count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
     middle = places[:-1] + places[1:]
@@ -195,8 +195,8 @@ def _judge_growth(
         Severity.PROBLEM if is_soon else Severity.WARNING,
         Confidence.HIGH if samples >= limits.blocks else Confidence.MEDIUM,
         (series.device.id,),
-        limits.compare(MEMORY, "growth, of the memory", growth, ">", "growth"),
-        limits.compare(MEMORY, "rate of the slowest quarter, of the mean", slowest, ">=", "quarter"),
+        limits.compare(MEMORY, "growth, as a share of memory", growth, ">", "growth"),
+        limits.compare(MEMORY, "slowest quarter, as a share of the mean rate", slowest, ">=", "quarter"),
         measured(MEMORY, "growth per second", rate, "By/s"),
         limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
         spans=(span,),
@@ -238,7 +238,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
             Severity.WARNING,
             Confidence.HIGH if is_watched else Confidence.MEDIUM,
             (device,),
-            limits.compare(MEMORY, "last, of the peak", last / peak, ">", "held"),
+            limits.compare(MEMORY, "last, as a share of the peak", last / peak, ">", "held"),
             limits.compare("time without work", "to the last sample", rest.seconds, ">=", "idle"),
             measured(MEMORY, "last", last, "By"),
             spans=(rest,),

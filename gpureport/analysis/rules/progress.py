@@ -175,7 +175,7 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the means of a metric at both levels, NaN if unknown; device "" stands for training metrics."""
+    """Return the means of a metric at both levels, or NaN if unknown; device "" stands for training metrics."""
     levels = change.usual_spans, change.spans
     if device:
         both = [context.series[device].find_values(metric, spans) for spans in levels]
