@@ -93,6 +93,7 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
         "few_checks",
         "56%",
     ),
+    "growing memory": (lambda: runs.sample("mem_leak"), "finding", "GiB"),
     "heat": (lambda: runs.sample("thermal_throttle"), "finding", "88 °C"),
     "two machines in one log": (lambda: drivers("450.57", "460.27"), "healthy", "450.57 and 460.27"),
     "nothing assessed": (lambda: gpureport.analyze(run(), select="cpu_bound"), "nothing_assessed", ""),
