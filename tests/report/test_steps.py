@@ -126,16 +126,13 @@ def test_single_runs_are_called_neither_and_a_step_that_trains_worse_is_flagged(
     (link,) = pairs_of(page)
     rows = {row["head"]["text"]: [plain(cell["text"]) for cell in row["cells"]] for row in link["table"]["rows"]}
     assert rows["val_accuracy at the end"] == ["0.78", "0.60", "−0.180", "worse"]
-    same = page_of(*runs.trained("a", 0.79, 1000), *runs.trained("b", 0.79, 2000))
-    assert "val_accuracy" not in " ".join([same["verdict"]["sentence"], *same["verdict"]["details"]])
 
 
 def test_groups_have_a_best_one_and_no_gains() -> None:
     page = json.loads(build_page(runs.groups(1000, 3000, 2000), "json"))
     gains = [block for block in page["comparison"]["reference"] if block.get("anchor") == "gains"]
     assert [row for block in gains for row in block["table"]["rows"]] == []
-    assert (page["comparison"]["grouped"], page["spent"] is None) == ("batch", False)
-    assert len(page["steps"]["rows"]) == 3
+    assert (page["comparison"]["grouped"], page["spent"] is None, len(page["steps"]["rows"])) == ("batch", False, 3)
 
 
 def test_costs_units_and_names_suit_the_steps() -> None:
