@@ -138,7 +138,7 @@ def _open_processes(count: int) -> Iterator[Executor]:
 
 
 def _prepare_worker(environment: dict[str, str]) -> None:
-    """Ignore interrupts, use one core, adopt the environment of the pool's owner, and exit when the owner exits."""
+    """Ignore interrupts, use one core and the owner's environment, and exit when the owner exits."""
     import pyarrow as pa
 
     if owner := parent_process():

@@ -122,7 +122,7 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether the times of two logs are comparable: both or neither must be in UTC, unless `tz` is given."""
+    """Return whether two logs have comparable times: both or neither in UTC, unless `tz` is given."""
     return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 

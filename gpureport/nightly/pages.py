@@ -291,7 +291,7 @@ def draw_curve(trend: Trend, verdicts: Verdicts, *, is_small: bool = False) -> C
 
 
 def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
-    """Return at most eight dates between two nights, at intervals of 1 to 14 days or on the first of the month."""
+    """Return at most eight dates, 1 to 14 days apart or on the first of each month."""
     days = (last - first).days
     apart = next((each for each in (1, 2, 7, 14) if days < _TICKS * each), 0)
     if apart:

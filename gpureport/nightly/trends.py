@@ -116,7 +116,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
         for each in (values, values[:-1])
     )
-    # a change already visible the night before is not new, and nothing is new in a night without a value
+    # a change visible the night before is not new, and nothing is new in a night without a value
     newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}

@@ -294,7 +294,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return labelled tables; one-row tables with the same columns become one table with a row per run."""
+    """Return labelled tables; one-row tables with the same columns become one table."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]
