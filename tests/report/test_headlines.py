@@ -128,7 +128,7 @@ MADE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "faster and as good": (lambda: runs.trained("a", 0.79, 1000) + runs.trained("b", 0.79, 2000), "better", "50%"),
     "slower training": (lambda: runs.trained("a", 99, 900) + runs.trained("b", 70, 900), "no_clear_change", "29%"),
     "the best of three groups": (lambda: runs.groups(1000, 3000, 2000), "best_group", "67%"),
-    "two settings": (lambda: runs.groups(9, 8, 6, 5, batch="1212", lr="3388"), "best_group", "11% (10 to 12%)"),
+    "two settings": (lambda: runs.groups(9, 8, 6, 5, lr="1212", batch_size="3388"), "best_group", "11% (10 to 12%)"),
     "groups of single runs": (lambda: runs.groups(1000, 3000, 2000, count=1), "best_group_unconfirmed", "33%"),
     "groups alike": (lambda: runs.groups(1000, 1000, 1000), "no_clear_best_group", ""),
 }

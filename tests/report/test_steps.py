@@ -132,7 +132,7 @@ def test_groups_have_a_best_one_and_no_gains() -> None:
     page = json.loads(build_page(runs.groups(1000, 3000, 2000), "json"))
     gains = [block for block in page["comparison"]["reference"] if block.get("anchor") == "gains"]
     assert [row for block in gains for row in block["table"]["rows"]] == []
-    assert (page["comparison"]["grouped"], page["spent"] is None, len(page["steps"]["rows"])) == ("batch", False, 3)
+    assert (page["comparison"]["grouped"], page["spent"] is None, len(page["steps"]["rows"])) == ("lr", False, 3)
 
 
 def test_costs_units_and_names_suit_the_steps() -> None:

@@ -96,8 +96,8 @@ def trained(label: str, value: float, work: float, count: int = 3) -> list[Recor
     return [testing.with_training(one, points) for one in step(label, work, runs=count)]
 
 
-def groups(*works: float, count: int = 3, batch: str = "0123", **more: str) -> gpureport.Comparison:
-    made, params = [], {"batch": batch, **more}
+def groups(*works: float, count: int = 3, lr: str = "0123", **more: str) -> gpureport.Comparison:
+    made, params = [], {"lr": lr, **more}
     for place, work in enumerate(works):
         stated = {key: values[place] for key, values in params.items()}
         several = step(f"{place}", work, runs=count)
