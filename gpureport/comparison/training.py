@@ -75,7 +75,7 @@ def make_goals(better: Mapping[str, str], target: str | None) -> TrainingGoals:
         raise ValueError(msg)
     wanted = None if target is None else parse_target(target)
     if target is not None and wanted is None:
-        msg = f"{target!r} is not of the form NAME=NUMBER"
+        msg = f"target {target!r} is not of the form NAME=NUMBER"
         raise ValueError(msg)
     return NO_GOALS.with_overrides(tuple((name, _DIRECTIONS[way]) for name, way in better.items()), wanted)
 

@@ -82,7 +82,7 @@ def test_work_is_timed_no_finer_than_it_is_sampled(every: float, limit: str, out
 
 
 def advised(found: str) -> int | None:
-    runs = re.search(r"take (\d+) baseline runs", found)
+    runs = re.search(r"use (\d+) baseline runs", found)
     return runs and int(runs[1])
 
 
