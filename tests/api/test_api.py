@@ -145,7 +145,7 @@ def test_a_comparison_has_a_frame_of_gains(chain: gpureport.Comparison, hot: gpu
 def test_a_comparison_has_frames(chain: gpureport.Comparison) -> None:
     deltas = chain.deltas_frame()
     assert len(deltas) == len(chain.deltas)
-    assert "This figure was not recorded in one or both of the two steps." in set(deltas["reason"])
+    assert any("not recorded" in reason for reason in deltas["reason"])
     assert set(deltas["verdict"]) <= {each.value for each in Verdict}
     assert set(chain.findings_frame()["run"]) == {each.run.name for each in chain.analyses}
     waiting = chain.gpu_time_frame()["waiting_for_input"].to_dict()
