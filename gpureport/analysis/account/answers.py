@@ -164,7 +164,7 @@ def _describe_sampling(known: Sequence[DeviceSeries]) -> Iterator[tuple[str, str
         interval = max(series.interval for series in known)
         apart, shortest = f"samples {phrases.duration(interval)} apart", 2 * interval + 1
         unseen = f"shorter than {phrases.duration(shortest)} cannot be seen with {apart}"
-        unsought = f"shorter than {SHORTEST_GAP:.0f} s are not looked for"
+        unsought = f"shorter than {SHORTEST_GAP:.0f} s are ignored"
         yield "short_gaps", f"Idle gaps {unsought if shortest < SHORTEST_GAP else unseen}."
         if interval > POINT_SAMPLE_SECONDS:
             many = "waits that recur faster than the sampling rate are visible only in the mean"
