@@ -17,7 +17,7 @@ from gpureport.columns import BoolArray, IntArray, integers, read_codes
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import account as reasons
 from gpureport.importers.account import NOISE, Account, find_message_kind, format_columns_option
-from gpureport.importers.columns import CUT, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
+from gpureport.importers.columns import CUT, NAMES, TIME, Column, Layout, Rows, Texts, decode, scan, without_faults
 from gpureport.importers.extraction import Extraction, Form
 from gpureport.importers.gpu_devices import date_rows, number_gpus
 from gpureport.importers.nvidia_smi import (
@@ -194,13 +194,16 @@ def _parse(pieces: Iterable[Piece], log: "QueryLines") -> Iterator[tuple[Layout,
 def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool = True) -> tuple[str, str] | None:
     """Return the row at the end of a line, and the text before it, or None if there is no row.
 
-    A row whose beginning may be lost needs a stamp. If its end may be lost, its last cell is treated as cut off.
+    A row whose beginning may be lost needs a stamp. If its end may be lost, its last cell is treated as cut off; there
+    is no row if only that cell identifies the GPU.
     """
     cells, width = line.split(layout.delimiter), len(layout.columns)
     if len(cells) == width + 1 and not cells[-1].strip():
         # a delimiter after the last cell
         cells.pop()
-    if len(cells) < width:
+    cut = not ended and not _COMPLETE.fullmatch(cells[-1].strip())
+    named = [column.target in NAMES for column in layout.columns]
+    if len(cells) < width or (cut and named[-1] and sum(named) == 1):
         return None
     torn = "".join(each + layout.delimiter for each in cells[:-width])
     cells = cells[-width:]
@@ -209,7 +212,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
         torn, cells[0] = torn + cells[0][: stamp.start()], stamp[0]
     elif torn or not begun:
         return None
-    if not ended and not _COMPLETE.fullmatch(cells[-1].strip()):
+    if cut:
         cells[-1] = f"[{CUT}]"
     return layout.delimiter.join(cells), torn.strip()
 
