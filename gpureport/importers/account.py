@@ -40,7 +40,7 @@ NOT_OF_FORM = "no line of the format"
 """The reason for leaving out a damaged row or any other unexpected line."""
 OTHER_MACHINE = "another machine"
 OTHER_PROCESS = "another process recorded the same device"
-"""The reason for leaving out duplicate points, since each process in a run records all GPUs."""
+"""The reason for leaving out duplicate points: each process in a run records all GPUs."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 NO_MAIN_ROW = "no row of the main log at that time"
 SECOND_HOST = "another log of the run holds the machine"
@@ -59,7 +59,7 @@ _MESSAGES = {
     "Unable to determine the device handle|Failed to create log file|NVML library version|Problem with GPU"
     "|.*NVRM: Xid \\(": "driver_message",
 }
-"""Patterns that match the start of messages between rows (from nvidia-smi 535 and 550)."""
+"""The kinds of messages between rows, by patterns for their start (nvidia-smi 535 and 550)."""
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
 NOISE = re.compile(
@@ -69,7 +69,7 @@ NOISE = re.compile(
 """Matches separator lines and dates, such as `Mon Apr 20 03:14:15 PM UTC 2026`."""
 _STAMPED = re.compile(r"\s*\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
 _FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
-"""Matches text found only in rows: an amount of memory, or a cell between bars."""
+"""Matches text found only in rows: an amount of memory, or a number before a bar."""
 _NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
 LOST_WORDS = frozenset({"GPU is lost", "GPU requires reset"})
 """Texts shown instead of a value when a GPU no longer responds."""
@@ -100,8 +100,8 @@ class Account:
     """Counts each line of a log once: rows when they are yielded, and other lines when the form reads them.
 
     `absent` counts cells without a value by column and reason. `rejected` contains the count, the first line and
-    examples for each reason. A `snapshot` may show only one moment. `mixed_note` is added if GPUs cannot be told
-    apart.
+    examples for each reason. `snapshot` is true if the log may show only one moment. `mixed_note` is added if GPUs
+    cannot be told apart.
     """
 
     rows: int = 0
@@ -151,7 +151,7 @@ class Account:
         self._waiting.append((number, redact_start(text.strip(), _LONGEST)))
 
     def sort_out(self, number: int, text: str, reason: str) -> None:
-        """Count a line that is not a row; if there is a `reason`, count it as rejected."""
+        """Count a line that is not a row as a message, as noise or, with a `reason`, as rejected."""
         text = text.strip()
         if find_message_kind(text):
             self.message(number, text)
@@ -209,7 +209,7 @@ def damage(line: str) -> str:
 def whole_lines(
     lines: Iterable[str], first: int, account: Account, *, ends: str | None = None, may_be_cut: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each intact or empty line, without trailing characters in `ends`."""
+    """Yield the number and text of each intact or empty line, stripped of trailing `ends`."""
     for number, line in enumerate(lines, first):
         reason = damage(line) or ("" if may_be_cut or line.endswith("\n") else CUT_LAST_LINE)
         if reason and not line.isspace():
@@ -305,7 +305,7 @@ NOTE_CODES: dict[str, str] = {
     "no_work_metric": "counts work in this run",
     "one_mean": " one mean ",
 }
-"""The code of each note, and lower-case words that identify it; the first match applies."""
+"""Note codes, each with lower-case words that identify the note; the first match applies."""
 
 
 def find_note_code(note: str, files: Iterable[str] = ()) -> str:
@@ -316,6 +316,6 @@ def find_note_code(note: str, files: Iterable[str] = ()) -> str:
 
 
 def find_reject_code(reason: str) -> str:
-    """Return the code of a reason, which is the reason in snake_case without the column name."""
+    """Return a reason in snake_case, without the column name."""
     known = MALFORMED if reason.startswith(f"{MALFORMED} ") else reason
     return re.sub(r"[^a-z0-9]+", "_", known.lower()).strip("_")

@@ -1,4 +1,4 @@
-"""Reads the times in a log: stamps, zones, intervals, gaps, and stamps that run backwards."""
+"""Reads the times in a log: stamps, zones, intervals, gaps, and clock steps."""
 
 import math
 import re
@@ -30,7 +30,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
 """Time zone offsets change only on the quarter hour."""
 _SEVERAL = 3
-"""This many stamps in a skipped hour show that the zone is wrong; fewer are treated as damaged."""
+"""The minimum number of stamps in a skipped hour that shows that the zone is wrong."""
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -49,7 +49,7 @@ def _offsets(stamps: IntArray, zone: ZoneInfo) -> list[IntArray]:
 
 
 def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArray:
-    """Convert local stamps to UTC in microseconds; in a repeated hour, assume the first or the `second` occurrence."""
+    """Convert local stamps to UTC, in microseconds. In a repeated hour, assume the first (or `second`) occurrence."""
     first, later = _offsets(stamps, zone)
     skipped = np.unique(stamps[first < later])
     if len(skipped) >= _SEVERAL:
@@ -62,7 +62,7 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, *, second: bool = False) -> IntArra
 
 
 def fold_sizes(stamps: IntArray, zone: ZoneInfo) -> IntArray:
-    """Return how far the clock is set back around each ambiguous local stamp, or 0 for other stamps."""
+    """Return how far clocks are set back at each ambiguous local stamp, or 0 if it is unambiguous."""
     first, later = _offsets(stamps, zone)
     sizes: IntArray = np.maximum(first - later, 0)
     return sizes
@@ -74,7 +74,7 @@ def local_span(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
 
 
 def read_times(cells: Any) -> tuple[IntArray, BoolArray, str | None]:
-    """Return times in microseconds, a mask of the valid ones, and their zone: `UTC`, or None for local time."""
+    """Return times in microseconds, a mask of the valid ones, and the zone (`UTC`, or None for local time)."""
     texts: Any = cells if isinstance(cells, pa.Array) else strings_to_arrow(list(cells))
     texts = texts if len(texts) and str(texts[0])[:1].isdigit() else pc.utf8_trim_whitespace(texts)
     slashes = bytes(texts.buffers()[2] or b"").count(b"/")
@@ -105,7 +105,7 @@ _DAY_FIRST = re.compile(
     r"(?P<hour>\d{1,2})(?P<rest>:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)(?P<zone>)",
     re.ASCII,
 )
-"""Stamps from spreadsheets: `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
+"""Matches stamps from spreadsheets, such as `14.03.2026 09:26:53,123` and `14/03/2026 9:26`."""
 _WORDS = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:(?P<month>[A-Z][a-z][a-z]) +)?(?P<day>\d{1,2})"
     r"(?: (?P<name>[A-Z][a-z]{2}) (?P<year>\d{4}))? (?P<clock>\d{1,2}:\d\d:\d\d(?: [AP]M)?)"
@@ -115,7 +115,7 @@ _WORDS = re.compile(
 """Matches stamps from C's `asctime`, and from `date` in the C locale or in English."""
 _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCHS = ((1e17, 1e-3), (1e14, 1), (1e11, 1e3), (1e8, 1e6))
-"""The smallest number read as nanoseconds, microseconds, milliseconds or seconds, and the unit in microseconds."""
+"""The smallest number read as ns, us, ms or s, and the length of that unit in microseconds."""
 _SECONDS = len("2026/03/14 09:26:53")
 DAY = 86_400_000_000
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | re.IGNORECASE)
@@ -123,7 +123,7 @@ _TIME = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d|60)(?: ([AP])M)?", re.ASCII | 
 
 
 def parse_time(text: str) -> tuple[int, bool] | None:
-    """Parse a time (ISO, epoch, nvidia-smi, asctime or spreadsheet); return microseconds and whether it is UTC."""
+    """Return a time (ISO, epoch, nvidia-smi, asctime or spreadsheet) in microseconds, and whether it is UTC."""
     text = text.strip()
     if text[:8].isdecimal():
         if re.fullmatch(r"\d{8,19}(?:\.\d{1,9})?", text, re.ASCII):
@@ -150,7 +150,7 @@ def parse_time(text: str) -> tuple[int, bool] | None:
 
 @lru_cache(64)
 def parse_printed_time(text: str) -> tuple[int, bool] | None:
-    """Return the time in a text, in microseconds without conversion, and whether the text names a zone."""
+    """Return the time in a string, in microseconds and as written, and whether the string names a zone."""
     match = _WORDS.search(text)
     if match is None:
         found = (match := _ISO.search(text)) and parse_time(match["local"])
@@ -172,7 +172,7 @@ def parse_time_of_day(text: str) -> int | None:
 
 
 def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
-    """Convert times of day to microseconds since the first midnight, continuing from the times `before`."""
+    """Convert times of day to microseconds since the first midnight, continuing after the times `before`."""
     begun = before[-1] if before else int(clocks[0])
     moments: IntArray = clocks + begun // DAY * DAY
     steps = np.diff(moments, prepend=begun)
@@ -182,11 +182,11 @@ def count_days(clocks: IntArray, before: Sequence[int] = ()) -> IntArray:
 
 
 _SECOND, _FEWEST = 1_000_000, 10
-"""A second in microseconds, and the minimum number of stamps needed to spread rows."""
+"""A second in microseconds, and the minimum number of seconds needed to spread rows."""
 
 
 def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
-    """Spread rows evenly over each second if stamps are whole seconds and rows share a second."""
+    """Spread rows evenly over each second if stamps are whole seconds and several rows share each."""
     if not len(stamps) or (stamps % _SECOND).any():
         return stamps
     shared = stamps.copy()
@@ -205,7 +205,7 @@ def share_seconds(stamps: IntArray, devices: IntArray) -> IntArray:
 
 
 def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Mark rows with a damaged date, which is over a day away from both neighbouring rows of the device."""
+    """Mark rows with a wrong date: over a day away from the device's previous and next row."""
     wrong = np.zeros(len(stamps), dtype=np.bool_)
     if not len(stamps) or stamps.max() - stamps.min() <= DAY:
         return wrong
@@ -220,7 +220,7 @@ def find_wrong_dates(stamps: IntArray, devices: IntArray) -> BoolArray:
 _DISTINCT = 50_000
 _AT_ONCE = 8_192  # rows of one device to measure at once
 TICK, _APART, _BUNCH = 60_000, 90_000, (1.9, 16.5)
-"""Several GPUs produce 2 to 16 rows within 60 ms, then none for 90 ms (a real tick takes 1 to 6 ms, 50 under load)."""
+"""Rows of several GPUs: 2 to 16 within 60 ms, then none for 90 ms. Ticks take 1 to 6 ms, or 50 ms under load."""
 
 
 @dataclass(slots=True)
@@ -266,7 +266,7 @@ class Clock:
 
     @property
     def interval(self) -> float | None:
-        """The median positive difference between stamps in seconds, or None if there is none."""
+        """The median positive difference between stamps, in seconds, or None if there is none."""
         self.measure()
         return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
@@ -286,7 +286,7 @@ class Clock:
 
 
 def _middle(ticks: Sequence[tuple[int, int]]) -> int:
-    """Return the lower median of sorted differences, each given with its count."""
+    """Return the lower median of sorted values that are given with their counts."""
     upto = list(accumulate(count for _, count in ticks))
     return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
 
@@ -303,11 +303,11 @@ def measure(clocks: Sequence[Clock], quality: Quality) -> Quality:
 
 
 _FURTHEST, _MOST_STEPS = 2 * 3_600 * 1_000_000, 4
-"""How far, and how many times, a time server or the end of summer time may set a clock back."""
+"""The maximum size and number of steps by which a clock may be set back."""
 _PUNCTUAL, _MANY = 3, 20
-"""A second writer begins within this many intervals of the first stamp, and after this many rows."""
+"""A second writer starts at most this many intervals from the first stamp, and after this many rows."""
 _LATE = 3
-"""Up to this many rows may be late together; if there are more, the clock was set back."""
+"""The maximum number of consecutive late rows; if there are more, the clock was set back."""
 _RESTARTED, _SUMMER_TIME, _WRITERS = "log restarted", "daylight saving", "several writers"
 
 
@@ -348,7 +348,7 @@ def put_in_order(rows: Sequence[npt.NDArray[Any]], names: Sequence[str], zone: Z
 
 
 def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> BoolArray:
-    """Mark rows of a device that repeat earlier rows after time stepped back, in stretches of mostly copies."""
+    """Mark a device's rows that repeat earlier rows, in stretches that start with a step back and are mostly copies."""
     stretch = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
 
     def repeats(keys: IntArray) -> BoolArray:
@@ -372,7 +372,7 @@ def _find_copies(stamps: IntArray, hashes: IntArray, zone: ZoneInfo | None) -> B
 def _on_one_clock(
     lines: npt.NDArray[Any], stamps: IntArray, zone: ZoneInfo | None, clock: Clock
 ) -> tuple[IntArray, int]:
-    """Record clock steps; return a device's times, and how often they run backwards for other reasons."""
+    """Record clock steps. Return a device's times, and how often they run backwards for other reasons."""
     times = stamps.copy() if zone is None else to_utc(stamps, zone)
     apart, rises = np.diff(lines), np.diff(stamps)
     pace = int(np.median(rises[rises > 0])) if (rises > 0).any() else 0

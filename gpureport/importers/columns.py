@@ -39,11 +39,11 @@ ATTRIBUTES = (*NAMES, "driver", "mig")
 CUT = "cut"
 """The reason for ignoring a cell that may be cut off."""
 _SOURCE_UNITS = {"1": "%", "By": "MiB", "W": "W", "Hz": "MHz", "Cel": "C", "s": "us", "J": "mJ", "By/s": "MB/s"}
-"""nvidia-smi's unit for each base unit, used if no heading or cell specifies one."""
+"""The unit in nvidia-smi for each base unit, unless a heading or cell specifies one."""
 
 
 def absence(text: str) -> str | None:
-    """Return why a cell has no value, or None if it has one; any `[bracketed]` text is a reason."""
+    """Return the reason why a cell has no value, such as `[text in brackets]`, or None if it has one."""
     bracketed = text.startswith("[") and text.endswith("]")
     return text[1:-1] if bracketed else (text or "empty") if text in {"N/A", "-", "ERR!", "nan", ""} else None
 
@@ -71,7 +71,7 @@ def extra_name(source: str) -> str:
 
 
 def make_column(target: str, source: str, unit: str = "", decimal: str = ".", **more: Any) -> Column:
-    """Return a column; without a `target`, it is an extra column. `unit` is the unit in the heading."""
+    """Return a column, or an extra column if `target` is empty. `unit` is the unit in the heading."""
     metric, assumed = BY_NAME.get(target), ""
     read: Callable[[str], Any] = str
     if metric is not None and metric.dtype == "bool":
@@ -122,7 +122,7 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(slots=True)
 class Texts:
-    """Texts stored as one code per row (-1 for no value), with the text of each code."""
+    """Strings stored as one code per row (-1 if missing), and the string for each code."""
 
     codes: npt.NDArray[np.int32]
     texts: list[Any]
@@ -145,11 +145,11 @@ Values = FloatArray | Texts
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a log, with line numbers in ascending order; rows from one line have consecutive numbers.
+    """Rows of a log in line order. If a line has several rows, they get consecutive line numbers.
 
     `times` are as written, or in UTC if stamps specify a `zone`. `data` contains columns by target:
-    numbers in base units (NaN if missing), or `Texts`. `reasons` explains missing values by
-    the column's name in the log.
+    numbers in base units (NaN if missing), or `Texts`. `reasons` contains the reasons for missing values by the
+    column's name in the log.
     """
 
     lines: IntArray
@@ -244,7 +244,7 @@ Stamp = tuple[int, bool] | None
 def form(records: Callable[..., Iterable[Record]]) -> Callable[..., Iterator[Rows]]:
     """Turn a function that yields one record per row into a form that yields `Rows`.
 
-    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: ATTRIBUTES are texts, and
+    A record is `{"line": 1, "timestamp": Stamp, "index": "0", "gpu_power_watts": 250.0}`: ATTRIBUTES are strings, and
     metrics are in base units. A missing value is None or left out. `"host": True` marks a row about the machine.
     """
 
@@ -303,7 +303,7 @@ class Layout:
 def make_layout(
     columns: Sequence[Column], preferred: frozenset[str] = frozenset(), delimiter: str = ",", header: str = ""
 ) -> Layout:
-    """Return a layout that reads each target from a `preferred` column if there is one, else from the first."""
+    """Return a layout that reads each target from its `preferred` column or, without one, from its first column."""
     # the last one wins
     order = sorted(enumerate(columns), key=lambda pair: (pair[1].source in preferred, -pair[0]))
     chosen = {column.target: place for place, column in order}

@@ -23,7 +23,7 @@ from gpureport.recording import HOST, Device
 from gpureport.recording_advice import RECORDS_ONE
 
 Form = Callable[[Iterable[str], int, Account], Iterator[Rows]]
-"""Yields rows, given lines, the number of the first line, and the account that counts other lines."""
+"""Yields rows from lines, given the number of the first line and the account for other lines."""
 _NAME_GPUS = "record a column that identifies the GPU: index or uuid in --query-gpu, gpu_uuid in --query-compute-apps"
 _INTERVAL = "give the number of seconds between samples with --interval"
 _ONE_MOMENT = "The log has one row per GPU and no time, so it is read as a single sample at time 0."
@@ -32,14 +32,14 @@ _SEVERAL_WRITERS = (
     "recorded the same GPUs, so checks that depend on that are skipped. Give each process its own file."
 )
 _MOST_AT_ONCE = 128
-"""Maximum number of rows at one moment, each about a GPU or part of one."""
+"""Maximum number of rows of GPUs, or of parts of GPUs, at one moment."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
 """Metrics that every healthy GPU reports; if at least two were recorded and all contain errors, the GPU is lost."""
 
 
 class Extraction:
-    """Reads one log with a form, which is named if there are several; `explain` returns why no row is usable."""
+    """Reads one log with a form; `explain` returns why no row is usable."""
 
     def __init__(  # noqa: PLR0913 - a file, a form, and their options
         self,
@@ -283,7 +283,7 @@ class Extraction:
 
 
 def hash_values(columns: Mapping[str, Values], length: int) -> npt.NDArray[np.uint64]:
-    """Hash the values of each row, whatever the order of the columns."""
+    """Hash the values of each row, regardless of column order."""
     hashes = np.zeros(length, dtype=np.uint64)
     for name, values in columns.items():
         if isinstance(values, Texts):

@@ -80,7 +80,7 @@ def _read_numbers(text: Any) -> dict[str, float] | None:
 
 class TrackioStore(LocalStore):
     def query(self, query: str, *values: str) -> list[Any]:
-        """Return rows; `RUN` stands for a run's id, or for its name before Trackio 0.24."""
+        """Return the rows of a query, in which `RUN` stands for the run id (or name, before Trackio 0.24)."""
         with open_database(self.path, _TABLES, "Trackio") as connection:
             names = [name for _, name, *_ in connection.execute("pragma table_info(metrics)")]
             query = query.replace("RUN", "run_id" if "run_id" in names else "run_name")
@@ -194,7 +194,7 @@ Cells = Mapping[str, str]
 
 
 class _Row(NamedTuple):
-    """One run in a table: its `start` and whether that is UTC, each GPU's `means`, and why it `lacks` metrics."""
+    """One run in a table. `start` is a time and whether it is UTC, and `lacks` explains why metrics are missing."""
 
     id: str
     name: str

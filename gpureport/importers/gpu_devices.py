@@ -1,8 +1,8 @@
 """Assigns rows to GPUs by uuid, PCI address, serial number, index, model or position, and collects facts about GPUs.
 
 If no column identifies a GPU, the position of a row does. At every tick, nvidia-smi
-writes one row per GPU, always in the same order, and then waits. Stamps, or failing that the
-repeating values of a slowly changing column, show where ticks begin.
+writes one row per GPU, always in the same order, and then waits. Stamps or, failing that, the
+repeating values of a slowly changing column show where ticks begin.
 """
 
 import re
@@ -29,7 +29,7 @@ SURE = ("uuid", "bus_id", "serial")
 """Columns that identify a GPU, starting with the most reliable."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
 LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
-"""Codes that replace the GPU of a row and show why the row is left out."""
+"""Codes used in place of a GPU's position, and the reasons for leaving out the row."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
     "gpu_memory_total_bytes": max,
@@ -76,10 +76,10 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs in a log; if `keep` is not None, only GPUs with these indices are kept.
+    """The GPUs in a log; `keep` contains the indices of GPUs to keep (None keeps all).
 
-    If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row that no column
-    identifies is assigned to the only GPU in the log, or left out if there are several.
+    If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row without any
+    identity is assigned to the only GPU in the log, or left out if there are several.
     """
 
     keep: tuple[int, ...] | None = None
@@ -97,7 +97,7 @@ class Gpus:
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU has a unique identity; two machines of the same type have the same PCI addresses."""
+        """Whether each GPU has a unique uuid or serial number; machines of one type share PCI addresses."""
         return all(({"uuid", "serial"} - self._ambiguous) & gpu.names.keys() for gpu in self._found)
 
     def assign(self, rows: Rows, times: IntArray, where: BoolArray) -> IntArray:
@@ -204,9 +204,9 @@ def _names_two_gpus(held: dict[str, Texts], name: str, times: IntArray) -> bool:
 
 
 _MOST = 1024
-"""Maximum number of identities in a block if its columns identify GPUs."""
+"""Blocks with more identities are not searched for damaged ones."""
 _HANDFUL, _OFTEN = 5, 20
-"""Maximum number of rows with a damaged identity, and how many times more the real GPU must have."""
+"""Maximum number of rows with a damaged identity, and minimum ratio of the real GPU's rows to them."""
 _AT_EDGE = 2
 """This many odd rows at the beginning or end indicate another GPU rather than damage."""
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -251,7 +251,7 @@ def _find_damaged_names(texts: list[Texts], times: IntArray, where: BoolArray, s
 
 
 def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
-    """Mark odd rows that fit the rhythm of a GPU at points where its own row is missing."""
+    """Mark odd rows at times when a GPU's own row is due but missing."""
     steps = np.abs(np.diff(times[own]))
     step = float(np.median(steps)) if len(steps) else 0.0
     around = np.searchsorted(own, odd) + np.array([[-1], [0]])
@@ -340,7 +340,7 @@ def _infer_from_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], at: 
 
 
 def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") -> Iterator[Rows]:
-    """Yield the rows; if no column identifies the GPU, its index is the row's position in the tick."""
+    """Yield the rows; if no column identifies the GPU, use the row's position in the tick as its index."""
     account = log.account
     ticks: _Ticks | None = None
     begun, counted, last, before = False, 0, 0, 0
@@ -391,7 +391,7 @@ def _name_places(places: IntArray, size: int) -> Texts:
 
 
 def date_rows(rows: Rows, log: "QueryLines") -> Rows:
-    """Return rows with the date above them as time and, unless a column identifies the GPU, their position as index."""
+    """Give rows the date above them as their time and, if no column identifies the GPU, their position as index."""
     dates = [(line, *time) for line, text in log.dates.items() if (time := clock.parse_printed_time(text)) is not None]
     if not dates:
         return rows

@@ -54,7 +54,7 @@ _LOAD = "percent usage utilization used total average"
 
 _SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
 _Columns = list[tuple[str, frozenset[str], frozenset[str], str, bool]]
-"""A metric, the required and permitted words in its heading, its base unit, and whether it needs a unit."""
+"""Each metric with required and permitted words in headings, its base unit, and whether it needs a unit."""
 
 
 def _columns(*rows: tuple[str, ...]) -> _Columns:
@@ -90,7 +90,7 @@ GPU_COLUMNS = _columns(
     (INDEX, "gpu", "index id"),
     (INDEX, "device id"),
 )
-"""Columns about GPUs; nothing else has these headings."""
+"""Columns about GPUs, with headings that are used for nothing else."""
 INDEX_COLUMNS = _columns((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
 HOST_COLUMNS = _columns(
     ("cpu_iowait_ratio", "io wait", "cpu"),

@@ -27,19 +27,19 @@ _READ, _WRITTEN = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_
 _SUMS = {"read by disks": _READ, "written by disks": _WRITTEN}
 """Sums over a list of disks, used if no table gives the total."""
 _LISTS = {"cores": (BUSIEST,), "disks": tuple(_SUMS), "processes": (_RUNNING, _HELD)}
-"""Kinds of lists whose lines are counted, and the metrics that need complete lists."""
+"""Kinds of lists whose lines are counted, and the metrics that require a complete list."""
 _MERGE: Mapping[str, Callable[[float, float], float]] = {
     **dict.fromkeys((BUSIEST, _HELD, _RUNNING), max),
     **dict.fromkeys((*_LISTS, *_SUMS), add),
 }
 """How to combine several values for one time; for other names, the last value is used."""
 _KIB, _SECTOR, _LARGEST = 1024, 512, 2.0**62
-"""Bytes per block in vmstat and in `sar -b`, and more bytes than any machine has."""
+"""Bytes per block in vmstat and in `sar -b`, and a value that no metric reaches."""
 FIGURE = re.compile(r"(-?\d{1,18}(?:[.,]\d{1,18})?)([%kKmMgGtT]?)", re.ASCII)
 _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
-"""Matches disks made from other disks or from memory."""
+"""Matches disks that use other disks or memory, and optical drives."""
 _ROUNDING, _EXACT = 0.03, 6e-5
-"""Rounding errors in sums of whole percentages, and in shares."""
+"""Maximum rounding errors of sums of whole percentages, and of shares."""
 _FALL, _BACK = 20 * 60_000_000, 2 * 3_600_000_000
 """How far times must step back to show that a table starts again, or that midnight has passed."""
 
@@ -181,7 +181,7 @@ class DayClock:
         self._last: dict[Hashable, int] = {}
 
     def date(self, text: str) -> None:
-        """Set the date; if it is ambiguous, use the one that fits the GPU log, or failing that the first."""
+        """Set the date. If it is ambiguous, use the date that fits the GPU log or, failing that, the first."""
         month_first = ("%m-%d-%Y", "%m-%d-%y") if "/" in text else ()
         forms = ("%Y-%m-%d", *month_first, "%d-%m-%Y", "%d-%m-%y", "%b-%d-%Y")
         dates = [tools.parse_with(re.sub("[./]", "-", text), form) for form in forms]
@@ -217,9 +217,9 @@ _LONGEST, _MANY, _LISTED = 64, 10_000, 10
 
 
 def find_table(header: Sequence[str]) -> tuple[list[int], Column, dict[int, Column], list[str]] | None:
-    """Return the positions and column of the time, metrics by position, and other headings, if there is a load.
+    """Return the positions and column of the time, metrics by position, and other headings (None without a load).
 
-    In a table with GPU columns, a `memory` column is about GPUs.
+    In a table with GPU columns, a `memory` column refers to GPU memory.
     """
     # a line outside tables may repeat a heading a million times
     names = [name.removeprefix("\ufeff").strip('"') for name in header]

@@ -22,7 +22,7 @@ _TIMED = re.compile(
 _BANNER = re.compile(
     r"\S+ \S+ \(.*?\)\s.*?(?P<date>\d{1,4}([-./])\d{1,2}\2\d{1,4})\s(?:.*\((?P<cores>\d{1,5}) |.*\(.*)CPU\)", re.ASCII
 )
-"""The first line that sysstat prints: system, release, host, date, and number of cores."""
+"""Matches the first line from sysstat: system, release, host, date, and number of cores."""
 _SYSSTAT = {
     *("%idle", "kbmemfree", "bread/s", "runq-sz", "DEV", "IFACE"),
     *("proc/s", "pgpgin/s", "cswch/s", "INTR", "Command"),
@@ -149,7 +149,7 @@ def _name_figures(part: object) -> dict[str, Any]:
 
 
 _GROUPS, _SHORTEST = re.compile(r"-*procs-* -+memory-+ "), 10
-"""The line above vmstat's headings, and the minimum number of rows on a page."""
+"""Matches the line above vmstat's headings, and the minimum number of rows on a page."""
 
 
 def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
@@ -159,7 +159,7 @@ def _find_vmstat_names(cells: Sequence[str]) -> list[str]:
 
 @host_form
 def read_vmstat(lines: Iterable[str], first: int, account: Account, _: Around) -> Iterator[Said]:
-    """Yield the rows; the first row after a start has only a stamp, because its values are means since boot."""
+    """Yield the rows. The first row after a start has only a stamp, because its values are means since boot."""
     names, utc, begins, below, page, last, pace = list[str](), False, False, 0, 0, 0, 0
     for number, line in whole_lines(lines, first, account):
         cells = line.split()

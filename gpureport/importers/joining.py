@@ -30,7 +30,7 @@ _JOINED, _HELD = "joined", "held"
 
 
 class _Joined:
-    """Several logs of one run: devices, rows and intervals by id, and machines with a host log."""
+    """The joined logs of one run: devices, rows and intervals by id, and machines with a host log."""
 
     def __init__(self) -> None:
         self.known, self.tables, self.rates = dict[str, Device](), surveys.Tables(), dict[str, float]()
@@ -38,9 +38,9 @@ class _Joined:
 
 
 def join_logs(logs: Sequence[surveys.Log], tz: str | None) -> tuple[surveys.Tables, list[Outcome]]:
-    """Return each device's rows from a run's logs, one outcome for all main logs, and one for each other log.
+    """Join a run's logs. Return each device's rows, one outcome for all main logs, and one for each other log.
 
-    Main logs continue one another. Other logs add devices, or add metrics to rows from the same time.
+    Main logs continue one another. Other logs add devices, or add metrics to rows at the same time.
     """
     mains = [log for log in logs if log.given.companion_of is None and not log.given.beside]
     companions = [log for log in logs if log.given.companion_of is not None]
@@ -164,7 +164,7 @@ def _name_device(device: Device, node: str | None, known: dict[str, Device], tak
 
 
 def _add_log(joined: _Joined, log: surveys.Log, main: str = "") -> Outcome:
-    """Add the rows of a main log, or of a log beside the log `main`; return its outcome with the devices it adds."""
+    """Add the rows of a log, which may accompany the log `main`. Return its outcome with only the devices it adds."""
     tables, account, names, taken = joined.tables, Counter[str](), dict[str, str](), list[str]()
     held = log.take()
     for device in (device for device in log.outcome.devices if device.id in held):
@@ -222,7 +222,7 @@ def _join_columns(
 ) -> pa.Table:
     """Add missing metrics to a device's rows by averaging the nearest readings in another log.
 
-    If readings are means over time (`covering`), a row gets the reading that covers its midpoint.
+    If readings are means over time (`covering`), a row gets the reading that covers the middle of its interval.
     """
     every = [max(round(rate * 1e6), 1) for rate in rates]
     times, others = (columns.integers(table.column("timestamp")) for table in (whole, rows))

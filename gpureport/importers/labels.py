@@ -1,8 +1,8 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names it or its job
-or, failing that, the row of the only job on its machine at that time. If several rows fit equally well, the run gets
-no tags.
+A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names the run or
+its job. If there is none, it gets the row of the only job on its machine at that time. If several rows fit equally
+well, it gets no tags.
 """
 
 import csv
@@ -25,7 +25,7 @@ from gpureport.regular_files import code_system_error, read_regular_file, read_s
 Pairs = tuple[tuple[str, str], ...]
 SACCT = "sacct -aXP -S now-30days --format=JobID,JobName,User,Account,Partition,NodeList,Start,End,State"
 _MOST_BYTES, _MOST_NODES, _MOST_MACHINES = 2**28, 100_000, 2_000_000
-"""Maximum number of machines in a list, and in all rows; the largest clusters reach a tenth in a month."""
+"""Maximum bytes, machines in a list, and machines in all rows: ten times a month of the largest clusters."""
 _RUN = ("run", "run_id", "run_name", "file", "log")
 _START, _END = ("start", "started", "start_time"), ("end", "ended", "end_time")
 _RAW_JOB = "job_id_raw"
@@ -205,5 +205,5 @@ def _list_numbers(text: str) -> Iterator[str]:
 
 
 def shorten_node(name: str) -> str:
-    """Return a machine's name in lower case without its domain, since tools differ in both."""
+    """Return a machine's name in lower case and without its domain, because tools write names differently."""
     return name.lower() if re.fullmatch(r"[\d.]+", name) else name.lower().partition(".")[0]

@@ -35,7 +35,7 @@ def read_message(data: bytes) -> defaultdict[int, list[Any]]:
 
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number with seven bits per byte (the highest bit means that more follow), and the position after it."""
+    """Return a varint (seven bits per byte, lowest bits first) and the position after it."""
     value = 0
     for place, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * place)
@@ -45,7 +45,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 MARK = "brain.Event:"
-"""The version, which is in the first record of every event file."""
+"""The beginning of the version in the first record of every event file."""
 _FRAME, _CHECKSUM, _LONGEST = 12, 4, 2**28  # bytes before and after a message, and the maximum message size
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
@@ -101,7 +101,7 @@ for _ in range(8):
 
 
 def _mask(data: bytes) -> int:
-    """Return the checksum of bytes in a record, which is a CRC-32C, rotated and offset."""
+    """Return the checksum of bytes as in event files: a CRC-32C, rotated and offset."""
     crc = 0xFFFFFFFF
     for each in data:
         crc = _CRC[(crc ^ each) & 255] ^ (crc >> 8)

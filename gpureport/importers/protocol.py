@@ -37,7 +37,7 @@ RUN_ID = re.compile(r"[0-9a-f]{32}")
 HEAD_BYTES = 64 * 1024
 """How many bytes of a source are read to recognise it."""
 SEARCHED_BYTES = 4 * 2**20
-"""How many are read if a job's output may precede the log."""
+"""How many bytes are read if a job's output may precede the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ _AT_ONCE = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Selects a tracker's runs, and adds facts to them; None or an empty value selects all.
+    """Selects a tracker's runs, and adds facts to them. None or an empty value selects all runs.
 
     Without `runs`, all finished runs with hardware series are read. `filter` is in the tracker's query language,
     `group` is the common name for local recordings of one run, and `map` is a file that explains series names.
@@ -140,7 +140,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A run in a store, not read yet, with the tracker's `status`.
+    """A run as listed by a store, before it is read; `status` is in the tracker's words.
 
     `key` identifies the run among all stores if its id does not. `hardware` describes the
     recorded devices, `lacks` explains why there are none, and `fault` why the run cannot be
@@ -272,7 +272,7 @@ def select_runs(
 ) -> tuple[list[RunInfo], list[tuple[RunInfo, str]]]:
     """Return the selected runs, earliest first, and the other runs with the reason for leaving them out.
 
-    Runs selected by name are in the order named; otherwise, unreadable runs come last.
+    Runs selected by name keep the order of the names; otherwise, unreadable runs come last.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and all(map(RUN_ID.fullmatch, wanted)):

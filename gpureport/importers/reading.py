@@ -224,7 +224,7 @@ class Reading:
 
 @contextmanager
 def errors_at(locator: str) -> Iterator[None]:
-    """Name sources in errors as the user did, since the spooled copy of a pipe has a meaningless name."""
+    """In errors, name sources as the user did, since the spooled copy of a pipe has a meaningless name."""
     try:
         yield
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""Explains what an unreadable file is and what to do about it, and picks the most informative lines of a long text."""
+"""Explains what an unreadable file is and what to do about it, and picks the informative lines of a long text."""
 
 import re
 import string
@@ -23,9 +23,9 @@ _AS_HOST = "give a GPU log as a source, and this log with --host"
 _MAP = "--source-kind mapped prints a draft map; complete it and give it with --map"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
 _MOST_CELLS = 50
-"""Maximum number of cells in a line of numbers that may be a query without a header."""
+"""Maximum number of cells in a line of numbers that is taken for a query without a header."""
 _PREFIXED = re.compile(r"\ufeff?\s*(\S.{0,79}?[^,;\s][^\S\n]+)timestamp, ?[a-z]")
-"""Matches a prefix from another program before the first columns of a query."""
+"""Matches text that another program wrote before the header of a query."""
 _TAKE_AWAY = "remove that text (keep one of several tasks), perhaps with sed -E 's/^.*(timestamp,|20[0-9]{2}\\/)/\\1/'"
 _DRIVER = (
     "an error message, not a log",
@@ -59,7 +59,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what an unreadable file is, what to do, and a code; `is_other` is true for a log of the other kind."""
+    """Return what a file is, what to do, and a code; `is_other` means a host log instead of a GPU log or vice versa."""
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
     # the beginning of the first line that is not blank
@@ -137,7 +137,7 @@ _MOST_LINES, _OF_A_KIND = 300_000, 300
 
 
 def thinned(data: bytes) -> bytes:
-    """Return the beginnings of the first lines of each kind, some of which show what kind of log it is."""
+    """Shorten a text to the first lines of each pattern, which are enough to recognise a log."""
     seen, kept = Counter[bytes](), list[bytes]()
     kinds = data.translate(None, (string.ascii_letters + string.digits).encode()).split(b"\n", _MOST_LINES)
     for line, kind in zip(data.split(b"\n", _MOST_LINES)[:_MOST_LINES], kinds, strict=False):

@@ -16,14 +16,14 @@ from gpureport.recording import Run
 from gpureport.regular_files import is_folder
 
 _SAME_MINUTES, _COVERED = 0.8, 0.5
-"""The share of the longer of two logs that both must cover, or of the shorter if one adds metrics."""
+"""Minimum shared time of two logs, as a share of the longer log (or of the shorter, if one adds metrics)."""
 _TOGETHER, _INTERVALS = 5_000_000, 3
 """Maximum time, in microseconds or intervals, between the starts or the ends of a run's logs. One command
 starts all logs of a run, whereas separate jobs on a cluster may begin in the same minute."""
 
 
 class FoundRuns(NamedTuple):
-    """The runs in each source, with main logs, companions and host logs, and why other host logs fit no run."""
+    """The logs of each run in each source, and the reasons why some host logs are `unused`."""
 
     runs: list[list[list[Input]]]
     unused: dict[Path, str]
@@ -47,7 +47,7 @@ def find_source_runs(
     options: ReadOptions | None = None,
     steps: bool = False,
 ) -> FoundRuns:
-    """Return the runs in files, folders or `-`; logs of different `steps` are kept apart."""
+    """Return the runs in files, folders or `-`; with `steps`, sources never become a single run."""
     options = options or ReadOptions()
     logs, hosts = _find_logs(sources, host, kind)
     groups = _group_logs(logs, options, steps=steps)

@@ -199,7 +199,7 @@ def _unpack_zstd(chunks: Iterator[bytes], account: ByteAccount) -> Iterator[byte
 
 
 def archive_kind(file: RawFile) -> str | None:
-    """Return what kind of archive a file is, even if compressed, or None if it is not an archive."""
+    """Return which kind of archive a file is, even if compressed, or None for any other file."""
     if next(decompressed_blocks(file, _HEADER), b"")[_TAR_AT:].startswith(_TAR):
         return "a tar archive"
     return next((name for magic, name in _ARCHIVES.items() if file.first_bytes().startswith(magic)), None)
@@ -329,7 +329,7 @@ class Piece(NamedTuple):
 
 
 class Text:
-    """The text of a log, or of its first `blocks`; like an open file, it yields lines, but always from the start."""
+    """The text of a log, or of its first `blocks`. Each iteration yields the lines from the beginning."""
 
     def __init__(self, file: RawFile, *, longest: int = LONGEST_LINE, blocks: int | None = None) -> None:
         self._file, self._longest, self._most = file, longest, blocks

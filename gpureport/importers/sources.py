@@ -34,7 +34,7 @@ _BINARY = 0.01
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
 """Beginnings of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
 _STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
-"""Every tracker's store contains a file whose name matches this."""
+"""Matches the name of at least one file in every tracker's store."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """Every log from a tool other than nvidia-smi contains at least one of these words."""
 _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
@@ -45,7 +45,7 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 
 
 def find_tracker(source: str) -> Tracker | None:
-    """Return the tracker of a store, given as a locator or a path, with or without `#` and a run."""
+    """Return the tracker of a store, given as a locator or path that may end with `#` and a run."""
     store = _find_store_path(source) or str(hold_stream(source) or source)
     if not source.startswith(LOCATORS) and not _may_be_store(Path(store)):
         return None
@@ -269,7 +269,7 @@ def strip_suffixes(name: str) -> str:
 
 
 def split_path(locator: str) -> tuple[tuple[str, ...], int]:
-    """Return the folders and name of a log, without common names, and how many parts at the end form its name."""
+    """Return the parts of a log's path, without a usual file name, and how many of the last ones form its name."""
     path = Path(locator)
     folders = path.resolve().parent.parts[1:]
     name = strip_suffixes(path.name) if path.suffix in record_folder.COMPRESSED_SUFFIXES else path.stem

@@ -30,15 +30,15 @@ KEYS = frozenset(field.name for field in KEY_FIELDS)
 CORE_METRICS = {"gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_temperature_celsius"}
 CORE_METRICS |= {"gpu_sm_clock_hertz", "clock_event_sw_power_cap"}
 _SLACK = 5_000_000
-"""Maximum overlap of two rotated logs in microseconds, whatever their rows contain."""
+"""Maximum overlap of two rotated logs, in microseconds."""
 _MOST_HELD = 256 * 2**20
-"""Maximum size in bytes of the rows in memory; other rows are read again."""
+"""Maximum size of the rows in memory, in bytes; other rows are read again."""
 _EQUAL, _OTHER = 0.5, 0.01
-"""The share of a log that a copy must contain, and the share of simultaneous rows that may differ."""
+"""Minimum share of equal rows in copies, and maximum share of simultaneous rows that differ."""
 
 
 class Log:
-    """A surveyed log, whose rows are in memory or must be read again; `rank` sorts the main log first."""
+    """A surveyed log, whose rows are kept in memory or read again; `rank` sorts the main log first."""
 
     def __init__(self, given: Input, options: ReadOptions, file: RawFile | None = None) -> None:
         self.given, self.file, self._options = given, file or RawFile(given.path), options
@@ -76,7 +76,7 @@ class Log:
 
     @cached_property
     def keys(self) -> dict[str, tuple[columns.IntArray, Hashes]]:
-        """The times of each device, and a number that identifies the content of each row."""
+        """The times of each device, and a hash of each row."""
         tables = self._tables or self._read_again()
         return {name: (columns.integers(own.column("timestamp")), hash_rows(own)) for name, own in tables.items()}
 
@@ -112,7 +112,7 @@ def shared_time(one: Span, other: Span) -> int:
 
 
 def spans_overlap(one: Span, other: Span) -> bool:
-    """Return whether two spans share more time than those of two rotated logs may."""
+    """Return whether two spans overlap by more than rotated logs may."""
     shared, shorter = shared_time(one, other), min(one[1] - one[0], other[1] - other[0])
     return shared > min(_SLACK, shorter / 2) or shared == shorter == 0
 
@@ -122,7 +122,7 @@ def any_overlap(spans: Sequence[Span]) -> bool:
 
 
 def have_one_clock(one: Outcome, other: Outcome, tz: str | None) -> bool:
-    """Return whether two logs have comparable times: both or neither in UTC, unless `tz` is given."""
+    """Return whether the times of two logs are comparable: `tz` is given, or both or neither are in UTC."""
     return tz is not None or (one.timezone is None) == (other.timezone is None)
 
 

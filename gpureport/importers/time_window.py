@@ -71,7 +71,7 @@ def _parse_moment(option: str, text: str, run: Run) -> int:
 
 
 def cut_recording(recording: Recording, window: Window) -> Recording:
-    """Return part of a run, without the work of the whole run if training metrics count the part's own."""
+    """Return part of a run, without its stated work if training metrics show the work of the part."""
     run, training, quality = recording.run, recording.training, recording.run.quality
     start, end = window.bounds(run)
 

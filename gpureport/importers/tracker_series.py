@@ -56,7 +56,7 @@ class Series(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """The meaning of a series; `counts` makes it a rate, and `primes` drops the first value of a monitor."""
+    """The meaning of a series. `counts` turns values into rates, and `primes` drops a monitor's first value."""
 
     metric: str
     factor: float
@@ -290,7 +290,7 @@ def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptio
 
 
 class TrackedReading:
-    """Provides a tracker's run through the `Reading` interface; its sources do not show which runs are stored."""
+    """Provides a tracker's run through the `Reading` interface; without `sizes`, any run may be stored."""
 
     sizes: tuple[int, ...] = ()
 

@@ -44,9 +44,9 @@ _BOARD = {"wall_time", "step", "value"}
 _HISTORY = '"log_history"'
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
-"""The number of rows above which times are checked, and the share of falling times that rules out a clock."""
+"""The number of rows above which times are checked; they are durations if this share of them falls."""
 _SLOW = 2
-"""The first iterations count as start-up if they take over this many times as long as usual."""
+"""The first iterations count as start-up if they take more than this many times as long as usual."""
 _LONGEST_TIME = 1e8
 _KINDS = ("none", "elapsed", "local", "utc")
 """The kinds of times that rows may have."""
@@ -101,7 +101,7 @@ _ADDED = "The bars of the training log were joined one after the other, without 
 
 
 class Training(NamedTuple):
-    """The points of a log, which has dates if `dated`; without times, `work` is the number of steps."""
+    """The points of a log, and whether its times are `dated`. Without times, `work` is the number of steps."""
 
     table: pa.Table
     outcome: Outcome

@@ -40,7 +40,7 @@ _DATABASE_SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SERVERS = {"http", "https", "databricks", "databricks-uc", "uc"}
 _GIVE = "give mlflow.db, an mlruns folder or an http URL"
 PUBLISHED_PREFIX = "gpureport."
-"""The prefix of the tags and metrics that publishing writes."""
+"""The prefix of tags and metrics that gpureport publishes."""
 _KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content", "mlflow.autologging"}
 """MLflow's own tags that describe a run."""
 _HOW_TO_RECORD = (
@@ -66,7 +66,7 @@ _METRICS = {
 }
 _NAME = re.compile(r"system/(?:(?P<node>.+)/)?(?:gpu_(?P<gpu>[0-9]{1,9})_)?(?P<what>[^/]+)")
 _LATE, _NAMED = 1.5, 3
-"""How many median intervals ticks may be apart, and how many names a note may list."""
+"""Maximum distance between ticks in median intervals, and maximum number of names in a note."""
 
 
 def is_store_scheme(scheme: str) -> bool:
@@ -81,7 +81,7 @@ def refuse_database_server(scheme: str, store: str) -> None:
 
 
 def open_store(store: str) -> Store:
-    """Open a store by its path or URL or, if that is empty, the store that MLflow would use here."""
+    """Open the store with this path or URL or, if it is empty, the store that MLflow would use here."""
     usual = (name for name in ("mlflow.db", "mlruns") if Path(name).exists())
     store = store or os.environ.get("MLFLOW_TRACKING_URI") or next(usual, "mlflow.db")
     match = None if path_exists(store) else _SCHEME.match(store)
@@ -109,7 +109,7 @@ def open_store(store: str) -> Store:
 
 
 def _group_by_node(points: Mapping[str, Series]) -> dict[str | None, _Named]:
-    """Return each node's system metrics (None for a single node); unknown metrics do not define a node."""
+    """Return system metrics by node (None if unnamed); unknown metrics do not define a node."""
     matches = [match for match in map(_NAME.fullmatch, points) if match]
     known = {each[0]: _METRICS.get(f"gpu {each['what']}" if each["gpu"] else each["what"]) for each in matches}
     nodes = {None, *(match["node"] for match in matches if known[match[0]])}
@@ -186,7 +186,7 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number (from 0) of the monitor that logged each tick; each monitor numbers its ticks as steps."""
+    """Return the number (from 0) of the monitor that logged each tick. A monitor's steps count its ticks."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found

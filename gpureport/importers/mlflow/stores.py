@@ -26,7 +26,7 @@ from gpureport.regular_files import lies_within, read_regular_file
 
 HARDWARE_PREFIX = "system/"
 ARTIFACT_FOLDER = "gpureport"
-"""The folder in a run's artifacts where logs are looked for and reports are published."""
+"""The artifact folder that may contain a run's logs, and to which reports are published."""
 LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", *COMPRESSED_SUFFIXES)
 POINT = np.dtype([("time", "i8"), ("value", "f8"), ("step", "i8")])
 Points: TypeAlias = npt.NDArray[Any]
@@ -44,7 +44,7 @@ class Contents(NamedTuple):
 
 
 def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dict[str, str], torn: int = 0) -> Contents:
-    """Return series by name, ordered by time, step and value; points with an impossible time are counted as torn."""
+    """Return series by name, ordered by time, step and value; points with impossible times are counted as torn."""
     ordered = {}
     for name, points in sorted(series.items()):
         # a product could overflow 64 bits
@@ -58,7 +58,7 @@ def order_points(series: Mapping[str, Points], params: dict[str, str], tags: dic
 
 
 def read_info(said: Mapping[str, Any], metrics: Iterable[str]) -> RunInfo:
-    """Build a run from its MLflow fields, its `parent`, and whether its experiment was `deleted`."""
+    """Build a run from its MLflow fields and the added keys `parent` and `deleted`."""
     status = str(said.get("status") or "")
     dates = [str(said.get(f"{name}_time")) for name in ("start", "end")]
     times = [1000 * int(date) if re.fullmatch("[0-9]{1,15}", date) else 0 for date in dates]
@@ -87,7 +87,7 @@ def find_experiments(where: str, known: Mapping[str, str], experiment: str | Non
 
 
 def folder_of_uri(uri: str, beside: Path | None = None) -> Path | None:
-    """Return the folder that an artifact URI names, relative to `beside`, even if missing; None if not local."""
+    """Return the folder (which may not exist) of an artifact URI, relative to `beside`; None if it is not local."""
     with suppress(ValueError):
         parts = urlsplit(uri)
         said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
@@ -193,7 +193,7 @@ _POINT_LINE = re.compile(rf"-?\d{{1,18}} {_NUMBER} -?\d{{1,18}}(?: [^\r]*)?\r?",
 
 
 def _read_meta(folder: Path, root: Path) -> dict[str, str]:
-    """Return the values in a `meta.yaml` by name; only a flat mapping to plain values is supported."""
+    """Return the values in a `meta.yaml` by name; only a flat mapping of plain values is supported."""
     found = {}
     for name, text in _ENTRY.findall(_read_text(folder / _META, root)):
         value = re.sub(r"\s*\n\s*", " ", text.strip())
@@ -205,7 +205,7 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return a metric's points, and how many lines are not points; a dataset's points end with its name and digest."""
+    """Return a metric's points and the number of invalid lines. A point may end with a dataset's name and digest."""
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line may be cut off; NumPy warns about empty input
     *lines, cut = content.split("\n")
@@ -244,7 +244,7 @@ def _list_names(folder: Path, deepest: int = DEEPEST_FOLDER) -> list[str]:
 
 
 def _find_experiments(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folders and names of experiments; a damaged one is recognised by its runs."""
+    """Yield the folder and name of each experiment; one with damaged metadata is recognised by its runs."""
     for path in (*_list_folder(root), *_list_folder(root / ".trash")):
         if path.name.isdigit() and path.is_dir():
             said: dict[str, str] = {}

@@ -60,7 +60,7 @@ _UNNAMED = re.compile(r"^(?:monitoring|(?:runtime|system)(?:/\d+)?)(?:/|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A namespace of a run; if a `client` monitor recorded it, zeros are missing."""
+    """A namespace of a run; zeros are missing if Neptune's `client` recorded it."""
 
     run: Stored
     path: str
@@ -72,7 +72,7 @@ class Process:
 
 
 class NameMap(NamedTuple):
-    """The namespaces of the client's monitor and the series listed in the user's map."""
+    """The user's map: namespaces of the client's monitor, and the meanings of series."""
 
     namespaces: tuple[str, ...] = ()
     series: Mapping[str, Meaning] = {}
@@ -131,7 +131,7 @@ def read_name_map(path: Path | None) -> NameMap:
 # rows of devices
 
 _FORKED = 1_000_000
-"""Minimum time in microseconds between a monitor's ticks; a forked monitor records at once."""
+"""Minimum time between a monitor's ticks, in microseconds; a forked monitor records immediately."""
 _UNNUMBERED = ("/gpu", "/gpu_memory", "/gpu_power")
 
 
@@ -152,8 +152,8 @@ class DeviceRows(NamedTuple):
 class Hardware:
     """Rows by node and GPU (None for the machine), and counts of how the processes' points were handled.
 
-    GPUs in `never` reported memory but never utilisation. GPUs in `unrestored` reported no memory, so their zeros are
-    lost.
+    GPUs in `never` reported memory but never utilisation. GPUs in `unrestored` reported utilisation but
+    no memory, so missing zeros cannot be restored.
     """
 
     processes: list[Process]
@@ -182,7 +182,7 @@ class Hardware:
 def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> Hardware:
     """Return the rows that processes recorded about machines and the selected GPUs (None selects all).
 
-    GPUs without a number are numbered in the order their processes began; consecutive processes share numbers.
+    GPUs without a number are numbered in the order in which processes began; successive processes reuse numbers.
     """
     found, bare = Hardware([*processes]), list[DeviceRows]()
     held = [block for process in found.processes for block in _sample(found, process) if len(block.times)]
@@ -250,7 +250,7 @@ def _mark_starts(times: IntArray) -> BoolArray:
 
 
 def _drop_copies(blocks: Sequence[DeviceRows]) -> list[DeviceRows]:
-    """Return a device's rows; if processes recorded the same rows, keep those of the shortest process."""
+    """Return a device's rows; where processes overlap, keep the rows of the shortest process."""
     kept: list[DeviceRows] = []
     for block in sorted(blocks, key=lambda each: (int(each.times[-1] - each.times[0]), each.process.path)):
         copies = np.zeros(len(block.times), dtype=np.bool_)

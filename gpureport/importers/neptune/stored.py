@@ -44,7 +44,7 @@ Points = dict[str, list[tuple[int, float, float]]]
 class Stored:
     """A run in a store, with series and single values by path; `load` adds its series.
 
-    `paths` are the paths of series (None if unknown); `highest` contains configured maxima.
+    `paths` contains the paths of series (None if unknown), and `highest` the configured maxima.
     """
 
     key: str
@@ -90,7 +90,7 @@ _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d{1,18})\.parquet(?:\.tmp)?"
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, ValueError, KeyError)
 _HOUR = 3_600_000_000
 _QUARTER, _NEAR = _HOUR // 4, 120_000_000
-"""How far the first sample may be from a whole time zone offset."""
+"""The unit of zone offsets, and how far the first sample may be from a multiple of it."""
 Found = dict[tuple[str, str], Stored]
 
 
@@ -105,7 +105,7 @@ def is_export_file(path: Path) -> bool:
 
 
 def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
-    """Return the runs in the files of an export; a run's first part gets its final name last."""
+    """Return the runs in the files of an export. The exporter gives a run's first part its final name last."""
     parts: dict[str, list[tuple[int, Path]]] = defaultdict(list)
     found: Found = {}
     broken = []
@@ -141,7 +141,7 @@ def find_exported_runs(files: Sequence[Path], root: Path) -> list[Stored]:
 
 @contextmanager
 def _open(path: Path, root: Path, names: Sequence[str]) -> Iterator[Iterator["pa.Table"]]:
-    """Yield the named columns of each part of a file, with repeated texts encoded. Raises SourceError.
+    """Yield tables with the named columns, one per row group of a file. Raises SourceError.
 
     Column statistics are ignored, because statistics that contradict the schema crash the process.
     """

@@ -70,7 +70,7 @@ _OWN = {
     "pci/rx_(?:util|throughput)": ("pci.rx", "pcie_receive_bytes_per_second", "KB/s"),
     "bar1_memory_usage/used": ("bar1.used", "gpu_bar1_used_bytes", "MiB"),
 }
-"""The name, metric and usual unit of each path without a query field."""
+"""Paths that have no query field, with their name, metric and usual unit."""
 
 
 @lru_cache(8192)
@@ -95,7 +95,7 @@ def _section(line: int, text: str, **known: str) -> _Section:
 
 
 def _add_cells(section: _Section, cells: Iterable[tuple[str, str]]) -> None:
-    """Add known cells to a section; if a path has two values, the section is torn."""
+    """Add known cells to a section, and mark it as torn if a path has two values."""
     for path, said in cells:
         known = path == "minor_number" or _find_column(path) is not None
         if known and section["cells"].setdefault(path, said) != said:
@@ -169,7 +169,7 @@ _HELD, _LONG, _MOST, _DEEPEST = 8 * 2**20, 512, 1024, 8
 
 @lru_cache(8192)
 def _split(text: str) -> tuple[int, str, str | None]:
-    """Return the indentation of a line, its component of the path, and its value."""
+    """Return a line's indentation, its label in the form used in paths, and its value."""
     label, colon, value = text.partition(":")
     step = re.sub(r"[^a-z0-9]+", "_", label.strip().lower()).strip("_")
     return len(text) - len(text.lstrip(" ")), step, value.strip() if colon else None
@@ -286,7 +286,7 @@ TABLE = re.compile(
 _BANNER = re.compile(r"\| NVIDIA-SMI .*?(?:Driver|KMD) Version: *(\d[\w.]*)|\| NVIDIA-SMI \d")
 _BEGINS = re.compile(r"\| {,3}\d+ [^|]*(?:\|[^|]*){2}\|", re.ASCII)
 _GOES_ON = re.compile(r"\|(?![-=])(?:[^|]*\|){3}")
-"""Match the first line about a GPU, which contains its index, and its other lines."""
+"""Match the first line about a GPU (with its index), and its other lines."""
 _MOST_LINES, _ABOVE, _LONGEST = 3, 4, 1_000
 _SOUND = re.compile(r"[+|][-=].*|\|(?:[^|]*\|){1}|\|(?:[^|]*\|){4}|\D*")
 """Matches lines that are not about a GPU: borders, headings, processes and MIG instances."""
@@ -306,7 +306,7 @@ _FIELDS = (
     *("index", "name", "pci.bus_id", "ecc.errors.uncorrected.volatile.total", "fan.speed", "temperature.gpu", "pstate"),
     *("power.draw", "enforced.power.limit", "", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current"),
 )
-"""The field of each group; the group without a field replaces both memory sizes."""
+"""The field of each group; the unnamed group is text in place of both memory sizes."""
 _MEASURED = ("utilization.gpu", "temperature.gpu", "power.draw")
 """A GPU is lost if all of these fields contain errors."""
 

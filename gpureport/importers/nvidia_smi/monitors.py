@@ -118,7 +118,7 @@ def read_dmon(lines: Iterable[str], first: int, account: Account) -> Iterator[Ro
 
 
 def _cells_apart(lines: bytes) -> bytes:
-    """Separate cells by one space; the date and time become one cell."""
+    """Separate cells by single spaces, and join date and time into one cell."""
     text = np.frombuffer(lines.translate(bytes.maketrans(b",\t\r", b"   ")), dtype=np.uint8)
     blank = text == ord(" ")
     # the last of several spaces is kept, unless it ends the line
@@ -243,7 +243,7 @@ FORMS: tuple[tuple[Callable[[str], object], Form, str, tuple[str, ...]], ...] = 
     (opens_apps, read_compute_apps, "nvidia-smi --query-compute-apps", ()),
     (opens_query, read_query, NAME, ()),
 )
-"""A test for a block's first line, its form and name, and the prefixes of lines that do not end it."""
+"""For each form: a test for a block's first line, a reader, a name, and prefixes of lines that continue the block."""
 _KNOWN: dict[Form | None, tuple[str, tuple[str, ...]]] = {None: ("text", ())} | {
     reads: (name, inside) for _, reads, name, inside in FORMS
 }

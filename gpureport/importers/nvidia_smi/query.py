@@ -36,7 +36,7 @@ from gpureport.importers.source_text import Piece, RawFile, Text, head, head_tex
 NAME = "nvidia-smi --query-gpu"
 _STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\s*$")
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
-"""Matches cells that are complete, because no other cell begins with them."""
+"""Matches cells that are complete, because they cannot be the beginning of another cell."""
 _CUT_NOTE = "The log does not end with a newline, so its last line may be cut off."
 _STAMPED = len("2026/03/14 09:26:53")
 _ODD = ("\0", "\ufffd", TIME)
@@ -127,7 +127,7 @@ def read_query(  # noqa: PLR0913 - options of a log
     dated: bool = True,
     per_tick: int | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of the log `where`; if `dated`, rows get their times from the dates above them."""
+    """Yield the rows of the log `where`; if `dated`, rows without times get the date above them."""
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
     yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)

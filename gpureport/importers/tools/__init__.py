@@ -229,7 +229,7 @@ def take_cells(record: Record, account: Account, cells: Iterable[tuple[str, Any]
 
 
 def refuse_machines(seen: dict[str, bool], host: object, *, named: bool) -> None:
-    """Raise SourceError for GPUs from several machines without UUIDs; `seen` shows which machines have them."""
+    """Raise SourceError if GPUs of several machines have no UUIDs; `seen` records which machines have them."""
     if host and isinstance(host, str):
         seen[host] = seen.get(host, True) and named
     if len(seen) > 1 and not all(seen.values()):
@@ -252,7 +252,7 @@ def parse_with(text: str, pattern: str) -> Stamp:
 def take_row(
     account: Account, cells: Iterable[Column], row: Sequence[str], without: Container[str] = ()
 ) -> dict[int | None, Record]:
-    """Return a record for each GPU in a row (None is the machine), ignoring cells whose text is in `without`."""
+    """Return records by GPU (None for the machine), ignoring cells whose text is in `without`."""
     devices: dict[int | None, Record] = {}
     for place, gpu, name, meaning in cells:
         if row[place] not in without:

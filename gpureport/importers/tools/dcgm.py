@@ -279,12 +279,12 @@ def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[R
 
 
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
-"""Maximum number of readings, and of characters in responses; a day with 8 GPUs has 19 million."""
+"""Maximum numbers of readings, characters in responses (19 million for a day of 8 GPUs), and nested levels."""
 _ANSWER = re.compile(r'[\s\ufeff,\[]*\{.*"metric"', re.DOTALL)
 _SAMPLE = re.compile(r"([A-Za-z_]\w*)\{([^}]*)\} (\S+)(?: (\d{13}))?", re.ASCII)
 _EXPORTER = re.compile(r"dcgm-?exporter", re.IGNORECASE)
 _OF_POD = ("pod", "namespace", "container")
-"""Labels that describe the exporter itself unless they are set by dcgm-exporter."""
+"""Labels that describe the pod of the exporter, unless dcgm-exporter has set them."""
 _WHOLE_RUN = 0.95
 """Minimum share of samples that must have a label for it to become a tag of the run."""
 _QUERY = "save the response of /api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=...&end=...&step=15"

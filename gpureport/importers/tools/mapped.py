@@ -23,7 +23,7 @@ from gpureport.settings.toml_files import read_toml
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 CLEAR = {"": "", "W": "W", "Cel": "C", "J": "J"}
-"""Base units that a map may omit, and the names of base units in maps."""
+"""Base units that a map may omit, with their names in maps."""
 _EXAMPLE = 'for example, [columns."GPU0 Power"] with metric = "gpu_power_watts", unit = "W", device = "gpu:0"'
 
 
