@@ -131,8 +131,7 @@ def read_query(  # noqa: PLR0913 - options of a log
     log = QueryLines(declare, account, layout)
     pieces = lines.blocks() if isinstance(lines, Text) else as_pieces(lines, first)
     yield from number_gpus(_usable(log, where, _parse(pieces, log), dated=dated), per_tick, log)
-    account.note(*[f"Torn lines that end in a whole row, which was kept: {log.torn}."] if log.torn else [])
-    account.note(*notes)
+    account.note(*[f"Torn lines that end in a whole row, which was kept: {log.torn}."] * bool(log.torn), *notes)
 
 
 def _usable(log: "QueryLines", where: str, parts: Iterable[tuple[Layout, Rows]], *, dated: bool) -> Iterator[Rows]:
@@ -205,8 +204,7 @@ def complete_row(line: str, layout: Layout, *, begun: bool = True, ended: bool =
     named = [column.target in NAMES for column in layout.columns]
     if len(cells) < width or (cut and named[-1] and sum(named) == 1):
         return None
-    torn = "".join(each + layout.delimiter for each in cells[:-width])
-    cells = cells[-width:]
+    torn, cells = "".join(each + layout.delimiter for each in cells[:-width]), cells[-width:]
     stamp = _STAMP.search(cells[0]) if layout.stamp == 0 else None
     if stamp is not None:
         torn, cells[0] = torn + cells[0][: stamp.start()], stamp[0]
