@@ -40,7 +40,7 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""Share of the limit and of the interval within which a change is close to its limit."""
+"""A change is close to its limit if it is within this share of both the limit and the interval."""
 _ROOM = 0.9
 """Safety factor for the target half-width, as the scatter of a few runs is only a rough estimate."""
 _LARGEST = 1.0
@@ -105,8 +105,8 @@ def _hold_change(
 ) -> Observed:
     """Return a known change with its interval, and a doubt if it is unclear whether the change meets the limit.
 
-    The outcome is clear if the whole interval meets or breaks the limit, if the run improved, or if the change meets
-    the limit and its interval extends towards the limit by at most the limit's size.
+    The outcome is clear if the run improved, or if the whole interval lies on one side of the limit. A change that
+    meets the limit is also clear if the half of the interval towards the limit is no longer than the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -174,7 +174,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
     """Return why the size of a change is not known precisely enough, and how to measure it better.
 
     The interval must shrink until it excludes the limit or, if the change meets the limit, until it is smaller than the
-    limit's size. Its half-width must fall to the share `aim`, if possible with more baseline runs. If a change
+    limit's size. More baseline runs should reduce its half-width to the share `aim`. If a change
     breaks the limit by very little, the advice is to choose another limit.
     """
     difference = delta.difference or 0.0
