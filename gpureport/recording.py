@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The total work of a run, in steps, samples, tokens or epochs. It `is_common` if given once for several."""
+    """The total work of a run in steps, samples, tokens or epochs. It `is_common` if given once for several runs."""
 
     amount: float
     unit: str

@@ -54,7 +54,7 @@ class Analysis(results.Analysis):
     kinds: frozenset[str]
 
     def findings_frame(self) -> "pd.DataFrame":
-        """Return one row per finding, most severe first. Findings about the whole run have no `start` or `end`."""
+        """Return one row per finding, most severe first; findings about the whole run have no `start` or `end`."""
         spans = (each.intervals for each in self.findings)
         ends = ({"start": own[0].start, "end": own[-1].end} if own else {} for own in spans)
         frame = _make_frame(_FINDING, zip(self.findings, ends, strict=True))

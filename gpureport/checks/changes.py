@@ -70,7 +70,7 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
-    """Return the change in a figure, in points, as a share of its baseline value, or in its unit."""
+    """Return the change in a figure, in its unit, in points, or as a share of its baseline value."""
     if limit.statistic:
         return _observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -105,8 +105,8 @@ def _hold_change(
 ) -> Observed:
     """Return a known change with its interval, and a doubt if it is unclear whether the change meets the limit.
 
-    The outcome is clear if the run improved, or if the whole interval lies on one side of the limit. A change that
-    meets the limit is also clear if the half of the interval towards the limit is no longer than the limit's size.
+    The outcome is clear if the run improved, or if the whole interval lies on one side of the limit. If the
+    change meets the limit, it is also clear if the interval reaches towards the limit by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -247,7 +247,7 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield how much the runs of a baseline differ, and the smallest change that a rule can detect in another run."""
+    """Yield sentences on how much the runs of a baseline differ and how small a change a rule can detect."""
     if len(runs) == 1:
         yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return

@@ -71,7 +71,7 @@ class Observed:
     """A run's observed value for a limit.
 
     `value` is in the unit of the limit. If part of the value (`open_part`) is unknown, the true value lies within
-    `ends`. `doubt` is why there is no value, or why the run may break the limit but cannot meet it.
+    `ends`. `doubt` says why there is no value, or why it cannot show that the run meets the limit.
     """
 
     value: float | None = None
@@ -132,7 +132,7 @@ def explain_currency(currency: str, limit: Limit) -> Why:
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure for the device that does worst against the limit. Doubt about one device affects all."""
+    """Return the figure for the device that does worst against the limit. Doubt about one device applies to the run."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -255,8 +255,8 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
     """Return the GPU time in a class, as a share or in seconds. Unsampled time may belong to any class.
 
-    Low use of unknown cause, and short pauses over 30% of the time, may be waiting for input. Shares are relative
-    to the time in which a job held a GPU or, for `no_job`, to the total time.
+    Low use of unknown cause, and short pauses over 30% of the time, may be time spent waiting for input. Shares are
+    relative to the time in which a job held a GPU or, for `no_job`, to the total time.
     """
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)

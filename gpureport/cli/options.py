@@ -50,7 +50,7 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """Return an option. `typed` is the name of its value, after its flags if these differ from the field name."""
+    """Return an option. `typed` names its value, preceded by its flags if they differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 

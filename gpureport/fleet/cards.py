@@ -25,7 +25,7 @@ SYMPTOMS = {
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-"""Each symptom in words, most serious first. Its column is above 0 if found, and None if not assessed."""
+"""Each symptom in words, most serious first. Its column is above 0 if it was found, and None if not assessed."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
 """Causes of slowness that are not faults: settings, and differences of a few per cent between boards."""
@@ -55,7 +55,7 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 
 
 def _find_slowness(row: Row) -> float | None:
-    """Return 1 if a GPU was slower than identical GPUs for no known reason, otherwise 0; None if not judged."""
+    """Return 1 if a GPU was slower than identical GPUs for no known reason, 0 if not, and None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
     # slowdowns due to heat or hardware are separate symptoms, and lower this finding to `info`
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)

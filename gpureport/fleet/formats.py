@@ -55,7 +55,7 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
 def write_fleet_report(
     report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
-    """Write the report to each target in the format that its suffix names (`-`: text on stdout); return its page."""
+    """Write the report to each target in the format of its suffix, or as text for `-`, and return the page."""
     page = build_page(report, command)
     for target in targets:
         if str(target) == "-":
@@ -172,7 +172,7 @@ def _round(value: Any) -> Any:
 
 
 def anonymise_fleet_report(report: Facts) -> Facts:
-    """Return the report with numbers or short hashes instead of names; times, amounts and models are kept.
+    """Return the report with names replaced by numbers or short hashes. Times, amounts and models are kept.
 
     Names inside text cannot be found, so the selection and all paths in errors are replaced.
     """

@@ -93,7 +93,7 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Return the names of runs. Equal names are followed by the path that differs, or by the id."""
+    """Return the names of runs. Equal names are followed by the part of the path that differs, or by the id."""
     known = {run["id"]: run for run in runs}
     names = Counter(run["name"] for run in known.values())
     logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]
@@ -105,7 +105,7 @@ def name_runs(runs: Sequence[Facts]) -> list[str]:
 
 
 def describe_period(report: Facts) -> tuple[str, str]:
-    """Return the period's length (`in October`, `in 18 days`) and dates (`1 to 31 October 2026`); empty if undated."""
+    """Return the length (`in October`, `in 18 days`) and dates (`1 to 31 October 2026`) of the period, if known."""
     if report["started"] is None:
         return "", ""
     start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))

@@ -44,14 +44,14 @@ Watch = Callable[[int, int, str], None]
 
 
 class Engine(NamedTuple):
-    """Runs up to `at_once` tasks at a time. `open` opens an executor, and again if its workers die."""
+    """Runs up to `at_once` tasks at a time. `open` opens an executor, and a new one if its workers die."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return the engine `local`, or `dask` with the given scheduler or a local cluster; None means this process."""
+    """Return a local engine, or Dask with the given scheduler or a local cluster, or None for this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))

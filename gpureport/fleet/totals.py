@@ -264,7 +264,7 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
-    """Return the steps in the catalogue, those that could save the most first.
+    """Return the steps in the catalogue, most promising first.
 
     The time of a finding is assigned only to its first step, or to `record_more` if its cause is unknown.
     """

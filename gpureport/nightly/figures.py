@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gpureport.comparison.run import SampledRun
 
 WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
-"""Figures per unit of work."""
 COUNT = "count"  # the unit of counts
 
 
@@ -82,7 +81,7 @@ BY_NAME = {kind.name: kind for kind in FIGURES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The value of one figure in one run, in its base unit; None if not recorded."""
+    """The value of one figure in one run, in its base unit, or None if not recorded."""
 
     name: str
     value: float | None

@@ -282,7 +282,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Yield a folder for the files of a place. On success, files for a bucket are uploaded, `last` at the end."""
+    """Yield a folder for a place's files. On success, files for a bucket are uploaded, with `last` as the final one."""
     if isinstance(place, Path):
         yield place
         return

@@ -144,7 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A job's load since the last snapshot: cores used in total and by the busiest process, and the most memory."""
+    """A job's load since the last snapshot: cores used in all and by the busiest process, and bytes of the largest."""
 
     cores: float | None
     busiest: float | None

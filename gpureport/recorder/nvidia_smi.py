@@ -30,7 +30,7 @@ _GPM = ("--gpm-metrics", "2,3,5,10")
 """Activity and occupancy of multiprocessors, and activity of tensor cores and memory."""
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-"""First and longest pause, in seconds, before a program that ended is restarted. Each restart doubles it."""
+"""First and longest pause, in seconds, before a program that ended is restarted. The pause doubles each time."""
 _PATIENCE = 2.0
 """Seconds to wait for a program to end when asked to."""
 _WINDOW = 1000, 1000
@@ -119,7 +119,7 @@ class LineFile:
 
 
 class LoggedProgram:
-    """Runs a program and copies its lines. If the program ends by itself, it is restarted, which `restarts` counts.
+    """Runs a program and copies its lines. If the program ends by itself, it is restarted, and `restarts` increases.
 
     The program prints to a pseudo-terminal, since nvidia-smi writes to a pipe in blocks of several kilobytes, which are
     lost when it is killed. The program has its own session, so that Ctrl-C reaches only the job. `descriptor` is our
