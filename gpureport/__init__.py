@@ -17,7 +17,7 @@ __all__ = ["Analysis", "Comparison", "Recording", "__version__", "analyze", "com
 
 
 class _Package(ModuleType):
-    """Keeps the package's function `report` when the subpackage of the same name is imported."""
+    """Prevents the subpackage `report` from replacing the package's function of that name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "report":

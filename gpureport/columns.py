@@ -17,7 +17,7 @@ _Column: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
 
 def _stored(column: _Column) -> npt.NDArray[Any]:
-    """Return the stored values of a primitive column; values in place of nulls are undefined."""
+    """Return the stored values of a primitive column. Values in place of nulls are undefined."""
     if column.null_count == len(column):
         return np.zeros(len(column))
     array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -34,7 +34,7 @@ def valid(column: _Column) -> BoolArray:
 
 
 def floats(column: _Column) -> FloatArray:
-    """Return a column as float64, with NaN for nulls; a constant column becomes an array of `repeat_value`."""
+    """Return a column as float64, with NaN for nulls. A constant column becomes an array of `repeat_value`."""
     values, length, nulls = _stored(column), len(column), column.null_count
     if nulls == length:
         return repeat_value(np.nan, length)

@@ -42,7 +42,7 @@ class AbsentCells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogGap:
-    """A period much longer than the sampling interval without samples from one device, in microseconds."""
+    """A period without samples from one device that is much longer than the sampling interval."""
 
     device: str
     start: int
@@ -72,7 +72,7 @@ class ClockStep:
 class LogEvent:
     """An event in the log: a driver message between rows, or a GPU that stopped responding.
 
-    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`; `at` is the time of a neighbouring row.
+    The kind is `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`. `at` is the time of a neighbouring row.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class LogEvent:
 class Quality:
     """The account of all lines read: lines = rows kept + rejected + headers + noise + events + continued.
 
-    A line with several rows counts once per row; a `continued` line adds to a row that was counted earlier.
+    A line with several rows counts once per row. A `continued` line adds to a row that was counted earlier.
     `duplicates` counts rows that repeat the previous row's device and time. `synthetic_time` means that times were
     derived from `--interval`, and `imputed_points` stand for values that the recorder is known to drop.
     `coverage_ratio` is the share of GPU time that is not in a gap. If a recording is `unfinished`, it is

@@ -1,4 +1,4 @@
-"""Errors, one class per cause; each message says where the problem is, what it is, and what to do."""
+"""Errors, one class per cause. Each message says where the problem is, what it is, and what to do."""
 
 import copyreg
 import errno
@@ -14,7 +14,7 @@ _REFUSALS = {errno.EIO, errno.EACCES, errno.EINTR, errno.EMFILE, errno.ENFILE, e
 _PACKAGE = Path(__file__).parent
 Problem = tuple[str, str]
 CodedProblem = tuple[str, str, str]
-"""What is wrong, what to do about it, and the code; the caller adds the place."""
+"""What is wrong, what to do about it, and the code. The caller adds the place."""
 _NO_THREAD = "can't start new thread"
 """Python's message if it cannot start a thread, because of a limit or a lack of memory."""
 _NO_SPACE = re.compile("failed to map segment from shared object|annot allocate memory")
@@ -93,7 +93,7 @@ class RenderError(GpureportError):
 
 
 class InternalError(GpureportError):
-    """A bug in gpureport, with the log, run or command that failed, and the unexpected error."""
+    """A bug in gpureport: the log, run or command that failed, and the unexpected error."""
 
     def __init__(self, where: str, error: Exception) -> None:
         import traceback
@@ -108,7 +108,7 @@ class InternalError(GpureportError):
 
 
 def find_refusal(error: BaseException) -> OSError | None:
-    """Return the underlying system error if a file may be unreadable only for now, else None."""
+    """Return the underlying system error if a file may be only temporarily unreadable, else None."""
     cause: BaseException | None = error
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in _REFUSALS):
         cause = cause.__cause__

@@ -63,9 +63,9 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One measured value and the limit it was compared with, or no limit if it is only context.
+    """A measured value and the limit it was compared with, or no limit if it is only context.
 
-    The metric is a column, or a quantity in words (`duration`); the statistic says how the series was reduced.
+    The metric is a column, or a quantity in words (`duration`). The statistic says how the series was reduced.
     """
 
     metric: str
@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def meets_limit(self) -> bool:
-        """Whether the value satisfies the relation to the limit; True if there is no limit."""
+        """Whether the value satisfies the relation to the limit, or there is no limit."""
         if self.threshold is None:
             return True
         return self.relation in _RELATIONS and _RELATIONS[self.relation](self.observed, self.threshold.value)
@@ -88,7 +88,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedStep:
-    """A measure from the catalogue that fits a finding, with unverified preconditions and a suggested amount."""
+    """A step from the catalogue that suits a finding, with unverified preconditions and a suggested amount."""
 
     name: str
     unknown: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Finding:
 
     A finding without devices concerns the whole job, and one without intervals the whole run.
     `lost_gpu_seconds` is an upper bound, or None if unknown. `root` is the fingerprint of the finding
-    that caused this one; the root's lost time includes this one's on the same devices. `consequences`
+    that caused this one. The root's lost time includes this one's on the same devices. `consequences`
     are findings caused by this one, and `samples` counts the samples used.
     """
 
@@ -136,7 +136,7 @@ Amount = tuple[float, str]
 class NotJudged:
     """A kind that could not be judged for a device or the whole run, the reason, and what to record.
 
-    The reason is a sentence, or a template with amounts; `needed_seconds` is set if the recording is too short.
+    The reason is a sentence, or a template with amounts. `needed_seconds` is set if the recording is too short.
     """
 
     kind: str
@@ -155,7 +155,7 @@ class NotJudged:
 
 
 class Outcome(StrEnum):
-    """The outcome for a kind in a run; a kind is suspected if it was found only with low confidence."""
+    """The outcome for a kind in a run. A kind is suspected if it was found only with low confidence."""
 
     FOUND = "found"
     SUSPECTED = "suspected"
@@ -176,7 +176,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Why the kind could not be judged, with device ids; empty if it was judged."""
+        """Why the kind could not be judged, with device ids, or an empty string."""
         return self.reason_with(str)
 
     @property
@@ -228,7 +228,7 @@ class CheckOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A limit set by the user, in standard form, and its result for a run, or for a step if it limits a change.
+    """A limit set by the user, in standard form, and its result for a run, or for a step if a change is limited.
 
     The value is in a base unit (`points` and `%` for changes, `findings` for counts), with the lowest and highest
     possible values unless it is exact. The origin is the place where the limit is set (`gpureport.toml:4`).

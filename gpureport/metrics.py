@@ -2,9 +2,9 @@
 
 A new metric is one line in METRICS: name, unit, dtype, what records it, and its meaning. Names end in their base unit,
 like the Prometheus names of OpenTelemetry metrics. Ratios range from 0 to 1, sizes are in bytes, and clocks in hertz.
-`covers` is the period to which one value applies; the analyses rely on it.
+`covers` is the period to which one value applies. The analyses rely on it.
 
-The table of GPUs supplies facts that a log lacks; values in a log take precedence. For an unknown model, `find_gpu`
+The table of GPUs supplies facts that a log lacks. Values in a log take precedence. For an unknown model, `find_gpu`
 returns None, and the analyses show less.
 """
 
@@ -32,7 +32,7 @@ MOMENT = "the moment of the reading"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One column, with its name, base unit (UCUM, empty for a state), Arrow type, and meaning in one sentence.
+    """A column, with its name, base unit (UCUM, empty for a state), Arrow type, and meaning in one sentence.
 
     `recorded_by` is a query field of nvidia-smi, an nvidia-smi monitor and its column, a DCGM field, or a host command.
     `otel` is the OpenTelemetry name, if there is one. A ratio that `may_exceed_one` is not a share.
@@ -82,7 +82,7 @@ COUNTED_CLOCK_EVENTS = (
     "hw_thermal_slowdown",
     "hw_power_brake_slowdown",
 )
-"""Clock events whose duration newer drivers also count: driver 580.159.04 does, 550.163.01 does not."""
+"""Clock events whose duration newer drivers also count. Driver 580.159.04 does, but not 550.163.01."""
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
@@ -178,7 +178,7 @@ METRICS: tuple[Metric, ...] = (
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 _TABLE = Path(__file__).with_name("gpus.toml")
 _GA100 = (8, 0)
-"""The only Ampere chip without averaged power readings; older chips lack them too."""
+"""The only Ampere chip without averaged power readings. Older chips lack them too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

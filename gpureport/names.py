@@ -63,19 +63,19 @@ BY_COLUMN = {column: tag for tag in LABEL_TAGS for column in tag.columns}
 
 
 def find_label(params_and_tags: Iterable[tuple[str, str]], name: str) -> str | None:
-    """Return the value of a run's tag or param with this name, or else of one with the same meaning."""
+    """Return the value of a run's tag or param with this name, or failing that, the same meaning."""
     pairs, tag = dict(params_and_tags), BY_NAME.get(name)
     names = [name, *tag.other_names, *tag.variables] if tag else [name]
     return next((pairs[each] for each in names if pairs.get(each)), None)
 
 
 def override_pairs(*layers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return params or tags from several sources, merged by name; later sources take precedence."""
+    """Return params or tags from several sources, merged by name. Later sources take precedence."""
     return tuple(dict(chain.from_iterable(layers)).items())
 
 
 def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the params or tags of all parts of a run, merged by name; if values differ, all are listed."""
+    """Return the params or tags of all parts of a run, merged by name. If values differ, all are listed."""
     values: dict[str, dict[str, None]] = {}
     for name, value in chain.from_iterable(stated):
         values.setdefault(name, {})[value] = None
@@ -83,7 +83,7 @@ def merge_pairs(stated: Iterable[Iterable[tuple[str, str]]]) -> tuple[tuple[str,
 
 
 def read_environment_labels(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the labels that Slurm and Kubernetes set; array tasks are named as in `sacct`."""
+    """Return the labels that Slurm and Kubernetes set. Array tasks are named as in `sacct`."""
     found = {tag.name: next(filter(None, map(variables.get, tag.variables)), "") for tag in LABEL_TAGS}
     array, task = (variables.get(f"SLURM_ARRAY_{part}", "") for part in ("JOB_ID", "TASK_ID"))
     if array and task:
@@ -131,7 +131,7 @@ _QUALITY = {
     Role.ACCURACY: "accuracy acc top1 top5 f1 auc auroc map miou iou bleu dice precision r2 mcc kappa chrf meteor "
     "cider map50 rocauc rouge rougel rouge1 rouge2 recall ndcg mrr psnr ssim reward",
 }
-"""Words for the quality of a model; if a name contains several, the first role is used."""
+"""Words for the quality of a model. If a name contains several, the first role is used."""
 _BESIDE_QUALITY = {"scale", "scaler", "weight", "coef", "count", "num", *_TIMES}
 """Words that rule out a quality metric: `loss_scale`, `loss_weight`, `error_count`."""
 _BATCH = {"step", "batch", "iter", "iteration"}
@@ -141,7 +141,7 @@ _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
 def normalise_work_unit(unit: str) -> str:
-    """Return the usual name of a unit of work, if any, such as samples for images or steps for iterations."""
+    """Return the usual name of a unit of work, such as samples for images or steps for iterations."""
     return _UNITS.get(unit.lower(), unit)
 
 
@@ -162,7 +162,7 @@ def recognise_metric(name: str) -> TrainingName | None:
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
-    """Return what a throughput counts, or "" if the name does not say; None for any other metric."""
+    """Return what a throughput counts ("" if its name does not say), or None for any other metric."""
     units = [_UNITS[word] for word in words if word in _UNITS]
     if "per" in words:
         place = words.index("per")
@@ -189,7 +189,7 @@ def is_batch_metric(name: str) -> bool:
 
 
 def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
-    """Return the metric that counts work: the `wanted` one, or else a training metric with a known unit."""
+    """Return the metric that counts work: the `wanted` one if given, else one with a known unit."""
     known = list(names)
     if wanted is not None:
         metric = recognise_metric(wanted)

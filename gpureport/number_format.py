@@ -19,12 +19,12 @@ ENERGY: Units = (("MWh", 3.6e9), ("kWh", 3.6e6), ("Wh", 3600.0), ("mWh", 3.6))
 MASS: Units = (("t", 1e6), ("kg", 1e3), ("g", 1.0), ("mg", 1e-3))
 THROUGHPUT: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "$": "$", "€": "€", "£": "£", "¥": "¥"}
-"""Symbols that precede an amount; the codes of other currencies follow the amount."""
+"""Symbols that precede an amount. The codes of other currencies follow the amount."""
 _FIGURES = 3
 _FINEST = 1e-9  # Magnitude below which a number is a rounding error.
 _MINUTE, _HOUR, _DAYS_FROM = 60, 3600, 48 * 3600  # Beyond two days, days are easier to read than hours.
 _FEW_SECONDS, _SHORT, _SHORTEST = 10, 0.1, 0.0005
-"""Limit in seconds below which a duration has a decimal place, and the range shown in ms."""
+"""Seconds below which a duration has a decimal place, and the range of seconds shown in ms."""
 _SMALL_SHARE, _LEAST_SHARE = 10, 0.05  # percentages below which shares have a decimal place, or would round to 0.0%
 _MANY = 10_000
 _DIGIT = re.compile("[1-9]")
@@ -79,7 +79,7 @@ format_gpu_time, format_energy = partial(format_scaled, units=GPU_TIME), partial
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio in per cent, with a decimal below 10%; `display.percent` also adds one near 100%."""
+    """Return a ratio in per cent, with a decimal below 10%. `display.percent` also adds one near 100%."""
     # rounded as in format_number
     points = round(100 * ratio, 6)
     if ratio and abs(points) < _LEAST_SHARE:
@@ -114,7 +114,7 @@ def format_clock(hertz: float) -> str:
 
 
 def format_money(amount: float, currency: str = "") -> str:
-    """Return an amount of money, such as `$1.15`, `1.15 CHF` or `1.15`; small amounts keep two significant figures."""
+    """Return an amount of money, such as `$1.15`, `1.15 CHF` or `1.15`. Small amounts keep two significant figures."""
     size, symbol = abs(amount), _SYMBOLS.get(currency, "")
     decimals = 0 if round(size, 2) >= _MANY else max(2, count_decimals(size, 2))
     text = f"{MINUS if amount < 0 and size >= _FINEST else ''}{symbol}{size:,.{decimals}f}"

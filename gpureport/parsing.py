@@ -31,14 +31,14 @@ MOST_LABELS = 10_000  # Params or tags of a tracker's run.
 MOST_ANSWER_BYTES = 256 * _MIB  # Bytes in one response from a tracking server.
 MOST_PAGES = 10_000  # Pages of one list from a tracking server.
 FIRST_MICROSECOND, LAST_MICROSECOND = 0, 253_370_764_800 * 1_000_000
-"""Accepted times: from 1970 until the end of 9998, so that dates are valid in every zone, even when a sample ends."""
+"""Accepted times, from 1970 until the end of 9998, so that dates are valid in every zone, even when a sample ends."""
 MOST = 2.0**62
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit as written in a source; the value in the base unit is value * numerator / denominator."""
+    """A unit as written in a source. The value in the base unit is value * numerator / denominator."""
 
     base: str
     numerator: int
@@ -68,7 +68,7 @@ _ESCAPES = re.compile(
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-"""An escaped backslash, a surrogate pair, or a lone surrogate."""
+"""Matches an escaped backslash, a surrogate pair, or a lone surrogate."""
 
 
 def parse_quantity(text: str, unit: str, base: str) -> float | None:

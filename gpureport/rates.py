@@ -1,4 +1,4 @@
-"""Measures sampling intervals, even if they change, and counts the work that a training loop logged."""
+"""Measures sampling intervals, even if they vary, and counts the work that a training loop logged."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,7 +9,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.data_quality import gap_seconds
 
 _FEWEST = 10
-"""Number of consecutive intervals, each long enough to be a gap, that indicate a slow rate: a collector
+"""Number of consecutive intervals, each long enough to be a gap, that indicate a slow rate. A collector
 that hung ten times would not write exactly one sample after each hang."""
 _CLOSE = 0.5
 """Share of the mean interval below which one row closely follows another (a quarter of a cycle)."""
@@ -18,7 +18,7 @@ _NOT_ALTERNATING = 0.1
 FEWEST_POINTS = 3
 """Minimum number of points for a rate, since the only interval between two may be a pause."""
 _LONGEST = 1e10
-"""Maximum number of seconds that one point may cover; at a tiny rate, the time would overflow."""
+"""Maximum number of seconds that one point may cover. At a tiny rate, the time would overflow."""
 _PAUSE_FACTOR, _EXCESS = 5.0, 1.5
 """Multiples of the usual time between points and of the usual work per step that indicate a pause."""
 
@@ -68,7 +68,7 @@ def _lower_median(values: IntArray) -> int:
 
 
 def detect_paired_interval(moved: IntArray) -> float | None:
-    """Return the interval, in seconds, of two recorders that write alternate rows to a log; None for only one."""
+    """Return the interval, in seconds, of two recorders that write alternate rows to a log, or None."""
     short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
     if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
@@ -116,7 +116,7 @@ def _gap(steps: IntArray, interval: float) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedWork:
-    """Work per span; `times` contains the start of the first span and the end of each span, in microseconds."""
+    """Work per span. `times` contains the start of the first span and the end of each span, in microseconds."""
 
     times: IntArray
     amounts: FloatArray
@@ -140,10 +140,10 @@ class CountedWork:
 def count_by_rates(
     times: IntArray, rates: FloatArray, steps: FloatArray | None = None, earliest: int | None = None
 ) -> CountedWork | None:
-    """Return the work derived from logged rates; None if there are fewer than two points, or on overflow.
+    """Return the work derived from logged rates, or None if there are fewer than two points or on overflow.
 
     A rate applies to the time since the previous point. More than 1.5 times the usual work per step indicates a pause,
-    such as an evaluation, so only the usual work counts; without a step counter, at most five usual intervals count.
+    such as an evaluation, so only the usual work counts. Without a step counter, at most five usual intervals count.
     The first rate applies to the counted steps, or to one usual interval, but not before the `earliest` time.
     """
     if len(times) < 2:  # noqa: PLR2004 - an interval takes two
@@ -190,7 +190,7 @@ def count_gains(steps: FloatArray) -> tuple[FloatArray, float]:
 
 
 def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None) -> CountedWork | None:
-    """Return the work shown by a step counter, ignoring decreases; None if there are fewer than two points.
+    """Return the work shown by a step counter, ignoring decreases, or None with fewer than two points.
 
     If the start of training is not known, work before the first point is left out.
     """
@@ -204,5 +204,5 @@ def count_by_steps(times: IntArray, steps: FloatArray, began: int | None = None)
 
 
 def _first_gain(step: float, usual: float) -> float:
-    """Return how many steps the first point covers; a counter that starts high continues an earlier run."""
+    """Return how many steps the first point covers. A counter that starts high continues an earlier run."""
     return max(step, min(usual, 1.0)) if 0 <= step <= usual else usual

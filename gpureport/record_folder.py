@@ -20,7 +20,7 @@ SCHEMA = "gpureport.record/1"
 class RecordedRun:
     """The content of `run.json`, written when recording begins and again when it ends.
 
-    The zone is an IANA name or an offset such as `+02:00`; times are in microseconds since 1970 (UTC), and `ended` is
+    The zone is an IANA name or an offset such as `+02:00`. Times are in microseconds since 1970 (UTC), and `ended` is
     None during the recording. `params` contain the visible configuration, `tags` the job's owner and location, and
     `notes` what was not recorded.
     """
@@ -38,7 +38,7 @@ class RecordedRun:
 
 
 def name_log(path: Path) -> str:
-    """Return the original name of a recorder's log, even if it was compressed; empty for any other file."""
+    """Return the original name of a recorder's log, even if compressed, or an empty string."""
     name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
     return name if name in LOGS else ""
 

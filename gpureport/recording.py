@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The total work of a run in steps, samples, tokens or epochs; `is_common` if given once for several runs."""
+    """The total work of a run in steps, samples, tokens or epochs. It `is_common` if given once for several runs."""
 
     amount: float
     unit: str
@@ -116,7 +116,7 @@ class Run:
     work: Work | None = None
 
     def __post_init__(self) -> None:
-        """Replace secrets in all texts, so that no output can show them; the run's id does not change."""
+        """Replace secrets in all texts, so that no output can show them. The run's id does not change."""
         _set(
             self,
             name=redact_text(self.name),
@@ -187,7 +187,7 @@ class DeviceRows:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SeriesRows:
-    """The rows of all devices in a run, in memory or not: their counts in order, and a function that reads columns."""
+    """The rows of all devices in a run, in memory or not, with their counts and a function that reads columns."""
 
     schema: pa.Schema
     counts: Mapping[str, int]
@@ -300,7 +300,7 @@ class Recording:
 
     @property
     def series(self) -> pa.Table:
-        """All rows in one table; a long stored run is read again on each access."""
+        """All rows in one table. A long stored run is read again on each access."""
         return self.rows.table()
 
     def with_series(self, series: pa.Table) -> "Recording":
@@ -310,7 +310,7 @@ class Recording:
         return self.rows.read([device], self.rows.schema.names)
 
     def by_device(self) -> "dict[str, pa.Table]":
-        """Return the rows of each device that has any, by device id, in time order; do not modify them."""
+        """Return the rows of each device that has any, by device id, in time order. Do not modify them."""
         return {device: self.rows_of(device) for device, count in self.rows.counts.items() if count}
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -1,6 +1,6 @@
 """What to record, in the words used by all findings, checks, pages and error messages.
 
-One `nvidia-smi --query-gpu` command records everything that an nvidia-smi log can show; `gpureport record` runs it with
+One `nvidia-smi --query-gpu` command records everything that an nvidia-smi log can show. `gpureport record` runs it with
 the fields that the driver supports.
 """
 
@@ -33,10 +33,9 @@ RECORD = "gpureport record -- COMMAND"  # Records a job, its GPUs and its machin
 RECORDS_ONE = f"{RECORD} records one"  # Advice for users whose file is not a log.
 RECORDS_MISSING = f"{RECORD} records the GPU and host metrics that are missing here."
 GPU_COMMAND = f"nvidia-smi --query-gpu={_QUERY} --format=csv -l 1 -f gpu.csv"
-"""Logs GPUs without gpureport."""
 DMON_COMMAND = "nvidia-smi dmon -s t -o DT > dmon.log"  # logs PCIe traffic, for which the query has no field
 GPM_COMMAND = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
-"""Logs how much of a GPU is active, on Hopper and newer GPUs; `explanation.toml` contains this command."""
+"""Logs how much of a GPU is active, on Hopper and newer GPUs. `explanation.toml` contains this command."""
 DCGM_COMMAND = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """Logs GPU activity on older GPUs, with utilisation, power, temperatures and memory."""
 HOST_COMMAND = "sar -u -r -b -P ALL 1 > host.txt"  # Logs the machine, in local time like nvidia-smi.
@@ -46,7 +45,7 @@ _OF_HOST = {"psutil": HOST_COMMAND, "max(psutil": HOST_COMMAND, "sar": HOST_COMM
 
 
 def find_raw_command(metric: Metric) -> str:
-    """Return the command that logs a metric without gpureport; empty if there is none."""
+    """Return the command that logs a metric without gpureport, or an empty string."""
     if metric.recorded_by in {"dmon rxpci", "dmon txpci"}:
         return DMON_COMMAND
     if metric.scope is Scope.HOST:
@@ -68,7 +67,7 @@ def choose_recording(metrics: Iterable[str]) -> str:
 
 
 def list_raw_commands(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the commands that log the metrics without gpureport; there is always at least one."""
+    """Return the commands, at least one, that log the metrics without gpureport."""
     needed = {find_raw_command(BY_NAME[name]) for name in metrics} or {GPU_COMMAND}
     known = (GPU_COMMAND, DMON_COMMAND, DCGM_COMMAND, HOST_COMMAND, PROCESS_COMMAND)
     return tuple(command for command in known if command in needed)

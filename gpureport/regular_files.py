@@ -1,7 +1,7 @@
 """Opens untrusted files safely: only regular files, only within a folder, and only up to a given size.
 
 A link may lead anywhere, a named pipe blocks its reader, and a device never ends. A file in a bucket is read from a
-copy in a temporary folder, which is removed when the process ends; messages show the URL instead. The copy of
+copy in a temporary folder, which is removed when the process ends. Messages show the URL instead. The copy of
 `s3://logs/a/gpu.csv` is `<folder>/s3/logs/a/gpu.csv`, so replacing the start of a path gives the URL.
 """
 
@@ -23,14 +23,14 @@ from gpureport.parsing import DEEPEST_FOLDER, MOST_SETTINGS_BYTES, PIPE_PATIENCE
 SCHEMES = ("s3", "gs", "az")
 """URL schemes of buckets on S3 and compatible services, Google Cloud Storage, and Azure Blob Storage."""
 _VARIABLE = "GPUREPORT_COPIES"
-"""Environment variable that contains this folder, so that worker processes show the same names for logs."""
+"""Environment variable with the folder for copies, so that worker processes show the same names for logs."""
 _CODES = {errno.ENOENT: "no_such_file"}
 _CODES |= dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "no_permission")
 _CODES |= dict.fromkeys([errno.ENOSPC, errno.EDQUOT, errno.EFBIG], "disk_full")
 
 
 class UnsafeFileError(OSError):
-    """A file that is not opened because of its type or size; the message says what is wrong with it."""
+    """A file that is not opened because of its type or size. The message says what is wrong with it."""
 
     def __init__(self, path: Path, what: str, hint: str, code: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -84,7 +84,7 @@ def read_regular_file(path: Path, *, root: Path | None = None, most: int = MOST_
 def walk_folder(root: Path, *, follows_links: bool = False) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Yield each folder below a folder with the names of its subfolders and files, as `os.walk` does.
 
-    Skips folders visited before or removed from the list of names, and links unless `follows_links` is true.
+    Skips folders that were already visited or that the caller removed, and links unless `follows_links`.
     Raises UnsafeFileError if folders are nested too deeply.
     """
     met: set[str] = set()

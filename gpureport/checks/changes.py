@@ -40,7 +40,7 @@ from gpureport.report.wording.reasons import (
 )
 
 _NEAR = 0.1
-"""Share of the limit and of the interval within which a change is close to its limit."""
+"""A change is close to its limit if it is within this share of both the limit and the interval."""
 _ROOM = 0.9
 """Safety factor for the target half-width, as the scatter of a few runs is only a rough estimate."""
 _LARGEST = 1.0
@@ -70,7 +70,7 @@ def compare_with_baseline(
 
 
 def observe_change(limit: Limit, found: BaselineComparison) -> Observed:
-    """Return the change in a figure, in points, as a share of its baseline value, or in its unit."""
+    """Return the change in a figure, in its unit, in points, or as a share of its baseline value."""
     if limit.statistic:
         return _observe_quality_change(limit, found.quality)
     delta = next((each for each in found.deltas if each.metric == limit.name), None)
@@ -105,8 +105,8 @@ def _hold_change(
 ) -> Observed:
     """Return a known change with its interval, and a doubt if it is unclear whether the change meets the limit.
 
-    The outcome is clear if the whole interval meets or breaks the limit, if the run improved, or if the change meets
-    the limit and its interval extends towards the limit by at most the limit's size.
+    The outcome is clear if the run improved, or if the whole interval lies on one side of the limit. If the
+    change meets the limit, it is also clear if the interval reaches towards the limit by at most the limit's size.
     """
     reach = ends[1] - value if limit.is_upper else value - ends[0]
     is_precise = isfinite(reach) and reach <= abs(limit.threshold.value) * (1 + 1e-9)
@@ -174,7 +174,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
     """Return why the size of a change is not known precisely enough, and how to measure it better.
 
     The interval must shrink until it excludes the limit or, if the change meets the limit, until it is smaller than the
-    limit's size. Its half-width must fall to the share `aim`, if possible with more baseline runs. If a change
+    limit's size. More baseline runs should reduce its half-width to the share `aim`. If a change
     breaks the limit by very little, the advice is to choose another limit.
     """
     difference = delta.difference or 0.0
@@ -247,7 +247,7 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield how much the runs of a baseline differ, and the smallest change that a rule can detect in another run."""
+    """Yield sentences on how much the runs of a baseline differ and how small a change a rule can detect."""
     if len(runs) == 1:
         yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return

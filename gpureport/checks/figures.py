@@ -58,7 +58,7 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds of findings that assign time to a class of GPU time; if they cannot be judged, the class remains empty."""
+"""Kinds of findings that assign time to a class of GPU time. If they cannot be judged, the class remains empty."""
 
 
 def join_reasons(*reasons: Why) -> Why:
@@ -71,7 +71,7 @@ class Observed:
     """A run's observed value for a limit.
 
     `value` is in the unit of the limit. If part of the value (`open_part`) is unknown, the true value lies within
-    `ends`. `doubt` is why there is no value, or why the run may break the limit but cannot meet it.
+    `ends`. `doubt` says why there is no value, or why it cannot show that the run meets the limit.
     """
 
     value: float | None = None
@@ -83,7 +83,7 @@ class Observed:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest possible values; None if the value is exact or unknown."""
+        """The lowest and highest possible values, or None if the value is exact or unknown."""
         return self.ends if self.ends and self.ends[0] < self.ends[1] else None
 
     def breaks(self, limit: Limit) -> bool:
@@ -121,7 +121,7 @@ class CheckedRun:
 
 
 def explain_currency(currency: str, limit: Limit) -> Why:
-    """Return why a cost in this currency cannot be compared with a limit; false if it can."""
+    """Return why a cost in this currency cannot be compared with a limit, or an empty reason."""
     asked = limit.threshold.currency
     if limit.threshold.unit != MONEY or currency == asked:
         return NO_REASON
@@ -132,7 +132,7 @@ def explain_currency(currency: str, limit: Limit) -> Why:
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure for the device that does worst against the limit; doubt about one device applies to all."""
+    """Return the figure for the device that does worst against the limit. Doubt about one device applies to the run."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:
@@ -202,7 +202,7 @@ def observe_figure(limit: Limit, run: CheckedRun) -> Observed:
 
 
 def _explain_unsampled_time(analysis: Analysis, name: str = "") -> Why:
-    """Return why the time recorded on all GPUs is too short to represent the run; false if it is not.
+    """Return why the time recorded on all GPUs is too short to represent the run, or an empty reason.
 
     Energy and carbon require recorded power, and other figures require recorded utilisation.
     """
@@ -253,10 +253,10 @@ def _observe_cost(limit: Limit, analysis: Analysis) -> Observed:
 
 
 def observe_gpu_time(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the GPU time in a class, as a share or in seconds; unsampled time may belong to any class.
+    """Return the GPU time in a class, as a share or in seconds. Unsampled time may belong to any class.
 
-    Low use of unknown cause may be waiting for input, and so may short pauses over 30% of the time. Shares are relative
-    to the time in which a job held a GPU or, for `no_job`, to the total time.
+    Low use of unknown cause, and short pauses over 30% of the time, may be time spent waiting for input. Shares are
+    relative to the time in which a job held a GPU or, for `no_job`, to the total time.
     """
     analysis, name, is_share = run.analysis, limit.name, limit.threshold.unit == SHARE
     whole = analysis.job_gpu_seconds + (analysis.no_job_gpu_seconds if name == "no_job" else 0.0)

@@ -27,12 +27,12 @@ from gpureport.report.wording import display
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT, NUMBER = "1", "points", "s", "currency", "findings", "", "number"
 """Units other than the base units of metrics."""
 _DECIMALS = 13
-"""Enough decimals to show any difference larger than a rounding error."""
+"""Number of decimals that shows any difference larger than a rounding error."""
 _LONGEST = 100
 """Maximum length of a quantity in characters, as matching takes quadratic time."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+))\s*(\S+)?")
 _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-"""A number whose comma may separate either thousands or decimals."""
+"""Matches a number whose comma may separate thousands or decimals."""
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
 _SECONDS = {"min": 60, "h": 3600, "d": 86_400, "GPU-s": 1, "GPU-min": 60, "GPU-h": 3600}
 # nvidia-smi writes MB where it means MiB, but users do not
@@ -152,7 +152,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on one figure or on findings; `words` is its normal form, which parses to the same limit."""
+    """A limit on one figure or on findings. `words` is its standard form, which parses to the same limit."""
 
     subject: Subject
     name: str
@@ -219,7 +219,7 @@ FIGURES: dict[str, Allowed] = {
         if each.kind is not MetricKind.COUNTER
     },
 }
-"""Every name that a limit may use without a prefix; a metric takes precedence over a figure with that name."""
+"""Every name that a limit may use without a prefix. A metric takes precedence over a figure of the same name."""
 _LOW = {*LOST_CLASSES, LOST, *FAMILIES, *Severity}
 _SCALED = {SHARE, TIME, "W", "By", "By/s", "Hz", "J", "Cel"}
 _NEAR, _CLOSE = 0.85, 0.7

@@ -1,6 +1,6 @@
 """The policy: the user's limits, where each one applies, and which findings are acknowledged.
 
-The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings; errors give the line of the mistake.
+The policy is read from `[[policy]]` and `[[acknowledge]]` in the settings. Errors give the line of the mistake.
 """
 
 import re
@@ -32,7 +32,7 @@ class Exemption:
 class PolicyEntry:
     """One limit in a policy, with its scope, exemption, minimum confidence, and where it was set.
 
-    The scope consists of GPUs, a step pattern, and a pattern for run or file names; None means all.
+    The scope consists of GPUs, a step pattern, and a pattern for run or file names. None means all.
     """
 
     limit: Limit
@@ -57,7 +57,7 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A kind, family or fingerprint of findings, or a limit, that is accepted until a given day, and the reason."""
+    """A kind, family or fingerprint of findings, or a limit, accepted until a given day for the stated reason."""
 
     finding: str
     limit: str

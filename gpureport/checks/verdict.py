@@ -31,7 +31,7 @@ _SCOPE, _WORD = re.compile(r" (?:for|unless) "), re.compile(r"[^\W_]+")
 _KIND = re.compile(rf"\b(?:{'|'.join(terms.KINDS)})\b")
 _LISTED, _NAMED = 3, 2
 _ROWS = 200
-"""Maximum number of checks listed, to stay far below the size limit of CI servers; the rest are counted."""
+"""Maximum number of checks to list, far below the size limit of CI servers. The rest are only counted."""
 _CELL = 300
 OUTCOMES = {
     CheckOutcome.BROKEN: "FAILED",
@@ -68,7 +68,7 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """The number of checks with each outcome, most serious first; empty if there are none."""
+        """The number of checks with each outcome, most serious first, or an empty string."""
         counted = {each: number for each in CheckOutcome if (number := self.count(each))}
         if len(counted) > 1:
             counted.pop(CheckOutcome.NOT_APPLIED, None)
@@ -121,7 +121,7 @@ def describe_checks(checks: Iterable[Check], outcome: CheckOutcome) -> Iterator[
 
 
 def name_failure(checks: Iterable[Check]) -> str:
-    """Return a short name for the change or finding that broke a rule; empty for other rules."""
+    """Return a short name for the change or finding that broke a rule, or an empty string."""
     broken = [(check, _parse(check.limit)) for check in select_checks(checks, CheckOutcome.BROKEN)]
     for check, limit in broken:
         if limit is not None and limit.subject is Subject.CHANGE and check.value is not None:
@@ -202,7 +202,7 @@ def _escape(text: str) -> str:
 
 
 def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequence[PolicyEntry] = ()) -> str:
-    """Return the checks as one JUnit suite, without times, so that the same input yields the same bytes.
+    """Return the checks as a JUnit suite, without times so that the same input yields the same bytes.
 
     Each check is a test case: a failure if its limit is broken, an error if it is not assessed. A rule without a check
     is an error. Servers reject a suite without cases, so if no rule is set, a single case reports this.

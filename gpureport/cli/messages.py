@@ -103,7 +103,7 @@ def report_internal_error(error: InternalError) -> None:
 
 @contextmanager
 def show_stage(label: str) -> Iterator[Callable[[str], None]]:
-    """Show progress on a terminal after one second; yield a function that updates it."""
+    """Show progress on a terminal after one second, and yield a function that updates it."""
     if not sys.stderr.isatty() or current_session().level < Verbosity.NORMAL:
         yield lambda _: None
         return
@@ -132,7 +132,7 @@ def show_stage(label: str) -> Iterator[Callable[[str], None]]:
 
 
 def now() -> datetime:
-    """Return the local time, or SOURCE_DATE_EPOCH in UTC."""
+    """Return the local time or, if SOURCE_DATE_EPOCH is set, that time in UTC."""
     name = "SOURCE_DATE_EPOCH"
     text = os.environ.get(name)
     try:

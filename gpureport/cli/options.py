@@ -35,7 +35,7 @@ _OWN = (
     b'<testsuites name="gpureport',
     b" gpureport_",
 )
-"""Text near the start of files that gpureport writes (JSON, text, JUnit, metrics), which may look like logs."""
+"""Text near the start of gpureport's own JSON, text, JUnit and metrics files, which may look like logs."""
 _SECTIONS = {
     "by": "Steps",
     "tagged": "Stored runs",
@@ -50,12 +50,12 @@ _SECTIONS = {
 def one(
     typed: str, text: str, reader: Callable[..., Any] | None = None, *, default: Any = None, kind: Any = None
 ) -> Any:
-    """Return an option; `typed` names its value, preceded by the flags if these differ from the field name."""
+    """Return an option. `typed` names its value, preceded by its flags if they differ from the field name."""
     return field(default=default, metadata={"typed": typed, "help": text, "read": reader, "kind": kind})
 
 
 many, once = partial(one, default=()), partial(one, reader=read.single)
-"""Options that may be repeated, and options that may not (click would use the last value)."""
+"""Options that may be repeated, and options that must not be (click would use only the last value)."""
 
 
 def flag(text: str, typed: str = "") -> Any:

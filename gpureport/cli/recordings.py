@@ -47,10 +47,10 @@ def read_recordings(  # noqa: PLR0913 - each option by name
     every: Sequence[str] = (),
     step: str | None = None,
 ) -> list[Recording]:
-    """Return the named runs; a run that is named both directly and by its folder is read once.
+    """Return the named runs. A run that is named both directly and by its folder is read only once.
 
-    `tolerant` skips an unreadable log if another log in its folder is readable. `steps` treats each folder as a step;
-    `every` lists all sources of the command if `named` lists only those of one `step`.
+    `tolerant` skips an unreadable log if another log in its folder is readable. `steps` treats each folder as a step.
+    If `named` lists only the sources of one `step`, `every` lists all sources of the command.
     """
     fetched = sources.fetch_sources(named)
     if steps and max(len(options.step), len(options.work)) <= 1 and not options.training:

@@ -105,7 +105,7 @@ def build_labels(options: Options, *, several: bool = False) -> Labels:
 
 
 def open_table(options: Options) -> LabelTable | None:
-    """Read the table of labels once per command; report unmatched rows at the end."""
+    """Read the label table once per command, and report unmatched rows at the end."""
     if (path := options.label_table) is None:
         return None
     context = click.get_current_context()

@@ -1,7 +1,7 @@
 """The help, options and arguments of all commands.
 
 A command is a function in a module of `commands`, called `first_second` if the command has two words. `takes` lists up
-to ten usual options and, after a slash, those that only --help-all shows; `!` marks a required option, and `@` a group.
+to ten common options and, after a slash, those shown only by --help-all. `!` marks a required option, and `@` a group.
 """
 
 from typing import NamedTuple

@@ -14,7 +14,7 @@ Facts: TypeAlias = dict[str, Any]
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # maximum number listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Minimum number of runs for a symptom not to be a coincidence, and minimum share of runs for it to be lasting."""
+"""Minimum number of runs that rules out coincidence, and minimum share of runs that makes a symptom lasting."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",
@@ -25,10 +25,10 @@ SYMPTOMS = {
     "slow_link": "slow PCIe link",
     "ecc_corrected": "corrected memory errors",
 }
-"""Each symptom in words, most serious first; its column is above 0 if it was found, and None if not assessed."""
+"""Each symptom in words, most serious first. Its column is above 0 if it was found, and None if not assessed."""
 _CHECKS: Mapping[Any, Any] = {"found": 1.0, "clear": 0.0, "not assessed": None}
 _EXPLAINED = {"board", "cap", "locked"}
-"""Causes of slowness that are not faults: differences of a few per cent between boards, and settings."""
+"""Causes of slowness that are not faults: settings, and differences of a few per cent between boards."""
 _LASTING = {"hardware_slowed", "heat_slowed", "slow_gpu", "slow_link"}
 """Symptoms that call for removing a card if most of its runs show them."""
 
@@ -55,7 +55,7 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 
 
 def _find_slowness(row: Row) -> float | None:
-    """Return 1 for a GPU that was slower than identical GPUs for no known reason, else 0; None if not judged."""
+    """Return 1 if a GPU was slower than identical GPUs for no known reason, 0 if not, and None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
     # slowdowns due to heat or hardware are separate symptoms, and lower this finding to `info`
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)
@@ -88,7 +88,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
-    """Return the runs that show a symptom; remapped rows count only if they were added after the first run."""
+    """Return the runs that show a symptom. Memory rows remapped before the first run ended do not count."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
     amounts = [(row, row[column]) for row in rows]
     known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]

@@ -33,13 +33,13 @@ _WITH_FULL = {".txt", ".pdf"}
 _ROW_WIDTH, _BAR_WIDTH, _BAR_HEIGHT = 238.0, 106.0, 12.0
 _SPENT = "Where the GPU time went"
 _BARS, _PARTS = 2, 2
-"""Number of bars on the screen, and of tables besides that for the worst runs."""
+"""Number of bars on the screen and, apart from the worst runs, of tables."""
 SCHEMA = "gpureport.fleet/1"
 _DIGITS = 6
 _KEPT = frozenset(("model", "partition", "job_state"))
 """Labels whose values do not identify anyone."""
 _FILE = re.compile(r"[^\s:;,'\"()]*(?:[\\/@]|\.(?=[A-Za-z]))[^\s:;,'\"()]*")
-"""A path, an address, or a file name."""
+"""Matches a path, an address, or a file name."""
 _SHOWN = 8
 
 
@@ -55,7 +55,7 @@ def check_fleet_outputs(paths: Sequence[Place], *, full: bool = False) -> None:
 def write_fleet_report(
     report: Facts, targets: Sequence[Place], *, command: str, brand: Brand = PLAIN, full: bool = False
 ) -> FleetPage:
-    """Write the report to each target in the format of its extension (`-`: text on stdout), and return its page."""
+    """Write the report to each target in the format of its suffix, or as text for `-`, and return the page."""
     page = build_page(report, command)
     for target in targets:
         if str(target) == "-":
@@ -134,7 +134,7 @@ def _render_pdf(page: FleetPage, brand: Brand, *, full: bool) -> bytes:
 
 
 def _list_blocks(page: FleetPage) -> Iterator[Block]:
-    """Yield the blocks of the page; the screen shows the parts that are open on the page, with the worst runs last."""
+    """Yield the blocks of the page. The screen shows the first open parts, followed by the worst runs."""
     yield Block(forms=Form.ALL, part="details", head=page)
     if page.spent:
         label, cut = page.spent.columns[0], replace(page.spent, bars=page.spent.bars[:_BARS])
@@ -172,7 +172,7 @@ def _round(value: Any) -> Any:
 
 
 def anonymise_fleet_report(report: Facts) -> Facts:
-    """Return the report with numbers or short hashes instead of names; times, amounts and models are kept.
+    """Return the report with names replaced by numbers or short hashes. Times, amounts and models are kept.
 
     Names inside text cannot be found, so the selection and all paths in errors are replaced.
     """

@@ -1,4 +1,4 @@
-"""The fleet page as text ready to print: headline, key figures, bars by class, best savings, and further parts."""
+"""The fleet page as text ready to print: headline, key figures, bars by class, best savings, and other sections."""
 
 import re
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ _OPEN = 3
 _UNKNOWN = 0.05
 """Minimum share of GPU time without data that makes the lost share a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""The headline counts the runs with half the loss if they are at most `_FEW` of at least `_MANY` runs."""
+"""If at most this share of runs causes half the loss, the headline says so, given at least `_MANY` runs."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
-"""Maximum share of a segment that is too small to see, and minimum share of a flagged loss."""
+"""Share of GPU time below which a segment is too small to see, and minimum share of a flagged loss."""
 _TITLE = 80
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPage:
-    """The page; `ended`, the time of the last sample in seconds since 1970, is the file's date."""
+    """The page. The date of the file is `ended`, the time of the last sample in seconds since 1970."""
 
     title: str
     subtitle: str

@@ -15,9 +15,9 @@ from gpureport.report.wording import display, terms
 RUNS, WEEKS = "worst-runs", "weeks"
 _MOST_ROWS, _MOST_STEPS, _MOST_WEEKS = 20, 30, 26
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
-"""A label that can be used unchanged in a URL."""
+"""Matches a label that can be used unchanged in a URL."""
 _ERROR, _UUID = 240, 12
-"""Maximum length of an error, and length of a shortened uuid, such as `GPU-5e0f1106`."""
+"""Maximum length of an error message, and length of a shortened uuid (`GPU-5e0f1106`)."""
 _SHORTEST_SECONDS, _NEARLY_ALL = 0.5, 0.995
 
 

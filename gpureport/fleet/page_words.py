@@ -20,12 +20,12 @@ _UNITS = (
     ("GPU-min", "GPU-minutes", 60.0, 600.0),
     ("GPU-s", "GPU-seconds", 1.0, 0.0),
 )
-"""Units of GPU time, each with its size and the smallest total for which it is used, in GPU-seconds."""
+"""Units of GPU time. Each has its size and the smallest total for which it is used, in GPU-seconds."""
 _WHOLE_FROM = 100  # smallest amount of money shown without decimals
 _NAME, _ID = 64, 8
 """Maximum length of a name, and length of the unique prefix of an id."""
 _EDGE, _DAYS_FROM = 2, 2 * 86_400
-"""Maximum days missing at either end of a period called a month, and minimum seconds for a period in days."""
+"""Maximum days missing at either end of a whole month, and minimum seconds for a period given in days."""
 _MODELS = 3
 
 
@@ -93,7 +93,7 @@ def name_label(label: str) -> str:
 
 
 def name_runs(runs: Sequence[Facts]) -> list[str]:
-    """Return the names of runs; equal names are followed by what distinguishes their logs, or by the id."""
+    """Return the names of runs. Equal names are followed by the part of the path that differs, or by the id."""
     known = {run["id"]: run for run in runs}
     names = Counter(run["name"] for run in known.values())
     logs = [run for run in known.values() if run["source"] and not run["source"].startswith(LOCATORS)]
@@ -105,7 +105,7 @@ def name_runs(runs: Sequence[Facts]) -> list[str]:
 
 
 def describe_period(report: Facts) -> tuple[str, str]:
-    """Return the period's length (`in October`, `in 18 days`) and dates (`1 to 31 October 2026`); empty if undated."""
+    """Return the length (`in October`, `in 18 days`) and dates (`1 to 31 October 2026`) of the period, if known."""
     if report["started"] is None:
         return "", ""
     start, end = (datetime.fromtimestamp(report[name] / 1e6, UTC).date() for name in ("started", "ended"))

@@ -37,21 +37,21 @@ Result = TypeVar("Result")
 TRIES = 3
 """Worker deaths after which a task is abandoned: one alongside other tasks, then two while it runs alone."""
 _AHEAD, _CLUSTER_AT_ONCE = 2, 1000
-"""Tasks given to each local process, so that one is always waiting, and to a whole cluster."""
+"""Tasks submitted at once, per local process (so that one is always waiting) and per cluster."""
 _PATIENCE = "10s"  # seconds that a scheduler may take to respond
 Watch = Callable[[int, int, str], None]
 """Takes the number of finished runs, the total, and the name of the run that finished last."""
 
 
 class Engine(NamedTuple):
-    """Where up to `at_once` tasks run: `open` opens an executor, and a new one if its workers die."""
+    """Runs up to `at_once` tasks at a time. `open` opens an executor, and a new one if its workers die."""
 
     open: Callable[[], AbstractContextManager[Executor]]
     at_once: int
 
 
 def open_engine(name: str, scheduler: str | None) -> Engine | None:
-    """Return the engine `local`, or `dask` with the given scheduler or a local cluster; None means this process."""
+    """Return a local engine, or Dask with the given scheduler or a local cluster, or None for this process."""
     if name != "dask" and scheduler:
         raise SettingsError("--scheduler", "only Dask has a scheduler", "add --engine dask", code="needs_dask")
     count = max(1, math.floor(count_allowed_cores() or 1))
@@ -199,7 +199,7 @@ class _SummaryTask(NamedTuple):
 
 
 class ReadTask(NamedTuple):
-    """A log to read into a store; `read` stores it if it is new, and returns the entry and what it did."""
+    """A log to read into a store. `read` stores it if it is new, and returns its entry and a message."""
 
     store: Place
     reading: Any

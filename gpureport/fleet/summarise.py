@@ -1,10 +1,10 @@
 """The summary of a run: one row per GPU, a key for its inputs, and the table kept in a store.
 
-A row has a value for each column of SCHEMA, or None if it was not recorded; a failed run or a run without a GPU has one
-row, without a device. Rows with equal keys are equal: rows from other analysis code are recomputed, but labels that
-no rule uses, such as user, project and job, are not part of the key.
+A row has a value for each column of SCHEMA, or None if it was not recorded; a run that failed or has no GPU has one
+row, without a device. Rows with equal keys are equal. The key includes the version of the analysis code, but not
+labels that no rule uses, such as user, project and job.
 
-Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress; at the end
+Each run is written as soon as it is summarised, so that a killed process loses only the runs in progress. At the end,
 all small files are merged into the table. Two processes may write at once, since each removes only files that it has
 read or written, and a lost summary is recomputed.
 """
@@ -42,7 +42,7 @@ from gpureport.store import atomic_writes
 from gpureport.store.run_records import StoredRun
 
 Row: TypeAlias = dict[str, Any]
-"""A summary with the columns of SCHEMA as keys; times are in microseconds, and params and tags are pairs."""
+"""A summary with the columns of SCHEMA as keys. Times are in microseconds, and params and tags are pairs."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _FINDING = pa.struct(
     [
@@ -54,9 +54,9 @@ _FINDING = pa.struct(
         ("steps", pa.list_(pa.string())),
     ]
 )
-"""The findings of one run that share kind, cause and devices, insofar as they concern one GPU.
+"""The findings of one run that share kind, cause and devices, as far as they concern one GPU.
 
-`lost_gpu_seconds` is the most they may have lost on it, and `steps` lists their advice, most promising first.
+`lost_gpu_seconds` is the most that this GPU may have lost, and `steps` lists the advice, most promising first.
 A consequence follows from another finding, whose loss includes that of the consequence.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
@@ -154,7 +154,7 @@ def _dump_rows(rows: Sequence[Row]) -> bytes:
 
 
 def _load_rows(content: bytes) -> list[Row]:
-    """Return the summaries in a Parquet file; one from an earlier version may lack newer columns."""
+    """Return the summaries in a Parquet file. Files from earlier versions may lack newer columns."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
     if version != FORMAT:
@@ -333,7 +333,7 @@ def _measure_part(finding: Finding, device: str, times: _Times) -> float:
 
 
 def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged: Collection[str]) -> Row:
-    """Return the health columns of a GPU in one run; None if a symptom was not recorded."""
+    """Return a GPU's health columns for one run, with None for symptoms not recorded."""
     by_kind: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in analysis.findings:
         if device in finding.devices:

@@ -25,7 +25,7 @@ _PRICED_BY = ("provider", "instance", "spot")
 _MOST, _MOST_EXAMPLES = 20, 3
 """Maximum number of groups and runs to list, and of runs and steps to mention in advice."""
 _MOST_WEEKS = 520
-"""Empty weeks are left out above this number of weeks, so that a wrong clock cannot fill the page."""
+"""Above this number of weeks, empty ones are left out, so that a wrong clock cannot fill the page."""
 _HOUR, _DAY = 3600, 86_400_000_000
 _HELD = "held"
 """The part of `unused` during which a process held GPU memory, so that no other job could use the GPU."""
@@ -35,7 +35,7 @@ LOST = (*LOST_CLASSES, _HELD)
 _CLASSES = ("computing", "short_pauses", *LOST, "no_samples", "no_job")
 _SUMMED = [*_CLASSES, "job", "lost"]
 Sums: TypeAlias = Mapping[str, Any]
-"""Seconds by class, job seconds, lost seconds, costs (such as `job_cost`; None if not known), and `runs`."""
+"""Seconds by class, job seconds, lost seconds, costs (such as `job_cost`, None if unknown), and `runs`."""
 Key = TypeVar("Key")
 
 
@@ -133,7 +133,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
 
 def _identify_card(row: Row) -> tuple[str, str] | None:
-    """Return a key that identifies a GPU across runs; None without a uuid or node, as ids repeat between jobs."""
+    """Return a key that identifies a GPU across runs; None without a uuid or node, since jobs reuse ids."""
     node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
     return ("uuid", row["uuid"]) if row["uuid"] else node or None
 
@@ -221,7 +221,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return the sums of each week, oldest first; a run that spans weeks is divided in proportion to its time."""
+    """Return the sums of each week, oldest first. A run that spans several weeks is divided between them by time."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]
@@ -264,7 +264,7 @@ def _list_unassessed(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
-    """Return the catalogue steps, starting with those that could save the most.
+    """Return the steps in the catalogue, most promising first.
 
     The time of a finding is assigned only to its first step, or to `record_more` if its cause is unknown.
     """

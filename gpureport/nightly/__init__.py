@@ -1,4 +1,4 @@
-"""The history of nights, the changes in it, and the pages made from it, for the commands `nightly` and `baseline`.
+"""The history of nights, the changes in it, and the pages about it, for the commands `nightly` and `baseline`.
 
 Each night is a record (`records`, with figures from `figures`) in a file (`history`). `shifts` detects
 changes in the level of a figure, `trends` combines them into events, and `latest` describes those in

@@ -1,4 +1,4 @@
-"""Named baselines: complete copies of runs in the store's `baselines/` folder, to keep in git or a bucket.
+"""Named baselines: complete copies of runs in the store's `baselines/` folder, which may be kept in git or a bucket.
 
 Each baseline is a small store. A copy does not change when its run is relabelled or removed.
 """

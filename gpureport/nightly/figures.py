@@ -1,4 +1,4 @@
-"""Nightly figures, with the better direction and the smallest change that matters; also OpenMetrics."""
+"""Defines and measures nightly figures, and writes the figures of runs as OpenMetrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from gpureport.comparison.run import SampledRun
 
 WORK_FIGURES = (PER_WORK, WORK_RATE, COST_PER_WORK, ENERGY_PER_WORK)
-"""Figures per unit of work."""
 COUNT = "count"  # the unit of counts
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """One figure of a run that is tracked from night to night, with its base unit or `count`.
+    """A figure of a run that is tracked from night to night. Its unit is a base unit or `count`.
 
     `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` (in this
     unit) and at least `relative` (a share of the earlier value).
@@ -82,7 +81,7 @@ BY_NAME = {kind.name: kind for kind in FIGURES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The value of one figure in one run, in its base unit; None if not recorded."""
+    """The value of one figure in one run, in its base unit, or None if not recorded."""
 
     name: str
     value: float | None
@@ -106,7 +105,7 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
 
 
 def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
-    """Yield shares of the GPU time held by jobs; None if not known."""
+    """Yield shares of the GPU time held by jobs, or None if unknown."""
     held = gpu_time.job_gpu_seconds([analysis])
     taken = gpu_time.seconds_by_class(analysis.gpu_time)
     # without a recorded clock, throttled time is not known

@@ -24,7 +24,7 @@ from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 
 FORMAT = 1
-"""Version of the layout. 1 (2026-11): one row per figure of a run, and one with a reason per source without data."""
+"""Version of the layout. 1 (2026-11): one row per figure of a run, and one per source without data, with the reason."""
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (
@@ -34,7 +34,7 @@ _DAMAGE = (
 """Exceptions that reading a damaged night may raise."""
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
-"""Key of the checks, stored as JSON in the metadata because the table of figures has no place for them."""
+"""Metadata key of the checks, which are stored as JSON because they do not fit the table of figures."""
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),
@@ -148,7 +148,7 @@ class History:
     def append(self, night: NightlyRecord) -> Place:
         """Write a record atomically to a file named after its content, and return the file.
 
-        An existing file is kept, unless its runs have since been recorded differently; in that case, it is written
+        An existing file is kept, unless its runs have since been recorded differently. In that case, it is written
         again to become the latest.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"

@@ -34,7 +34,7 @@ _VERDICTS = ("worse", "changed", "better")
 _NAMED = 2
 _LABEL, _MANY_SECONDS = 60, 10_000  # smaller amounts are in GPU-seconds, so that nights share a unit
 _GONE = 0.005
-"""Share below which GPU time is described as gone, since less than one per cent would be printed."""
+"""Share below which a figure is described as gone."""
 _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_ratio"})
 
 
@@ -42,8 +42,8 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are changes first seen on this night, `standing_events` are earlier changes for the worse that persist,
-    and `unrecorded` are figures that its runs no longer record.
+    `new_events` are changes first seen on this night, and `standing_events` are earlier changes for the worse that
+    persist. `unrecorded` are figures that its runs no longer record.
     """
 
     date: str
@@ -109,7 +109,7 @@ def _is_accepted(event: ChangeEvent, run: Run) -> bool:
 
 
 def list_followed_groups(nights: Sequence[NightlyRecord], latest: LatestNight) -> list[tuple[str, str]]:
-    """Return the groups of the latest night, and those of the previous one if the latest lacks a run."""
+    """Return the groups of the latest night and, if it lacks a run, those of the night before."""
     groups = list(latest.groups)
     dates = [night.date for night in nights if night.measured_runs and night.date < latest.date]
     if latest.missing_runs and dates:

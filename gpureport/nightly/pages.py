@@ -48,7 +48,7 @@ _EVENTS = 30
 _MAIN = 4
 """Maximum number of groups with a chart on the index page."""
 SMALL_NIGHTS = 90
-"""Maximum number of nights in a small chart, which shows the newest."""
+"""Maximum number of nights in a small chart, counted from the newest."""
 _LARGE, _SMALL = (720, 200), (180, 28)
 _MARGIN = 4
 _LEAST_RANGE = 0.1
@@ -120,7 +120,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return a run's checks; a step's checks go with its first run, and all others with the night's first run."""
+    """Return a run's checks. A step's checks belong to its first run, and all others to the night's first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs

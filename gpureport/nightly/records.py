@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY = "--work", "--gpu-hour-price currency"
-"""Keys for a run's work (such as `12000 steps`) and its currency, which no user's param can have."""
+"""Keys for a run's work (such as `12000 steps`) and currency; no param of a user can have these names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class NightlyRun:
     """One run of a night, or a source without data and the reason.
 
     `source` is the log's file name or the run's address. A source without data has no `run_id`,
-    and its name is what the user typed. Fields that were not recorded are empty; `started` is
+    and its name is what the user typed. Fields that were not recorded are empty. `started` is
     the time of the first sample, in microseconds.
     """
 

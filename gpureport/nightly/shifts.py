@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpureport.columns import FloatArray
 
 SHORTEST = 3
-"""Minimum number of values in a level; one or two deviating values are outliers."""
+"""Minimum number of values in a level. One or two deviating values are outliers."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
 """Number of deviations at which differences are clipped, so that outliers and shifts do not count as noise."""
@@ -25,7 +25,7 @@ _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """The assumed correlation of a night with the previous one, and the weight of this assumption, in nights."""
 _HIGHEST = 0.8
-"""Maximum correlation to assume; drift would appear as 1 and make the deviation unbounded. The value is
+"""Maximum correlation to assume. Drift would appear as 1 and make the deviation unbounded. The value is
 chosen, not measured: at 0.8, the deviation is 1.6 times that of differences between nights."""
 _DOUBT = 0.3
 """Standard errors added to the correlation, because an underestimate would make chance look like a change."""
@@ -100,7 +100,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise around levels of three or more values, based on each night's innovation."""
+    """Return the noise around levels of three or more values, based on the innovation of each night."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -127,7 +127,7 @@ def _robust_deviation(differences: "FloatArray") -> float:
 
 
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
-    """Return where each level begins in the fit that minimises the sum of absolute distances and penalties for steps.
+    """Return the start of each level in the fit that minimises the sum of absolute distances and step penalties.
 
     The fit is optimal among levels of at least SHORTEST values that equal a value or, in a long series, a quantile.
     Values must not be NaN.
@@ -237,7 +237,7 @@ def _is_gradual(old: "FloatArray", new: "FloatArray") -> bool:
 
 
 def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, ...]) -> tuple[LevelShift, ...]:
-    """Return the changes in `found` that `before`, found without the newest value, lacks."""
+    """Return the changes in `found` that are not in `before`, which lacked the newest value."""
     return tuple(
         step
         for step in found

@@ -28,7 +28,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A change in a figure, the first night that shows it, and the params, driver and version that changed then."""
+    """A change in a figure, the first night that shows it, and any params, driver and version that changed then."""
 
     date: str
     label: str
@@ -40,7 +40,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The mean of a figure over one night's runs; None if not recorded, or if the job ran on other GPUs."""
+    """The mean of a figure over one night's runs, or None if it was not recorded or the job ran on other GPUs."""
 
     date: str
     label: str
@@ -130,7 +130,7 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
 
 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
-    """Widen the intervals of changes to at least the sampling error of a job's length in the nights around them.
+    """Widen the intervals of changes to at least the sampling error of job lengths in the nights around them.
 
     Every job has the same error, because recordings begin with the job, so more nights do not average it out. Nights
     without a recorded sampling interval are treated like those around them.

@@ -65,7 +65,7 @@ def describe_bucket_error(url: str, scheme: str, error: Exception) -> PlaceError
 
 
 class RemotePath(PurePosixPath):
-    """An object or folder in a bucket, with the methods of pathlib; a folder exists while it contains an object.
+    """An object or folder in a bucket, with the methods of pathlib. A folder exists while it contains an object.
 
     Its parts are those of `s3:/bucket/key`. Methods raise `PlaceError` if the bucket is unreachable or denies access.
     """
@@ -136,7 +136,7 @@ class RemotePath(PurePosixPath):
         return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yield paths below a folder that match a pattern without `**`; a final slash selects only folders."""
+        """Yield paths below a folder that match a pattern without `**`. A final slash selects only folders."""
         parts = pattern.rstrip("/").split("/")
         for info in self.list_infos(recursive=len(parts) > 1):
             names = info.path.removeprefix(f"{self.path}/").split("/")
@@ -156,7 +156,7 @@ class RemotePath(PurePosixPath):
             return client.get_file_info([self.path])[0]
 
     def check_bucket(self) -> None:
-        """Raise `PlaceError` if the bucket is missing or unreachable; call this before work that needs the bucket."""
+        """Raise `PlaceError` if the bucket is missing or unreachable. Call this before work that needs it."""
         bucket = RemotePath(*self.parts[:2])
         try:
             if not bucket.exists():
@@ -168,9 +168,9 @@ class RemotePath(PurePosixPath):
 
     @contextmanager
     def reach(self, *, large: bool = False) -> "Iterator[fs.FileSystem]":
-        """Yield the client for an object; `large` means that more than `_SMALL` bytes will be written.
+        """Yield the client for an object. `large` means that more than `_SMALL` bytes will be written.
 
-        Bucket errors become `PlaceError`; a missing object, or an error on this machine, raises `OSError`.
+        Errors in the bucket raise `PlaceError`. A missing object, or an error on this machine, raises `OSError`.
         """
         import pyarrow as pa
 
@@ -211,7 +211,7 @@ def _open_client(scheme: str, *, large: bool) -> "fs.FileSystem":
 
 
 def find_shipped_folder(name: str) -> Path:
-    """Return a folder that ships with the package: inside the package in a wheel, beside it in a checkout."""
+    """Return a folder that ships with gpureport, inside the package in a wheel and beside it in a checkout."""
     package = Path(__file__).parents[1]
     return package / name if (package / name).is_dir() else package.parent / name
 
@@ -221,7 +221,7 @@ def is_bucket_url(text: str) -> bool:
 
 
 def parse_place(text: str) -> Place:
-    """Return a path, or for a URL, the place in a bucket. Raises SettingsError if the scheme is unknown."""
+    """Return a path or, for a URL, the place in a bucket. Raises SettingsError if the scheme is unknown."""
     if not (url := _URL.fullmatch(text)):
         return Path(text)
     scheme, path = url[1], url[2].strip("/")
@@ -240,7 +240,7 @@ def map_places(function: Callable[[Item], Result], places: Sequence[Item]) -> li
 
 
 def fetch(place: Place) -> Path:
-    """Return a path, or a local copy of an object or folder, which may be missing. Fetches changed objects again."""
+    """Return a path, or a local copy of an object or folder, even if missing. Changed objects are fetched again."""
     if isinstance(place, Path):
         return place
     info = place.find_info()
@@ -282,7 +282,7 @@ def _copy(place: RemotePath, states: tuple[tuple[str, int, int | None], ...]) ->
 
 @contextmanager
 def stage_folder(place: Place, last: str) -> Iterator[Path]:
-    """Yield a folder for the files of a place; on success, files for a bucket are uploaded, ending with `last`."""
+    """Yield a folder for a place's files. On success, files for a bucket are uploaded, with `last` as the final one."""
     if isinstance(place, Path):
         yield place
         return

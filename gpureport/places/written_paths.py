@@ -13,7 +13,7 @@ from gpureport.regular_files import read_regular_file
 
 STORE, STORE_MARKER = ".gpureport", "store.json"
 STORE_PARTS = (STORE_MARKER, "runs", "baselines", "history", "fleet", "index.parquet")
-"""Names that a store uses in its folder; other names are allowed, such as `site` in a shared history."""
+"""Names that a store uses in its folder. Other names are allowed, such as `site` in a shared history."""
 _TRACKED = "meta.yaml"
 _SAYS = b"lifecycle_stage:"
 _ANOTHER = "choose another name"
@@ -27,7 +27,7 @@ class WrittenPath(NamedTuple):
 
 
 class ReadPath(NamedTuple):
-    """An input of a command, with its `name` in messages; if it `is_closed`, nothing may be written into the folder.
+    """An input of a command, with its `name` in messages. If it `is_closed`, nothing may be written into the folder.
 
     Files with one of the `suffixes` may be overwritten, since the command does not read them from the folder.
     """
@@ -130,7 +130,7 @@ def _read(path: Path) -> bytes:
 
 
 def find_folder_obstacle(path: Path, *, is_folder: bool = False) -> str:
-    """Return why a folder, or the folder of a file, cannot be written or created, or an empty string if it can."""
+    """Return why a folder, or the folder of a file, cannot be created or written to, or an empty string."""
     above = path.absolute()
     folder = next((each for each in (above, *above.parents)[not is_folder :] if each.exists()), Path("/"))
     if not folder.is_dir():

@@ -23,7 +23,7 @@ def prepare(
     """Return functions that each publish something and return a line that describes the result.
 
     All checks come before the first upload, so that nothing is published if any target is invalid. For
-    `mlflow:STORE`, one file is the JSON of a comparison; other files become artifacts of each compared run.
+    `mlflow:STORE`, one file must be a comparison as JSON. The others become artifacts of each compared run.
     """
 
     def is_of_mlflow(target: str) -> bool:

@@ -49,7 +49,7 @@ def prepare_mlflow(files: Sequence[Path], target: str, *, skip_missing: bool, fo
 def _prepare_artifact(store: Store, run: RunInfo, file: Path, *, follow_uri: bool) -> Put:
     """Return a function that adds a file to a run's artifacts and returns its location.
 
-    Whoever wrote the store chose the artifact folder, so the user must allow writing outside the store.
+    The artifact folder was chosen by whoever wrote the store, so the user must allow writing outside the store.
     """
     if not isinstance(store, Server):
         folder, stated = store.artifact_folder(run), folder_of_uri(run.artifact_uri)
@@ -164,7 +164,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change with its interval in per cent, or in points for a share. ASCII, as some databases require."""
+    """Return a change and its interval in per cent, or points for a share, in ASCII, as some databases require."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""
@@ -218,7 +218,7 @@ def _write(store: Store, run: RunInfo, figures: RunFigures) -> bool:
 def _write_to_folder(
     store: Folder, run: RunInfo, metrics: Mapping[str, float], tags: Mapping[str, str], outdated: Sequence[str]
 ) -> None:
-    """Write each file in an `mlruns` folder atomically; MLflow's own client has refused these folders since 3.13."""
+    """Write each file in an `mlruns` folder atomically; MLflow's client has refused such folders since version 3.13."""
     home, now = store.home(run), time.time_ns() // 1_000_000
 
     def find(part: str, key: str) -> Path:

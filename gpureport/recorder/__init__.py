@@ -1,4 +1,4 @@
 """Implements `gpureport record`, which runs nvidia-smi and the job, logs the host, and writes a folder of logs.
 
-It loads nothing heavier than psutil.
+It imports nothing heavier than psutil.
 """

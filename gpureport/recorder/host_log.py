@@ -16,14 +16,14 @@ _MIB = 2**20
 _VIRTUAL = ("loop", "ram", "zram")
 """Prefixes of block devices that are not disks."""
 _NOT_COUNTED = (OSError, RuntimeError, NotImplementedError, AttributeError)
-"""Errors that psutil raises if the system has no counters; without interfaces, psutil returns None."""
+"""Errors that psutil raises on a system without counters. Without interfaces, it returns None."""
 _STAT_BYTES = 4096
 """More bytes than /proc/PID/stat can contain."""
 _SEARCH_SHARE = 0.003
-"""The share of a core that searches for new processes may use; slow searches are repeated less often."""
+"""The share of a core that searches for new processes may use. Slow searches are repeated less often."""
 _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _PARENT, _OWN, _WAITED, _START, _PAGES = 1, slice(11, 13), slice(13, 15), 19, 21
-"""Fields after the program's name in /proc/PID/stat; see proc_pid_stat(5)."""
+"""Indices of fields after the program's name in /proc/PID/stat (see proc_pid_stat(5))."""
 
 
 class HostCounters(NamedTuple):
@@ -35,7 +35,7 @@ class HostCounters(NamedTuple):
 
 
 class HostLog:
-    """A host log; gpureport reads every column, and derives the busiest core from the per-core columns.
+    """A host log. gpureport reads every column, and derives the busiest core from the per-core columns.
 
     Shares and rates cover the time since the previous sample. An unknown value is an empty cell.
     """
@@ -54,7 +54,7 @@ class HostLog:
         return ",".join(["timestamp", *self._measure(self._first, self._first)])
 
     def sample(self) -> str | None:
-        """Return the CSV line for the time since the last sample or the start; None if no time has passed."""
+        """Return the CSV line for the time since the last sample or the start, or None if no time has passed."""
         last, now, stamp = self._last, read_counters(), datetime.now()
         if now.at <= last.at:
             return None
@@ -144,7 +144,7 @@ class Usage(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A job's load since the last snapshot: cores used by all processes and by the busiest; bytes of the largest."""
+    """A job's load since the last snapshot: cores used in all and by the busiest process, and bytes of the largest."""
 
     cores: float | None
     busiest: float | None
@@ -200,7 +200,7 @@ def measure_load(last: ProcessSnapshot | None, now: ProcessSnapshot, searched: f
 
     When a process ends, its CPU time is added to the process that waited for it, so the part already counted is
     subtracted. If no process waited for it, its last moments are lost. `searched` is the time of the last search for
-    processes before this snapshot: if it is not older than `last`, a process found now is new and counts in full.
+    processes before this snapshot. If it is not older than `last`, a process found now is new and counts in full.
     """
     memory = max((usage.memory for usage in now.members.values()), default=None)
     if last is None or not now.members or not last.members or now.at <= last.at:

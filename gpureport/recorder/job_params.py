@@ -58,7 +58,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _LONGEST = 200
 """Maximum length of a value in a table, in characters."""
 _PATIENCE = 10
-"""Seconds that a program may take to respond."""
+"""Seconds to wait for a program to respond."""
 _GIB = 2**30
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -141,7 +141,7 @@ def _read_place() -> Params:
 
 
 def count_allowed_cores(cgroup: Path = _CGROUP) -> float | None:
-    """Return how many cores processes may use within the container's quota, or None if unknown."""
+    """Return the number of cores that processes may use within the container's quota, or None if unknown."""
     try:
         allowed = len(psutil.Process().cpu_affinity())
     except (AttributeError, psutil.Error):

@@ -21,7 +21,7 @@ from gpureport.regular_files import code_system_error
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
-"""Seconds after which nvidia-smi is considered hung; loading the driver may take several seconds."""
+"""Seconds after which nvidia-smi is considered hung. Loading the driver may take several seconds."""
 _ALIASES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 """Field names in drivers older than R530."""
 _REFUSED = re.compile(r'Field "([^"]+)" is not a valid field to query')
@@ -30,13 +30,13 @@ _GPM = ("--gpm-metrics", "2,3,5,10")
 """Activity and occupancy of multiprocessors, and activity of tensor cores and memory."""
 _CHUNK = 65536
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-"""First and longest pause, in seconds, before a program that ended is restarted; each is twice the last."""
+"""First and longest pause, in seconds, before a program that ended is restarted. The pause doubles each time."""
 _PATIENCE = 2.0
-"""Seconds that a program may take to end when asked to."""
+"""Seconds to wait for a program to end when asked to."""
 _WINDOW = 1000, 1000
-"""Lines and columns of the terminal; older versions of dmon omit columns that do not fit."""
+"""Lines and columns of the terminal. Older versions of dmon omit columns that do not fit."""
 _LONG_SILENCE = 90.0
-"""Seconds without a line after which a note is added; longer than any interval or pause."""
+"""Seconds without a line after which a note is added. No interval or pause is this long."""
 
 
 def build_query_command(interval: float) -> list[str]:
@@ -56,7 +56,7 @@ def build_query_command(interval: float) -> list[str]:
 
 
 def build_dmon_command(interval: float) -> list[str] | None:
-    """Return the command that prints PCIe traffic and, if supported, GPU activity; None without dmon."""
+    """Return the command that prints PCIe traffic and, if supported, GPU activity, or None without dmon."""
     usage = _run([_NAME, "dmon", "-h"])
     if "dmon" not in usage:
         return None
@@ -87,7 +87,7 @@ def _run(words: Sequence[str]) -> str:
 class LineFile:
     """A log that is written line by line, so that a killed program leaves no partial line.
 
-    It counts `lines`; `failure` is empty, or says why writing ended early, such as a full disk.
+    It counts `lines`. `failure` is empty, or says why writing ended early, such as a full disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -119,7 +119,7 @@ class LineFile:
 
 
 class LoggedProgram:
-    """Runs a program and copies its lines; if the program ends by itself, starts it again and counts `restarts`.
+    """Runs a program and copies its lines. If the program ends by itself, it is restarted, and `restarts` increases.
 
     The program prints to a pseudo-terminal, since nvidia-smi writes to a pipe in blocks of several kilobytes, which are
     lost when it is killed. The program has its own session, so that Ctrl-C reaches only the job. `descriptor` is our

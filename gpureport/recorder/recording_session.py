@@ -29,19 +29,19 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_ROWS = 5.0
 """Maximum seconds to wait for the first row of the log before starting the job."""
 _AFTERWARDS = 1.2
-"""Seconds, or intervals if longer, to record after the job, so that the logs show its end."""
+"""Intervals of at least one second to record after the job, so that the logs show its end."""
 _HEADER_AND_ROW = 2
 _PART = ".part"
 """The suffix of the run file while it is being written."""
 
 
 class RecordingSession:
-    """A recording in progress; `run` is the content of its run file, complete after `record`."""
+    """A recording in progress. `run` is the content of its run file, complete after `record`."""
 
     def __init__(self, folder: Path, command: Sequence[str], interval: float, *, host_only: bool) -> None:
         """Query the driver's fields and make the folder, without starting anything.
 
-        Without a `command`, a signal ends the recording; `host_only` omits GPUs. Raises SourceError or SettingsError.
+        Without a `command`, a signal ends the recording. `host_only` omits GPUs. Raises SourceError or SettingsError.
         """
         self._folder, self._command, self._interval = folder, command, interval
         if command and shutil.which(command[0]) is None:
@@ -76,7 +76,7 @@ class RecordingSession:
         self._job: subprocess.Popen[bytes] | None = None
 
     def record(self) -> int:
-        """Record until the job or a signal ends the recording; return the job's exit code, or 0 without a job."""
+        """Record until the job ends or a signal arrives, and return the job's exit code, or 0 without a job."""
         self._log.write(f"{self._host.header()}\n".encode())
         self._programs = [LoggedProgram(words, LineFile(self._folder / name)) for name, words in self._words.items()]
         code: int | None = None
@@ -109,7 +109,7 @@ class RecordingSession:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Receive SIGCHLD and the signals that end a recording, except for an ignored SIGTERM or SIGHUP."""
+        """Receive SIGCHLD and the signals that end a recording, except SIGTERM or SIGHUP if ignored."""
         self._signals, write = os.pipe()
         for each in (self._signals, write):
             os.set_blocking(each, False)

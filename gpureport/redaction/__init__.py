@@ -2,7 +2,7 @@
 
 `signs` lists the signs of a secret. Add new forms to `FORMS`, and new words to the tables above it;
 `docs/reference/secrets.md` is generated from both. In text, values follow names: `token=…`, `"token": …`, `--token …`,
-`token: …`. Every pattern runs in linear time.
+`token: …`. Every pattern matches in linear time.
 """
 
 import re
@@ -38,7 +38,7 @@ _OPENS = (
     "|private|product|secret|service|session|signing|ssh|storage|subscription|wandb|webhook"
 )
 _COUNTS = "per|total|seen|max|num|processed"
-"""Words that mark a secret if `key` follows, and words that mark a count of tokens if `token` follows."""
+"""Words before `key` that mark a secret, and words before `token` that mark a count of tokens."""
 _HEADED = re.compile(
     rf"(?<![\w.\-])((?:(?i:{_OPENS}|{_COUNTS})[ \t]{{1,4}}|[A-Za-z]{{1,20}}/)?[A-Za-z][\w.\-]*+)"
     r"[ \t]{0,4}:[ \t]{0,4}(?![:/])"
@@ -72,9 +72,9 @@ _SHELL_WORD = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;&|()<>]
 _USER_OPTIONS = {"-u", "--user"}
 _NUMBER = re.compile(r"[-+\d.eE %]{1,31}")
 _SHOWN, _LOOKED_BEYOND = 200, 2000
-"""Maximum characters of foreign text in an error, and how many more are searched for a user and password."""
+"""Maximum length of quoted text in an error, and how many more characters are searched for a password."""
 _LONGEST_KEPT = 1000
-"""Maximum length of a cached text; most texts recur, but a log line may have a million characters."""
+"""Maximum length of a cached text. Most texts recur, but a log line may have a million characters."""
 EXTRA = "extra_"
 """The prefix of columns that contain a log's other fields as text."""
 
@@ -120,7 +120,7 @@ def redact_value(name: str, value: str) -> str:
 def _hide_after(
     label: re.Pattern[str], text: str, judge: Callable[[str, str], bool], values: re.Pattern[str] = _VALUE
 ) -> str:
-    """Hide secrets after labels in a text; if a label's value is harmless, continue at that value.
+    """Hide secrets after labels in a text. If a label's value is harmless, continue at that value.
 
     A value is examined only after a name that may precede a secret, so the time is linear in the length of the text.
     """
@@ -222,7 +222,7 @@ def redact_extra_columns(table: "pa.Table") -> "pa.Table":
 
 
 def redact_column(table: "pa.Table", name: str) -> "pa.Table":
-    """Return a table without secrets in one column; numbers are appended to keep different texts distinct."""
+    """Return a table without secrets in one column. Appended numbers keep different texts distinct."""
     return _redact_texts(table, name, redact_text, distinct=True)
 
 

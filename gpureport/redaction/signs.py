@@ -1,7 +1,7 @@
-"""Defines the signs of a secret: names, the user's own names and patterns, and forms of tokens.
+"""Defines the signs of a secret: names, the user's own names and patterns, and token formats.
 
 On a command line, possible secrets are hidden, since hiding a value costs less than showing a password. In params, tags
-and text, machine learning terms such as `pad_token` and `key_padding` are settings. Every pattern runs in linear time.
+and text, machine learning terms such as `pad_token` and `key_padding` are settings. Patterns run in linear time.
 """
 
 import re
@@ -14,8 +14,8 @@ ANYWHERE = "passw passphrase secret credential apikey accesskey privatekey autho
 ENDINGS = "token key pwd auth"
 OTHER_ENDINGS = "donkey hockey jockey lackey mickey monkey turkey turnkey whiskey"
 WORDS = "bearer cookie cred creds dsn jwt otp pass pat sas sig signature webhook"
-"""Signs of a secret in a name: letters anywhere, ignoring separators; endings of its parts, as in `apiToken`; ordinary
-words that merely have these endings; and whole parts."""
+"""Signs of a secret in a name. `ANYWHERE` may span separators, `ENDINGS` end a part, as in `apiToken`, and `WORDS` are
+whole parts. `OTHER_ENDINGS` are ordinary words with these endings."""
 MODEL_WORDS = (
     "attention batch bos bucket cls count dim dropout embedding eos feature group head heads image input label length "
     "mask max metric min mix mixing monitor num output pad padding per query sep size sort special stop target text "
@@ -30,7 +30,7 @@ _OTHER, _WORDS = frozenset(OTHER_ENDINGS.split()), frozenset(WORDS.split())
 _MODEL = frozenset(MODEL_WORDS.split())
 _CHECKSUM = frozenset(CHECKSUM_WORDS.split())
 PLAIN, _LIKELY, _POSSIBLE, _NONE = 3, 2, 1, 0
-"""A name's sign: certain; likely, whatever the value; possible, unless the value looks like a setting; or none."""
+"""How surely a name marks a secret. With `_POSSIBLE`, a value that looks like a setting is no secret."""
 _SETTING = re.compile(r"[-+]?\d{0,9}\.?\d{0,9}(?:e[-+]?\d{1,2})?|true|false", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONGEST = 200
@@ -42,7 +42,7 @@ _LETTER = r"[^\s\"'<>,;&()|]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecrets:
-    """Case-insensitive names of secret values, and beginnings of secrets; `*` matches any characters.
+    """Case-insensitive names of secret values, and beginnings of secrets. `*` matches any characters.
 
     These are not regular expressions, which may take exponential time.
     """
@@ -73,7 +73,7 @@ def hide_own(text: str) -> str:
 
 @lru_cache(256)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that matches a word from its first piece, with a group if all pieces match.
+    """Compile a pattern that matches words with the first piece, and sets a group if all pieces match.
 
     If the other pieces do not follow the first occurrence of the first piece, they follow no later occurrence.
     """
@@ -94,7 +94,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def read_name(name: str) -> tuple[int, bool, bool]:
-    """Return a name's sign, whether other words indicate a model setting, and whether it names a checksum."""
+    """Return a name's sign, whether other words suggest a model setting, and whether it names a checksum."""
     return _read_name(name[-_LONGEST:], version)
 
 
@@ -136,17 +136,17 @@ FORMS = (
     ("Azure", "sig=…, AccountKey=…", r"sig=[\w%+/=\-]{16,}|AccountKey=[\w+/=]{16,}"),
     ("private keys", "-----BEGIN … PRIVATE KEY-----, and everything after it", r"-----BEGIN[^-]*PRIVATE KEY-----.*"),
 )
-"""Forms of tokens: their issuer, appearance, and regular expression; no letter or digit may precede a token."""
+"""Token formats: issuer, example and regular expression. No letter or digit may precede a token."""
 _FORMS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(pattern for *_, pattern in FORMS)})", re.DOTALL)
 _LONGEST_USER = 1200
 _USER_OF_URL = re.compile(rf"://(?:[^\s/:]{{0,{_LONGEST_USER}}}+:\S{{0,{_LONGEST_USER}}}|[^\s/]{{0,{_LONGEST_USER}}})@")
-"""A password may contain slashes and `@`, which people forget to escape; `_LONGEST_USER` limits both parts."""
+"""A password may contain slashes and `@`, which people forget to escape. `_LONGEST_USER` limits both parts."""
 _NAMED_HOST = re.compile(r"(?<![^\s\"',;(/])[^\s\"',;(/@]*+@[^\s\"',;(/]*+")
 _HOST = re.compile(r"(?!sha\d+:)(?:\d*[\-_]?[A-Za-z\[]|\d+\.\d+\.)")
 _LISTED = re.compile(rf"(?<![^\s\"'/=])[A-Za-z_][\w.\-]*+:[^\s\"'/@:]++(?<!\*\*\*)@(?={_HOST.pattern})")
-"""Match the beginning of a host (not in `recall:mean@10` or `image:tag@sha256:…`), and users as in `root:p,ss@db`."""
+"""Match the start of a host (not in `recall:mean@10` or `image:tag@sha256:…`), and users as in `root:p,ss@db`."""
 SHORTEST_RANDOM = 32
-"""Minimum length of a hexadecimal number, or mix of letters and digits, that looks generated."""
+"""Minimum length of a hexadecimal number, or of mixed letters and digits, to look generated."""
 _RANDOM = re.compile(
     rf"(?<![\w/.+\-])(?:([0-9a-fA-F]{{{SHORTEST_RANDOM},}})|[A-Za-z0-9+]{{{SHORTEST_RANDOM},}}={{0,2}})(?![\w/.+\-])"
 )

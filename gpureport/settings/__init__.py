@@ -16,7 +16,7 @@ from gpureport.settings.toml_files import read_toml
 
 FILE, SECRETS = "gpureport.toml", "secrets"
 SECTIONS = ("acknowledge", "baseline", "carbon", "policy", "prices", "report", "rules", "secrets", "training")
-"""Known sections; others are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
+"""Known sections. Others are refused, since a mistyped `[[polcy]]` would otherwise be ignored."""
 _FEWEST_IN_NAME, _FEWEST_IN_PATTERN = 2, 4
 """Minimum number of characters other than `*`, so that no pattern hides every word."""
 _NO_LETTERS = frozenset("\\[](){}^$|?\"'<>,;& \t\r\n")

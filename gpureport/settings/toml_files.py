@@ -1,4 +1,4 @@
-"""Reads hand-written TOML: settings, maps and steps. Refuses values that fit no type or take minutes to read."""
+"""Reads hand-written TOML: settings, maps and steps. Refuses what is too large, too deep, or too slow to read."""
 
 import re
 import tomllib
@@ -11,15 +11,15 @@ from gpureport.errors import SettingsError
 from gpureport.regular_files import UnsafeFileError, code_system_error, read_small_text
 
 _piped: ContextVar[dict[Path, "TomlText"] | None] = ContextVar("piped", default=None)
-"""The content of pipes, which are empty when read again, or None if nothing is kept."""
+"""The content of pipes, which can be read only once, or None if nothing is kept."""
 
 _DEEPEST = 50
 """Maximum depth of nested tables and lists, since Python prints and compares values recursively."""
 _MOST_KEY_WORK = 20_000_000
-"""Limits the time to read dotted keys: the sum of the squared number of dots in each line, excluding strings."""
+"""Maximum sum of the squared number of dots per line, excluding strings, to limit the time for dotted keys."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _WHOLE = 2**63
-"""Larger whole numbers are not valid TOML."""
+"""Whole numbers in TOML must be below this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ def keep_piped() -> None:
 
 
 def read_toml(path: Path, hint: str) -> TomlText:
-    """Return a file's content; a pipe can be read again if `keep_piped` kept its content.
+    """Return a file's content. A pipe can be read again if `keep_piped` kept its content.
 
     Args:
         path: the file.

@@ -18,7 +18,7 @@ from gpureport.places import Place, RemotePath, remove_entry, send_folder
 from gpureport.regular_files import TooLargeFileError, UnsafeFileError, code_system_error
 
 _OWN_NAME = re.compile(r"\.tmp-(?:(?P<target>.+)-\d+-[0-9a-f]{8}|[0-9a-f]{16}-old)")
-"""Matches names of temporary files and folders; other names with the same beginning are the user's."""
+"""Matches names of temporary files and folders. Other names with the same beginning are the user's."""
 _STALE = 86_400  # seconds after which the writer of an unfinished file or folder must have ended
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TRIES = 100
@@ -46,9 +46,9 @@ def refuse_file(where: str, error: UnsafeFileError) -> StoreError:
 
 @contextmanager
 def write_folder(runs: Place, name: Callable[[], str], last: str) -> Iterator[Path]:
-    """Yield a folder to write to; on success, it is moved to `runs / name()`; on failure, it is removed.
+    """Yield a folder to write to. On success, move it to `runs / name()`; on failure, remove it.
 
-    For a bucket, the folder is then uploaded; readers see it only once `last`, the final file, is there.
+    A folder for a bucket is uploaded, and readers see it only once `last`, the final file, is there.
     """
     if isinstance(runs, RemotePath):
         with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
@@ -135,9 +135,9 @@ def remove_folder(folder: Place, last: str) -> None:
 
 
 def remove_stale_files(runs: Place, targets: str = "") -> None:
-    """Remove files that killed writers left at least a day ago; none are left in buckets.
+    """Remove files that killed writers left at least a day ago. None are left in buckets.
 
-    With `targets`, a pattern for shared folders, remove only parts of files whose full names match, and no folders.
+    With `targets`, a pattern for shared folders, remove no folders, and only files whose final names match.
     """
     for left in () if isinstance(runs, RemotePath) else runs.glob(".tmp-*"):
         with suppress(OSError):

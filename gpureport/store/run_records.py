@@ -23,9 +23,9 @@ from gpureport.redaction import OwnSecrets, get_own_secrets
 from gpureport.regular_files import UnsafeFileError, check_regular_file, code_system_error
 
 RUN_FILE = "run.json"
-"""The file that makes a folder a run."""
+"""The file that marks a folder as a run."""
 _FIRST_KEYS = {"importer_version", "columns", "run"}
-"""The keys of a run that was stored before checksums existed."""
+"""The keys of runs stored before checksums existed."""
 _DAMAGE = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 """Errors from reading a damaged `run.json`; msgspec raises ValueErrors."""
 

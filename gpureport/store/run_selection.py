@@ -1,7 +1,7 @@
 """Selects stored runs by name, by id, or by conditions such as `gpus>=8`, all of which must be met.
 
 Dates are compared to the given precision, in each run's zone or, with a final `Z`, in UTC. A run that lacks the
-compared value never matches. One of a run's models, hosts or sources must match; with `!=`, none may be equal. Commands
+compared value never matches. One of a run's models, hosts or sources must match. With `!=`, none may be equal. Commands
 that need no series import this module without Arrow.
 """
 
@@ -68,7 +68,7 @@ def list_baseline_names(store: Place) -> list[str]:
 
 
 class RunLookup:
-    """Finds a store's runs by the text that the user types; reads the store once, on the first lookup."""
+    """Finds a store's runs by what the user types. The store is read once, on the first lookup."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -148,7 +148,7 @@ RunSelection: TypeAlias = tuple[Condition, ...]
 
 
 def parse_condition(text: str) -> Condition:
-    """Return a condition such as `tag:user=ann`. Raises SettingsError for any other text."""
+    """Parse a condition such as `tag:user=ann`. Raises SettingsError for any other text."""
     match = _COMPARISON.fullmatch(text.strip())
     if match is None:
         raise SettingsError("--where", f"{text!r} is not a comparison", _HINT, code="not_a_comparison")

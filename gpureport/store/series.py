@@ -37,9 +37,9 @@ from gpureport.store.run_records import read_stored_file
 
 _ROW_GROUP = 196_608
 _SHARED_ROWS = 65_536
-"""Rows in a row group shared by devices with few rows; groups of 720 rows would need 11.6 bytes per row."""
+"""Rows in a row group shared by devices with few rows. Groups of 720 rows would need 11.6 bytes per row."""
 _MOST_ROWS_HELD = 950_272
-"""Maximum number of rows in memory, about 65 MB for ten columns; the device with the most rows is written first."""
+"""Maximum number of rows in memory, about 65 MB for ten columns. The device with the most rows is written first."""
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
@@ -149,7 +149,7 @@ class SeriesWriter:
 
 
 def _share_groups(devices: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Yield row groups; devices with few rows share a group, and other devices have their own groups."""
+    """Yield row groups. Devices with few rows share a group, and other devices have their own groups."""
     short: list[pa.Table] = []
     for table in chain(devices, [None]):
         if short and (table is None or sum(map(len, short)) + len(table) > _SHARED_ROWS):
@@ -197,7 +197,7 @@ def write_training(table: "pa.Table", path: Path) -> None:
 
 
 def open_series(path: Place, names: Sequence[str], devices: Sequence[str], expected: str | None) -> SeriesRows:
-    """Return a run's rows; the file is kept in memory, and the rows of each device are read on demand."""
+    """Return a run's rows. The file is kept in memory, and the rows of each device are read on demand."""
     file = _open_verified(path, expected)
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"

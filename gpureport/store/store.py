@@ -40,7 +40,7 @@ class Entry:
 
 class Store:
     def __init__(self, folder: Place) -> None:
-        """Open the store in a folder, which the first run creates. Raises StoreError if its version is too new."""
+        """Open the store in a folder, which may not exist yet. Raises StoreError if its version is too new."""
         self.folder = folder
         self._runs = folder / "runs"
         self._marker = folder / "store.json"
@@ -107,7 +107,7 @@ class Store:
         return Entry(read_stored_run(folder), folder) if (folder / RUN_FILE).is_file() else None
 
     def may_hold(self, sizes: Sequence[int]) -> bool:
-        """Return whether the store may contain a run with sources of these sizes; unknown sizes match any size."""
+        """Return whether the store may contain a run with sources of these sizes. Unknown sizes match any."""
         # training metrics are not part of a run's identity
         held = [[each.bytes for each in known.run.sources if each.kind != "training"] for known in self.index().runs]
         return any(None in logs or Counter(logs) == Counter(sizes) for logs in held)

@@ -97,9 +97,9 @@ def recording(  # noqa: PLR0913 - each argument is a property that tests vary
 ) -> Recording:
     """Return a recording of one or more GPUs, and of a host if `cpu` or `host` is given.
 
-    `series` takes the names in `_NAMES` (in per cent, GiB, W, J, degrees Celsius, MHz, GB/s or
-    numbers) and clock event reasons and their counters: a number, one series for all GPUs, or one
-    series per GPU. NaN means null. Samples are `every` seconds apart, or at these `times`.
+    The keywords in `series` are names in `_NAMES`, clock event reasons, or their counters. Each value is
+    a number, one series for all GPUs, or one series per GPU. The units are per cent, GiB, W, J, degrees
+    Celsius, MHz and GB/s, and NaN means null. Samples are `every` seconds apart, or at these `times`.
     `memory_total` and `reserved` are in bytes.
     """
     tables = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in series.values())
@@ -138,7 +138,7 @@ def _scale(given: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _series(devices: Sequence[Device], blocks: Sequence[tuple[Floats, Mapping[str, Floats]]]) -> "pa.Table":
-    """Return the series of devices; each block has a device's times in seconds and its values by metric."""
+    """Return the series of devices. Each block has a device's times in seconds and its values by metric."""
     codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
     stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
     table: dict[str, Any] = {
@@ -204,7 +204,7 @@ def finding(
     cause: str | None = None,
     confidence: Confidence = Confidence.HIGH,
 ) -> Finding:
-    """Return a synthetic finding; its intervals are in seconds since the first sample."""
+    """Return a synthetic finding. Its intervals are in seconds since the first sample."""
     return Finding(
         kind=kind,
         severity=Severity.WARNING,
@@ -231,7 +231,7 @@ def check(
 
     Rules are strings as for `--fail-on`, or a `gpureport.toml` with `[[policy]]`, or its
     content. Runs with the same step label are repetitions. Changes are measured against the
-    `baseline`, and not assessed without one. A `target` is a value that a training metric
+    `baseline`, and are not assessed without one. A `target` is a value that a training metric
     should reach, such as `"val_accuracy=0.78"`.
     """
     stated = Settings(content=dict(rules)) if isinstance(rules, Mapping) else Settings()
@@ -266,7 +266,7 @@ def _analysed(run: Recording | Analysis) -> Analysis:
 
 
 Results: TypeAlias = Recording | Analysis | Comparison | Sequence[Recording | Analysis]
-"""The content of a page; recordings are analysed first."""
+"""The content of a page. Recordings are analysed first."""
 
 
 def build_page(results: Results, form: str = "txt", title: str = "", *, full: bool = False) -> str:
@@ -275,7 +275,7 @@ def build_page(results: Results, form: str = "txt", title: str = "", *, full: bo
 
 
 def build_file(results: Results, form: str, title: str = "", *, full: bool = False) -> bytes:
-    """Return the page as a report file; `txt` is what the terminal shows, in detail if `full`."""
+    """Return the page as a report file. `txt` is what the terminal shows, in detail if `full`."""
     several = [results] if isinstance(results, Recording | Analysis) else results
     shown = several if isinstance(several, Comparison) else [*map(_analysed, several)]
     return render(build_content(shown, title or None), f".{form}", detail=0 if full else None)
@@ -283,7 +283,7 @@ def build_file(results: Results, form: str, title: str = "", *, full: bool = Fal
 
 @contextmanager
 def fault(stage: str, error: Exception, run: str = "") -> Iterator[None]:
-    """Make a stage of gpureport fail, as a bug would, for runs whose name or log path ends with `run`."""
+    """Make a stage of gpureport fail, as if by a bug, for runs whose name or log path ends with `run`."""
     stages = {"reading": (Reading, "recording"), "analysis": (type(RULES[0]), "find"), "storing": (Store, "write")}
     owner, name = stages[stage]
     whole = getattr(owner, name)

@@ -22,7 +22,7 @@ from gpureport.store.store import Store
 
 _MOST_NAMED = 20
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
-"""Options that label or cut logs, except `--tag`, which selects runs if no source is given."""
+"""Options that label or trim logs, except `--tag`, which selects stored runs if no source is given."""
 
 
 def fleet(source: tuple[str, ...], options: Options) -> int:
