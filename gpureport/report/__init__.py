@@ -1,4 +1,4 @@
-"""Reports: `build` creates the content, one renderer per format prints it, and `write` writes the files.
+"""Creates reports. `build` creates the content, a renderer for each format prints it, and `write` saves files.
 
 Importing this package loads neither the renderers nor the libraries that they and `build` need.
 """
@@ -33,7 +33,7 @@ _GONE = {
     ".prom": "gpureport check --export openmetrics=",
     "metrics.txt": "gpureport check --export openmetrics=",
 }
-"""Extensions and file names of removed formats, each with the command to use instead."""
+"""Maps the extension or file name of a removed format to the command that replaces it."""
 _LONGER = {".html", ".pdf", ".txt"}  # formats with a short and a full form; only .html contains samples
 _ELSEWHERE = "choose a writable folder, or another name"
 
@@ -54,7 +54,7 @@ def check_path(path: Place, formats: Collection[str] = tuple(FORMATS)) -> None:
 
 
 def refuse_sources(paths: Sequence[Place], sources: Iterable[str]) -> None:
-    """Refuse to overwrite a source; sources on servers and in trackers are not checked."""
+    """Refuse to overwrite a source. Sources on servers or in trackers are not checked."""
     local = [each for each in sources if "://" not in each or is_bucket_url(each)]
     read = [ReadPath(place=parse_place(each), name="a source") for each in local]
     refuse_taken_paths([WrittenPath(place=path) for path in paths], read)
@@ -72,7 +72,7 @@ def check_detail(paths: Sequence[Place], detail: int) -> None:
 
 
 def render(report: "Report", extension: str, brand: "Brand | None" = None, detail: int | None = None) -> bytes:
-    """Return the report in a format; `detail` is the bucket size in seconds (0: full detail, None: as much as fits)."""
+    """Render the report in a format. `detail` is the bucket size in seconds (0: full detail, None: as much as fits)."""
     check_path(Path(f"report{extension}"))
     kind = extension.lower()
     options: dict[str, Any] = {"brand": brand} if brand and kind in {".html", ".pdf"} else {}
@@ -84,7 +84,7 @@ def render(report: "Report", extension: str, brand: "Brand | None" = None, detai
 
 
 def write(report: "Report", path: Place | str, *, brand: "Brand | None" = None, detail: int | None = None) -> None:
-    """Write the report atomically; the path `-` means plain text on standard output."""
+    """Write the report atomically, or as plain text to standard output if the path is `-`."""
     if str(path) == "-":
         sys.stdout.write(render(report, ".txt", detail=detail).decode())
         return

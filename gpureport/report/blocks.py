@@ -105,7 +105,7 @@ def _spent(spent: TimeSpent) -> Iterator[Block]:
 
 
 def shared_total(spent: TimeSpent) -> str:
-    """Return the total if all bars share it and none has a change, otherwise an empty string."""
+    """Return the bars' common total, or an empty string if totals differ or a bar has a change."""
     totals = {bar.total for bar in spent.bars}
     return "" if len(totals) > 1 or any(bar.change for bar in spent.bars) else totals.pop()
 
@@ -269,7 +269,7 @@ def _list_sections(report: Report) -> Iterator[Block]:
 
 
 def merge_facts(runs: Sequence[Said]) -> list[Fact]:
-    """Return each distinct fact once, with the names of its runs unless it applies to all."""
+    """Return each distinct fact once, naming its runs unless it applies to all of them."""
     holders = group_holders((fact, label) for label, facts in runs for fact in facts)
     said = group_holders(
         (fact.name, fact.text if len(labels) == len(runs) else f"{list_labels(labels)}: {fact.text}")
@@ -279,7 +279,7 @@ def merge_facts(runs: Sequence[Said]) -> list[Fact]:
 
 
 def split_facts(runs: Sequence[Said]) -> tuple[list[Fact], Table | None]:
-    """Return facts as a list, and those with many different values as a table with one row per run."""
+    """Return a list of facts, and a table with one row per run for facts with many different values."""
     said = [(label, {fact.name: fact.text for fact in facts}) for label, facts in runs]
     names = dict.fromkeys(name for _, named in said for name in named)
     own = [name for name in names if len({named.get(name) for _, named in said}) > _MOST_VARIANTS]
@@ -294,7 +294,7 @@ def merge_texts(runs: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def join_tables(runs: Sequence[GpuTable | RunTable]) -> list[tuple[str, Table]]:
-    """Return labelled tables; one-row tables with the same columns become one table."""
+    """Return labelled tables. If all have one row and the same columns, merge them."""
     tables = [run.table for run in runs]
     if len(runs) == 1 or len({each.columns for each in tables}) != 1 or any(len(each.rows) != 1 for each in tables):
         return [(run.label, run.table) for run in runs]

@@ -1,6 +1,6 @@
 """`gpureport explain`: kinds of findings, classes of GPU time, metrics, figures, and what to record.
 
-Kinds, metrics and classes are explained by their attributes, and figures by entries in `explanation.toml`.
+Kinds, metrics and classes are explained by their attributes, figures by `explanation.toml`.
 """
 
 import re

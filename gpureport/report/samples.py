@@ -1,4 +1,4 @@
-"""The samples of the timelines, embedded in a page for its script as deflated base64 text with an index.
+"""Embeds the samples of the timelines in a page as deflated base64 text with an index, for the page's script.
 
 If they take too much space, the minimum, mean and maximum per bucket are embedded instead. Times are stored as
 differences, and values as codes on a scale for each metric and run. The text of a report is never based on these bytes.
@@ -38,7 +38,7 @@ _EXACT_INTEGERS = 2.0**53  # Doubles represent all integers up to this one.
 
 
 class DeviceSamples(NamedTuple):
-    """The series of a device: times in microseconds, and one or three arrays of values per metric index."""
+    """The series of a device, its times in microseconds, and one or three arrays of values per metric index."""
 
     series: DeviceSeries
     times: IntArray
@@ -65,7 +65,7 @@ def collect_samples(recording: Recording, device: Device, metrics: Sequence[str]
 
 
 class CodeScale(NamedTuple):
-    """A scale of codes for values (`offset + step * code`), and its largest rounding error."""
+    """A scale that maps codes to values (`offset + step * code`), and its largest rounding error."""
 
     offset: float = 0.0
     step: float = 0.0
@@ -77,7 +77,7 @@ class CodeScale(NamedTuple):
 
 
 def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
-    """Return a common scale for series, exact if all values are multiples of `grid` in a narrow range."""
+    """Return a common scale for series. It is exact if all values are multiples of `grid` in a narrow range."""
     values = np.concatenate([*series, np.empty(0)])
     values = values[~np.isnan(values)]
     if not len(values):
@@ -94,7 +94,7 @@ def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale:
 
 
 def encode_times(times: IntArray, unit: int) -> bytes:
-    """Return time differences in a unit as LEB128."""
+    """Encode time differences as LEB128, in multiples of `unit`."""
     # round before taking differences, so that errors do not accumulate
     ticks = np.rint((times - times[:1]) / unit).astype(np.int64)
     distances: IntArray = np.diff(ticks, prepend=0)
@@ -127,7 +127,7 @@ _UNITS = {
 
 
 class PlottedMetric(NamedTuple):
-    """A metric in the timelines; an `averaged` value is a mean over the time before its timestamp."""
+    """A metric in the timelines. An `averaged` value is a mean over the time before its timestamp."""
 
     metric: str
     title: str
@@ -211,7 +211,7 @@ class _PackedRun(NamedTuple):
 
 
 def embed_series(runs: Sequence[Timeline], detail: int | None = None) -> EmbeddedSeries | None:
-    """Return the samples of every run; `detail` is the bucket length in seconds (None: the first that fits)."""
+    """Return the samples of every run. `detail` is the bucket length in seconds (None: the shortest that fits)."""
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None
@@ -291,7 +291,6 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
 
 
 def _describe_device(run: Timeline, device: DeviceSamples, unit: float, bucket: int) -> dict[str, Any]:
-    """Return a device's name and sampling; `paces` are tuples of interval, gap length, start and end."""
     series, started = device.series, run.recording.run.started
     slow = [] if bucket else series.sampling_rate.slow[::-1]
     paces = [

@@ -1,1 +1,1 @@
-"""Figures as SVG, drawn once for every format. Imports `model`, `runs` and `wording`."""
+"""SVG figures, shared by all formats. Imports `model`, `runs` and `wording`."""

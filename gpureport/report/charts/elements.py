@@ -1,4 +1,4 @@
-"""SVG elements. On pages, x is in per cent, so that a figure fits any width; on paper and in pictures, in points.
+"""SVG elements. On pages, x is in per cent, so that figures fit any width. On paper and in pictures, it is in points.
 
 No element has a style attribute, because a content security policy may forbid it. Each figure has an id prefix.
 CSS shows `wide-only` text on wide pages and `narrow-only` text on narrow ones.
@@ -20,7 +20,7 @@ from gpureport.report.model.pictures import ClassStretch, Tick
 from gpureport.report.wording import display
 
 WIDE, NARROW = 490.0, 320.0
-"""Minimum width in points of a figure in a row, on a wide page and on a narrow one."""
+"""Minimum width in points of a figure in a row, on wide pages and on narrow ones."""
 TEXT = 11.0  # Size of text in figures, in points.
 _BOLD, _REGULAR = 0.68, 0.56  # Mean width of a letter as a fraction of the font size.
 _AXIS_HEIGHT = 16.0
@@ -42,12 +42,12 @@ _TILES = {
 _MOST_TICKS, _MOST_TIMES = 6, 7
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _UNITS = (("days", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
-"""Time units: name, length in seconds, and minimum axis length in seconds for using the unit."""
+"""Time units: name, length in seconds, and length in seconds of the shortest axis that uses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HorizontalScale:
-    """Maps values between `start` and `end` to x positions; `width` is None on a page."""
+    """Maps values between `start` and `end` to x positions. On a page, `width` is None."""
 
     start: float
     end: float
@@ -88,7 +88,7 @@ def _n(value: float) -> str:
 
 
 def paint(role: str, colour: str) -> str:
-    """Return the attributes that fill or stroke an element with a palette colour; `ink` is the text colour."""
+    """Return attributes that fill or stroke an element in a palette colour or, for `ink`, in the text colour."""
     return f'{role}="{COLOURS[colour]}" class="{role[0]}-{colour}"' if colour in COLOURS else f'{role}="currentColor"'
 
 
@@ -137,7 +137,7 @@ def define_patterns(keys: Collection[str], prefix: str) -> str:
 
 
 def paint_shape(key: str, prefix: str, shape: str) -> str:
-    """Return a shape (`rect x="0" width="9"`) twice: filled with the colour of a class, then with its hatch."""
+    """Return a shape (`rect x="0" width="9"`) filled with a class's colour, then again with its hatch, if any."""
     fill = find_fill(key)
     return f'<{shape} fill="{fill.colour}"/>' + (f'<{shape} fill="url(#{prefix}-{key})"/>' if fill.hatch else "")
 
@@ -206,7 +206,7 @@ def draw_axis(ticks: Sequence[Tick], scale: HorizontalScale) -> str:
 def draw_plot(  # noqa: PLR0913 - what, where, how
     shares: FloatArray, scale: HorizontalScale, top: float, height: float, look: str, *, span: float = 1.0, filled: bool
 ) -> str:
-    """Return shares in equal buckets as an area or line across the fraction `span` of the width; NaN leaves a gap."""
+    """Draw shares in equal buckets as an area or line. It covers the fraction `span` of the width. NaN leaves a gap."""
     count, heights = max(len(shares), 1), np.clip(shares, 0.0, 1.0) * height
     bucket, ground = (1.0, height) if scale.width is None else (span * scale.width / count, top + height)
     write = _write_area if filled else _write_line

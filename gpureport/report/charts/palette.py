@@ -17,7 +17,7 @@ COLOURS = {
     "warning": "#e69f00",
     "info": "#7a8694",
 }
-"""Colours by meaning, used where no style sheet applies; style sheets have a class for each."""
+"""Colours by meaning, used where no style sheet applies. Style sheets have a class for each."""
 LIGHT_TEXT, DARK_TEXT = "#ffffff", "#14181c"
 
 
@@ -57,4 +57,4 @@ SHARED = COLOURS | {
     "bad_ground": "#fdece3",
     "warning_text": "#7a5200",
 }
-"""Colours available to templates as `colours`; `accent` is for links and gains, `_dark` for dark backgrounds."""
+"""Colours available to templates. `accent` is for links and gains; `_dark` names are for dark backgrounds."""

@@ -1,4 +1,4 @@
-"""Figures in rows above a common axis: GPU-time bars, utilisation above a band of classes, and GPU signals."""
+"""Figures whose rows share an axis: bars of GPU time, utilisation over time, and the signals of a GPU."""
 
 from collections.abc import Iterator
 from html import escape

@@ -1,6 +1,6 @@
 """JSON output of `gpureport analyze` (schema `gpureport.analysis/1`), and the conversion of results to JSON.
 
-Keys are added, never renamed. Numbers are in base units. Times are ISO 8601, with an offset if the time zone is known.
+Keys may be added, but not renamed. Numbers are in base units. Times are ISO 8601, with an offset if it is known.
 """
 
 import json
@@ -30,7 +30,7 @@ _ACROSS = "kind severity confidence steps summary recommendation fingerprint evi
 
 Content = dict[str, Any]
 Made = Mapping[type, Callable[[Any], Content]]
-"""Functions that return keys to add to or replace in a result, by its type."""
+"""Maps a type of result to a function that returns keys to add or replace."""
 
 _REASONS: Mapping[type, Callable[[Any], str]] = {
     Reason: describe_reason,
@@ -53,7 +53,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
 
 
 def dump(content: Content, made: Made | None = None) -> str:
-    """Return a document as JSON; a result becomes an object with its fields and the keys that `made` adds."""
+    """Return a document as JSON. A result becomes an object with its fields and the keys from `made`."""
     more = {**_MADE, **(made or {})}
 
     def encode(value: Any) -> Content:
@@ -63,7 +63,7 @@ def dump(content: Content, made: Made | None = None) -> str:
 
 
 def list_fields(value: Any, without: str = "") -> Content:
-    """Return the fields that a result's repr shows, and the codes of its verdict and reason."""
+    """Return the fields shown in a result's repr, and the codes of its verdict and reason."""
     names = [each.name for each in fields(value) if each.repr and each.name not in without.split()]
     said = {name: getattr(value, name) for name in names}
     for name, each in said.items():
@@ -217,7 +217,7 @@ def _finding(finding: Finding, analysis: Analysis) -> Content:
 
 
 def _cost(cost: Cost) -> Content:
-    """Return the cost of a run; `price` is None if the GPUs have different prices."""
+    """Return the cost of a run. `price` is None if the GPUs have different prices."""
     amounts = {gpu.amount for gpu in cost.gpus}
     return list_fields(cost, "counted carbon_intensity") | {
         "currency": cost.currency or None,

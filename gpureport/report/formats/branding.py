@@ -17,7 +17,7 @@ _ACCENT = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brand:
-    """The look of pages and PDFs; the font is for characters that the DejaVu fonts lack."""
+    """The look of pages and PDFs. The font is for characters that the DejaVu fonts lack."""
 
     logo: Path | None = None
     accent: str = ""
@@ -51,7 +51,7 @@ PLAIN = Brand()  # the look of gpureport itself
 
 
 def read_brand(settings: Settings) -> Brand:
-    """Return the settings in `[report]`; paths are relative to the folder of the settings file."""
+    """Return the settings in `[report]`. Paths are relative to the folder of the settings file."""
     section = settings.section("report")
     section.only({"logo", "accent", "font", "footer"})
     accent = section.text("accent")

@@ -1,4 +1,4 @@
-"""JSON output of `gpureport compare` (schema `gpureport.comparison/1`); keys are added, never renamed."""
+"""JSON output of `gpureport compare` (schema `gpureport.comparison/1`). Keys may be added, but not renamed."""
 
 from collections.abc import Sequence
 from math import fsum

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network, is complete without scripts and readable without CSS."""
+"""The report as one HTML file. It needs no network, is complete without scripts and is readable without CSS."""
 
 import re
 from base64 import b64encode
@@ -73,7 +73,7 @@ def render(
     back: str = "",
     earlier: Sequence[Block] = (),
 ) -> str:
-    """Return the report as a page; a nightly page links `back` to the site and shows the blocks of `earlier`."""
+    """Return the report as a page. A nightly page links `back` to its site and shows the `earlier` blocks."""
     pages, terms, cards = template_environment(brand), report.method.definitions, [card.id for card in report.findings]
     pages.filters |= {
         "term": term_filter(terms),
@@ -149,7 +149,7 @@ def _meaning_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], str
 
 
 def term_filter(definitions: Sequence[Fact]) -> Callable[[Context, str], Markup]:
-    """Return a filter that escapes text and adds a tooltip to its first term (the longest that starts there)."""
+    """Return a filter that escapes text and adds a tooltip to the first term in it, preferring longer terms."""
     texts = _meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     words = (("(?:GPU )?" if name.startswith("GPU ") else "") + re.escape(name.removeprefix("GPU ")) for name in names)

@@ -1,4 +1,4 @@
-"""Blocks as Markdown for merge requests and job summaries; text from logs is escaped."""
+"""Blocks as Markdown for merge requests and job summaries. Text from logs is escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Tagged PDF files with vector figures, made by typst for archives (PDF/A-2a) and screen readers (PDF/UA-1).
 
-Templates read the content from a JSON file, so that a name from a log is a string and never markup.
+Templates read the content from a JSON file, so that names from logs are never read as markup.
 """
 
 import json
@@ -81,7 +81,7 @@ def render(report: Report, brand: Brand = PLAIN, *, full: bool = False) -> bytes
 def set_document(  # noqa: PLR0913 - the parts of a document
     name: str, content: object, rest: Mapping[str, Any], figures: Mapping[str, Any], *, brand: Brand, ended: int = 0
 ) -> bytes:
-    """Return a PDF file; the template reads the content as `report` and the figures as SVG files."""
+    """Return a PDF file. Its template reads the content from `report` and the figures from SVG files."""
     date, source, own_fonts = _choose_date(ended), find_shipped_folder("templates"), [brand.font] if brand.font else []
     paths = [*find_shipped_fonts(), *own_fonts]
     logo = f"logo{brand.logo.suffix.lower()}" if brand.logo else ""
@@ -133,7 +133,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
 
 
 def _choose_date(ended: int) -> int:
-    """Return SOURCE_DATE_EPOCH or the end of the recording, so that the same input gives the same file."""
+    """Return SOURCE_DATE_EPOCH or, if it is not set, `ended`, so that the same input gives the same file."""
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     if stated is None:
         return ended

@@ -1,4 +1,4 @@
-"""The figures of a report in one SVG file on a white background; text remains text."""
+"""The figures of a report in one SVG file on a white background. Text stays selectable."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ Part = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
 def render(report: Report) -> str:
-    """Return the figures in light colours, set as attributes because slides have no style sheet."""
+    """Return the figures in light colours. Slides have no style sheet, so colours are attributes."""
     top, body = 0.0, []
     for heading, lines, names, figures in _list_parts(report):
         body.append(text(_MARGIN, top + 17, heading, size=12, bold=True))

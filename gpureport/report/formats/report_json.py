@@ -23,7 +23,7 @@ def dump(content: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value for JSON: round numbers, and omit empty fields of blocks."""
+    """Convert a value for JSON. Round numbers and omit the empty fields of blocks."""
     if isinstance(value, float):
         return round(value, _DIGITS) if math.isfinite(value) else None
     if isinstance(value, tuple | list | np.ndarray):

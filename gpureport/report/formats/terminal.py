@@ -25,7 +25,7 @@ _LEAST = (
     *(("bars", 2), ("rows", 1), ("runs", 1), ("details", 1), ("uses", 0), ("signals", 0), ("tiles", 0)),
     *(("actions", 1), ("rows", 0), ("details", 0), ("bars", 0), ("actions", 0)),
 )
-"""How a full screen is shortened: the parts in order, each with the number of entries to keep."""
+"""Steps that shorten a screen until it fits. Each limits a part to a number of entries."""
 _CLASSES = (
     *("computing", "short_pauses", "hollow", "low_use", "throttled", "waiting_for_input"),
     *("idle", "unused", "held", "startup", "tail", "gpu_lost", "no_samples"),
@@ -36,11 +36,11 @@ _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 _GUTTER = 2
 _NAME, _WORDS = 24, 22  # maximum width of a name, and minimum width of its text
 _SHORTEST_BAR, _SHORTEST_SERIES = 10, 16
-"""Minimum length of the longest bar and of a series; a narrow page omits words first, then figures."""
+"""Minimum length in characters of the longest bar and of a series beside its note."""
 _EVENTS = "events"
 _ONLY_THERE = {"-q", "--quiet", "-v", "--verbose", "--debug"}
 _ONLY_THERE_WITH_VALUE = {"--format", "--detail"}
-"""Options that are not copied into the suggested `gpureport report` command."""
+"""Options with a value that are not copied into the suggested `gpureport report` command."""
 _BLANK = 0.005  # relative height below which nothing is drawn
 
 
@@ -88,7 +88,7 @@ def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = 
 
 
 def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
-    """Return the lines of blocks; `limits` maps parts to their maximum number of entries (`gaps`: blank lines)."""
+    """Return the lines of blocks. `limits` gives the maximum number of entries per part (`gaps`: blank lines)."""
     allowed = ((block, limits.get(block.part, 1)) for block in blocks)
     lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
     blank = [place for place, line in enumerate(lines) if not line.text]
@@ -99,7 +99,7 @@ def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> l
 
 
 def set_block(block: Block, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a blank line, the heading and the body of a block with at most `most` entries (None: all)."""
+    """Yield a blank line, the heading and the body of a block. `most` limits its entries (None: all)."""
     body = list(_body(block, page, most))
     if block.title:
         yield Line()
@@ -137,7 +137,7 @@ def _head(head: FirstScreen, page: Page, most: int | None) -> Iterator[Line]:
 
 
 def _lead(verdict: Verdict, page: Page, most: int | None) -> list[Line]:
-    """Return as many sentences as fit, beginning with a doubt if any, and the number of doubts that do not fit."""
+    """Return as many sentences as fit. Doubts come first, with the number of doubts that do not fit."""
     details, doubts = verdict.details, verdict.doubts
     if most is None:
         return list(page.wrap(" ".join(details)))
@@ -181,7 +181,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a line per bar, then the legend; if there are too many bars, only the first, worst and last."""
+    """Yield a line per bar, then the legend. If there are too many bars, keep the first, the last and the worst."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))
@@ -297,7 +297,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table; columns that do not fit follow below or, on a screen, are omitted; narrow pages list rows."""
+    """Yield a table. Columns that do not fit follow below it; a screen omits them. Narrow pages list each row."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []

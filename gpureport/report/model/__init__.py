@@ -1,1 +1,1 @@
-"""The content of a report as values, which every format prints and JSON contains by field name."""
+"""The content of a report as values. Every format prints them, and JSON uses their field names."""

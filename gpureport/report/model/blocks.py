@@ -13,7 +13,7 @@ SECTION = 2  # title level of a section
 
 
 class Form(Flag):
-    """The outputs that print a block; SHEET is the full PDF, PAPER the short one."""
+    """The outputs that print a block. SHEET is the full PDF, and PAPER the short one."""
 
     SCREEN = auto()
     MARKDOWN = auto()
@@ -30,7 +30,7 @@ class Form(Flag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Values over time on a scale from `low` to `high` (`ends` in words); NaN where nothing was recorded.
+    """Values over time on a scale from `low` to `high` (in words: `ends`). NaN means "not recorded".
 
     `share` is the length relative to the longest series.
     """
@@ -46,7 +46,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDot:
-    """One figure of a run in the displayed unit; if the mean of its step excludes the run, `text` says why."""
+    """A figure of a run in the displayed unit. If the mean of the step excludes the run, `text` says why."""
 
     run: str
     value: float
@@ -56,7 +56,7 @@ class RunDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalRow:
-    """The mean of a figure over the runs of a step, in the displayed unit, with its 95% interval; None if not recorded.
+    """A figure's mean over the runs of a step with its 95% interval, in the displayed unit. None means "not recorded".
 
     `each_run` gives the value of each run in words; it is empty for a single run.
     """
@@ -75,7 +75,7 @@ class IntervalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalChart:
-    """One figure of every step, as `dots` or as `bars` from zero; shares are in per cent.
+    """One figure of every step, as `dots` or as `bars` from zero. Shares are shown in per cent.
 
     `end` is the maximum of the axis if several panels share it, otherwise None.
     """
@@ -92,12 +92,12 @@ class Block:
     """A heading and its content, printed in the order of the fields.
 
     Attributes:
-        anchor: id of the section that begins here, if any; other blocks belong to the previous section.
-        part: name by which a full screen shortens the block (see `_LEAST` in `terminal.py`), or empty.
+        anchor: id of the section that begins here; empty if the block belongs to the previous section.
+        part: name in `_LEAST` (see `terminal.py`) for shortening the block, or empty.
         label: text beside the title.
         level: 2 for the title of a section, 3 within a section, 4 for a lead-in.
         style: severity of a finding.
-        texts: paragraphs; a screen leaves them out.
+        texts: paragraphs, which a screen leaves out.
         marks: intervals to mark below the series, from 0 to 1.
         events: times of log events, from 0 to 1.
         facts: named statements; equal names are adjacent.
@@ -128,7 +128,7 @@ class Block:
 
     @property
     def has_body(self) -> bool:
-        """Whether the block has more than a heading; the label of a section title counts as content."""
+        """Whether the block has more than a heading. The label of a section counts as content."""
         said = (*self.warnings, *self.texts, *self.code, *self.series, *self.tiles, *self.actions, *self.charts)
         return any((self.level == SECTION and self.label, self.head, self.bars, self.table, *self.facts, *said))
 

@@ -10,11 +10,11 @@ class Change:
     """How a figure changed from one step to another.
 
     Attributes:
-        text: the change in per cent (`−52%`), or as a multiple from tenfold on (`12 times`).
+        text: the change in per cent (`−52%`), or as a multiple if at least tenfold (`12 times`).
         interval: its 95% interval in words (`−58 to −45%`), if any.
         verdict: `better`, `worse`, `no clear change`, `not enough data`, `unconfirmed (one run each)` or `unconfirmed
             (one run on one side)`; empty if neither direction is better.
-        comparisons: number of comparisons if it alone (Holm) prevents a clear verdict; otherwise None.
+        comparisons: number of comparisons if only the Holm correction prevents a clear verdict; otherwise None.
         arrow: `up` or `down`; empty if the figure stayed the same.
         since: the step that the change is measured from, unless it is the previous one.
     """
@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One key figure; `unit` is empty if `value` contains it. `change` is from the first step to the last."""
+    """A key figure. `unit` is empty if `value` contains it. `change` is from the first step to the last."""
 
     label: str
     value: str
@@ -79,7 +79,7 @@ class VerdictCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result: `sentence` is the headline.
+    """The result. `sentence` is the headline.
 
     Attributes:
         details: the sentences of the lead; the first `doubts` of them cast doubt on the headline.
@@ -98,9 +98,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One action; at most three are shown, most promising first.
+    """An action. At most three are shown, most promising first.
 
-    `finding` is the id of the row that led to it, if any; a trial addresses unexplained pauses.
+    `finding` is the id of the row that led to it, if any. A trial addresses unexplained pauses.
     """
 
     title: str

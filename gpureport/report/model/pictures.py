@@ -1,6 +1,6 @@
-"""Data for the pictures: where GPU time went, use over time, signals of a GPU, and timelines.
+"""Data for the pictures: where GPU time went, use over time, GPU signals, and timelines.
 
-Times are seconds since the first sample. Texts may be empty; `small` is printed below a label.
+Times are seconds since the first sample. Texts may be empty. `small` is printed below a label.
 """
 
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ class TimeSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentBar:
-    """The GPU time of one step, or of one GPU of a single run; the segments add up to the bar.
+    """The GPU time of one step, or of one GPU of a single run. The segments add up to the bar.
 
-    `total` is empty for GPUs. `change` is from the previous step; a bar without a change has a `note` (`first step`,
-    `7.5% lost to heat`), which is coloured if `is_bad`. `beside` is a second figure: the rate of training alone, or the
-    power of a GPU.
+    `total` is empty for GPUs. `change` is from the previous step. A bar without a change has a `note` (`first step`,
+    `7.5% lost to heat`), which is coloured if `is_bad`. `beside` is a second figure: training throughput, utilisation
+    or GPU power.
     """
 
     label: str
@@ -60,7 +60,7 @@ class SpentBar:
 class TimeSpent:
     """Bars of GPU time, per unit of work if the work is known.
 
-    `columns` are the headings of the total and the second figure; `rest` describes what is not drawn.
+    `columns` are the headings of the total and the second figure. `rest` describes what is not drawn.
     """
 
     caption: str
@@ -85,7 +85,7 @@ class ClassStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseRow:
-    """Mean GPU utilisation of a run per bucket (NaN without samples), and a band with the classes of GPU time.
+    """Mean GPU utilisation of a run per bucket (NaN without samples), and a band of classes of GPU time.
 
     The band shows the share of each class per `band_seconds`, in arbitrary order.
     """
@@ -102,7 +102,7 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseOverTime:
-    """GPU utilisation of several runs on a common time axis of `seconds`."""
+    """GPU utilisation of several runs on a time axis `seconds` long."""
 
     caption: str
     rows: tuple[UseRow, ...]
@@ -113,7 +113,7 @@ class UseOverTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
-    """A line of a panel: its name, the mean per bucket (NaN without samples), and whether it is highlighted."""
+    """A line in a panel: its name, the mean per bucket (NaN without samples), and whether it is highlighted."""
 
     label: str
     mean: FloatArray
@@ -122,7 +122,7 @@ class SignalLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalPanel:
-    """One quantity over time; all values are in the unit of the lines.
+    """One quantity over time. All values are in the unit of the lines.
 
     The label includes the range of the axis: `Temperature, 30 to 90 °C`. For the main line, `usual` is the median
     outside the shaded intervals and `meanwhile` the mean within them. `is_alert` selects a warning colour.
@@ -146,7 +146,7 @@ class SignalPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalHistory:
-    """The signals of one GPU over time; `spans` are the shaded intervals of a finding."""
+    """The signals of one GPU over time. `spans` are the shaded intervals of a finding."""
 
     gpu: str
     title: str
@@ -175,7 +175,7 @@ class ClassShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """Where the GPU time of a run, step or (if `whole` is false) GPU went; the ratios add up to 1.
+    """Where the GPU time of a run or step (`whole` is true) or of one GPU went. The ratios add up to 1.
 
     `no_job` is the time without a job, which is not part of the bar.
     """
@@ -190,7 +190,7 @@ class TimeBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMark:
-    """An interval of a finding on a strip; `whole` if the finding covers nearly the whole run."""
+    """An interval of a finding on a strip. `whole` means that the finding covers nearly all of the run."""
 
     card: str
     severity: str
@@ -201,7 +201,7 @@ class FindingMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEventLine:
-    """An event from the log; `at` is None if its time is not known; `sentence` describes it."""
+    """An event from the log, described by `sentence`. `at` is None if its time is not known."""
 
     id: str
     at: float | None
@@ -215,7 +215,7 @@ class LogEventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricLimit:
-    """A limit of a metric, in its base unit and in words: `limit 88 °C`."""
+    """A limit of a metric, in the base unit and in words (`limit 88 °C`)."""
 
     metric: str
     value: float
@@ -224,9 +224,9 @@ class MetricLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStrip:
-    """Utilisation of one GPU over time, as time-weighted means per bucket; NaN without samples.
+    """Utilisation of one GPU over time, as time-weighted means per bucket (NaN without samples).
 
-    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without utilisation.
+    `coarse` has fewer buckets, for a line of text. `gaps` are intervals without samples.
     """
 
     device: str
@@ -242,9 +242,9 @@ class TimelineStrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The strips of one run on the time axis of the report, or the reason why it has none (`absent`).
+    """The strips of one run on the time axis of the report. If there are none, `absent` says why.
 
-    `caption` describes the sampling and the clock, and `column` the time that a column of the figure covers.
+    `caption` describes the sampling and the clock, and `column` how much time a column of the figure covers.
     """
 
     label: str

@@ -36,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceStep:
-    """A step of the advice catalogue; `unknown` lists the conditions that the recording leaves open."""
+    """A step of the advice catalogue. `unknown` lists conditions that could not be checked."""
 
     name: str
     title: str
@@ -97,7 +97,7 @@ class FindingCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMark:
-    """The outcome of a kind in one run: `found`, `not found` or `not assessed`."""
+    """The outcome of a check in one run: `found`, `not found` or `not assessed`."""
 
     run: str
     step: str
@@ -136,7 +136,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTable:
-    """A table of the GPUs of one run, and sentences about outliers (`same` if there are none)."""
+    """A table of the GPUs of one run, and sentences about outliers or, if there are none, `same`."""
 
     label: str
     table: Table
@@ -167,7 +167,7 @@ class RunQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudgedLine:
-    """Checks that lack the same data; `where` names the runs and devices, unless it is all of them."""
+    """Checks that lack the same data. `where` names the runs and devices, unless all are affected."""
 
     kinds: tuple[str, ...]
     where: str
@@ -180,9 +180,9 @@ class Judgement:
     """How many checks found something, found nothing, or could not be assessed.
 
     Attributes:
-        missing: number of checks that no run of some step could assess.
-        partly: number of other checks that some run could not assess.
-        command: with `other_commands`, records the missing data without gpureport.
+        missing: number of checks that could not be assessed in any run of at least one step.
+        partly: number of other checks that could not be assessed in at least one run.
+        command: command that, with `other_commands`, records the missing data without gpureport.
     """
 
     sentence: str
@@ -198,13 +198,13 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLine:
-    """The outcome of one kind for one group of devices of a run.
+    """The outcome of one check for one group of devices in a run.
 
     Attributes:
         group: the devices; empty if the run has one group.
         outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
         cards: ids of the cards of the findings.
-        reason: why the kind could not be fully judged, or empty.
+        reason: why the kind could not be fully judged; empty if it was.
     """
 
     kind: str
@@ -220,7 +220,7 @@ class AnswerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The outcome of every kind in one run, per group of devices; `summary` counts the outcomes."""
+    """The outcome of every check in one run, per group of devices. `summary` counts the outcomes."""
 
     label: str
     summary: str
@@ -279,8 +279,8 @@ class Report:
     """A whole report.
 
     The open part of the page shows `subtitle`, `verdict`, `tiles`, `spent`, `use` or `worst`, `actions` and `steps`.
-    The rest is in folds, in an appendix, or in the full form. `folds` has a summary line for each. `order` describes
-    the order of the finding cards. If `has_target` is true, a tile shows the time to the user's target.
+    The rest is in folds, in an appendix, or in the full form. `folds` has the summary line of each fold. `order`
+    describes the order of the finding cards. If `has_target` is true, a tile shows the time to the user's target.
     """
 
     title: str

@@ -14,7 +14,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A table cell; `small` is a second, smaller line.
+    """A table cell. `small` is a second, smaller line.
 
     Attributes:
         value: the number, for sorting; None if not recorded.
@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `numeric` says for each column after the first whether it contains numbers."""
+    """A table. `numeric` says whether each column after the first contains numbers."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -52,7 +52,7 @@ class Table:
 def build_table(
     columns: Sequence[str], rows: Iterable[Sequence[Cell | str]], *notes: str, in_words: Sequence[str] = ()
 ) -> Table:
-    """Return a table; the first cell of a row is its head, and the columns in `in_words` have no numbers."""
+    """Return a table. The first cell of each row is its head. The columns in `in_words` contain no numbers."""
     cells = ([Cell(text=each) if isinstance(each, str) else each for each in row] for row in rows)
     return Table(
         columns=tuple(columns),

@@ -1,1 +1,1 @@
-"""Data of a run that several sections need: its label, device names, GPU time, events and readings."""
+"""Data about a run that several sections need: its label, device names, GPU time, events and readings."""

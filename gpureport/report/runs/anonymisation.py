@@ -1,4 +1,4 @@
-"""Replaces names of people and machines, so that different names remain different."""
+"""Replaces the names of people and machines. Different names remain different."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ _WORDS = "|".join(["owner|author|host|hostname|machine|email", *(tag.name for ta
 _PERSONAL = re.compile(rf"(?:^|[._/-])(?:{_WORDS})(?:$|[._/-]|name)", re.IGNORECASE)
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _DOMAINS = "local|lan|internal|intranet|corp|localdomain|cluster|com|org|net|edu|gov|mil"
-"""Domains of host names that are not file extensions or Python modules."""
+"""Top-level domains that are not file extensions or Python modules."""
 _COUNTRIES = "eu|de|uk|fr|ch|nl|jp|cn|kr"
-"""Country domains that are also language codes: `bleu.de` is a metric, `node7.example.de` a host."""
+"""Country domains that may be language codes: `bleu.de` is a metric, but `node7.example.de` is a host."""
 _IPV6 = re.compile(
     r"(?<![\w:.])\[?(?P<address>[0-9a-f:.]{2,46}+)(?P<rest>(?:%\w{1,15})?(?:/\d{1,3})?(?:\](?::\d{1,5})?)?)",
     re.IGNORECASE,
@@ -48,15 +48,15 @@ _NAMING = re.compile(
     r"|gateway|broker|ur[il])(?:$|[._/-](?:name|list|address)$)",
     re.IGNORECASE,
 )
-"""Names of params whose values are hosts unless they are numbers."""
+"""Matches the names of params whose values are usually hosts."""
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<option>--?)?[\w.-]*?(?:hosts?|hostname|nodelist|addr|address|endpoint|server|machine)"
     r"(?:=|(?(option)[ \t]{1,4}|=))[\"']?([A-Za-z][\w.\[\],-]*\w\]?)",
     re.IGNORECASE,
 )
-"""Hosts in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
+"""Matches a host in a command line or a list of settings: `--rdzv_endpoint=node3:29500`, `host=node3`.
 
-A value after a space is a host only after an option: `host memory` names no host.
+After a space, a value is a host only if an option precedes it: `host memory` names no host.
 """
 _PORT = re.compile(r":\d{1,5}$")
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
@@ -70,7 +70,7 @@ _KERNEL = (
     (re.compile(r"\bname=[^,]*"), "name=<process>"),
 )
 _ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
-"""File extensions to keep; any other could be part of a host name."""
+"""File extensions to keep. Any other could be part of a host name."""
 _SHORTEST = 3  # minimum length of a name; a shorter one could be part of a word
 _SHOWN = 8
 _NAME = "<name>"
@@ -93,7 +93,7 @@ def names_machine(key: str, value: str) -> bool:
 
 
 def list_machines(value: str) -> Iterator[str]:
-    """Yield the hosts in a value, without ports and schemes: `node[1-2]`, `tcp://a:29500, b.example.org`."""
+    """Yield the hosts in a value such as `node[1-2]` or `tcp://a:29500, b.example.org`, without ports and schemes."""
     for part in expand_node_list(value):
         host = _PORT.sub("", _SCHEME.sub("", part).partition("/")[0])
         if _NO_NAME.fullmatch(host) is None:
@@ -101,7 +101,7 @@ def list_machines(value: str) -> Iterator[str]:
 
 
 def _hide_ipv6(found: re.Match[str]) -> str:
-    """Return `<address>` for an IPv6 address; `::` alone may be an operator in source code."""
+    """Return `<address>` for an IPv6 address. Keep a bare `::`, which may be an operator in code."""
     address = found["address"]
     ended = address.rstrip(".")
     # a colon may follow in the sentence
@@ -144,7 +144,7 @@ class _SharedNames:
                     self.texts.setdefault(name, _NAME)
 
     def hide_host(self, host: str) -> str:
-        """Return `host-1`, `host-2`, …; a name without a domain refers to the first host with that name."""
+        """Return `host-1`, `host-2`, and so on. A name without a domain means the first host with that name."""
         name, short = host.lower(), shorten_node(host)
         if name not in self._numbers:
             namesakes = self._namesakes.setdefault(short, [])
@@ -155,7 +155,7 @@ class _SharedNames:
         return f"host-{self._numbers[name]}"
 
     def tell_apart(self, what: str, text: str, hidden: str) -> str:
-        """Return the hidden form of a text, with a number if another text of its kind has the same form."""
+        """Return the hidden form of a text, numbered if another text of the same kind already has that form."""
         if text != hidden and (what, text) not in self._shown:
             numbered = chain([hidden], (f"{hidden} {number}" for number in count(2)))
             # each iterator continues where it last stopped

@@ -57,7 +57,7 @@ def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def measure_own_seconds(time: GpuTime) -> float:
-    """Return the base for the shares of one GPU: its job time, or its observed part if most of it has no data."""
+    """Return the total for the shares of one GPU: its job time, or the observed part if most of it has no data."""
     is_partly_seen = 0 < time.seen_seconds < (1 - gains.MOST_UNSEEN_RATIO) * time.job_seconds
     return time.seen_seconds if is_partly_seen else time.job_seconds
 

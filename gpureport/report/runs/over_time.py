@@ -1,4 +1,4 @@
-"""Data of a run over time: drawn GPUs with their limits, means and classes in buckets, and log events."""
+"""A run over time: the GPUs to draw, their limits, means and classes per bucket, and log events."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -38,7 +38,7 @@ _TEXT = 160
 _COLUMNS, _COARSE_COLUMNS = 600, 60
 _WHOLE_RUN = 0.95
 Samples = tuple[FloatArray, FloatArray, FloatArray]
-"""Start and end of each sample in seconds since the start, and its value in the base unit."""
+"""Starts and ends of samples in seconds since the start of the run, and their values in the base unit."""
 Average = Callable[[FloatArray], FloatArray]  # maps bucket edges to means
 
 
@@ -99,13 +99,13 @@ def find_limits(series: DeviceSeries) -> tuple[MetricLimit, ...]:
 
 
 def read_samples(run: ReportRun, series: DeviceSeries, metric: str, *, is_mean: bool = True) -> Samples:
-    """Return the start, end and value of each sample; a mean covers the time before its timestamp."""
+    """Return the start, end and value of each sample. A mean covers the time before its timestamp."""
     zero = run.run.started + (series.shift if is_mean else 0)
     return (series.start - zero) / 1e6, (series.end - zero) / 1e6, series.values(metric)
 
 
 def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Average:
-    """Return a function that maps bucket edges to means; samples are split at the edges to avoid aliasing."""
+    """Return a function that maps bucket edges to means. It splits samples at the edges to avoid aliasing."""
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
@@ -135,7 +135,7 @@ class ClassHistory:
         self.bucket_seconds = run.seconds / self._count
 
     def list_stretches(self, devices: Sequence[str]) -> tuple[ClassStretch, ...]:
-        """Return class intervals, averaged over GPUs; their order within a bucket is unknown, so it alternates."""
+        """Return class intervals, averaged over GPUs. Their order within a bucket is unknown, so it alternates."""
         self.prepare(devices)
         known = [seconds for device in devices if (seconds := self._traced[device]) is not None]
         if not known:
@@ -144,7 +144,6 @@ class ClassHistory:
         return tuple(_join_buckets(amounts, self.bucket_seconds))
 
     def prepare(self, devices: Sequence[str]) -> None:
-        """Compute the seconds of several GPUs at once, which is faster."""
         run, new = self._run, [device for device in devices if device not in self._traced]
         is_traced = new and run.seconds > 0
         found = trace_gpu_time(run.recording, run.analysis, self._count, self._rules, new) if is_traced else {}

@@ -1,4 +1,4 @@
-"""A run in a report, with its label, step, device names and times; and the report's subtitle."""
+"""Runs in a report, with their labels, steps, device names and times, and the report's subtitle."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class ReportRun:
         return (microseconds - self.run.started) / 1e6
 
     def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
-        """Return the intervals of a finding while a job held one of its GPUs, or all if no job is known."""
+        """Return the intervals of a finding, leaving out time when no job used its GPUs, if known."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):
             return finding.intervals
@@ -62,7 +62,7 @@ class ReportRun:
         return self._names.get(device) or display.clean(device)
 
     def devices(self, ids: Sequence[str]) -> str:
-        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`; no ids means all GPUs."""
+        """Return devices in words: `GPUs 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`. No ids means all GPUs."""
         gpus = {gpu.id for gpu in self.run.gpus}
         unique = list(dict.fromkeys(ids)) or [gpu.id for gpu in self.run.gpus]
         if len(gpus) > 1 and gpus.issuperset(unique) and len(unique) == len(gpus):
@@ -114,7 +114,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
 
 
 def format_time(run: Run, microseconds: int) -> str:
-    """Return a time on the run's clock or, if it has no timestamps, the time since the first sample."""
+    """Return a time on the run's clock or, if the log has no timestamps, the time since the first sample."""
     if run.quality.synthetic_time:
         return display.elapsed((microseconds - run.started) / 1e6)
     at = _convert_to_local_time(run, microseconds)

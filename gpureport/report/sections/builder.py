@@ -1,4 +1,4 @@
-"""Builds the content of a report, and the summary line of each fold."""
+"""Builds the content of a report and the summary line of each fold."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -22,18 +22,18 @@ _OTHERS = 7  # maximum number of other GPUs, drawn in grey
 _MARGIN, _SHORTEST_INTERVALS = 0.5, 20
 """Margin of a crop relative to the shaded time, and minimum number of samples in a crop."""
 _CROPPED, _WHOLE = 0.5, 0.95
-"""Shares of the run from which a finding is shown within the whole run, and from which it is not shaded."""
+"""Shares of the run above which a finding is shown without cropping, and above which it is not shaded."""
 _BUSY, _HEALTHY_PANELS = 95.0, 2
-"""Mean utilisation in per cent above which its panel is omitted; number of panels for a healthy run."""
+"""Mean utilisation in per cent above which its panel is omitted, and number of panels for a healthy run."""
 _NEAR, _COLDEST, _LEAST_SEEN = 0.95, 20.0, 0.5
-"""Share of a limit from which it counts as reached; usual lower end of a temperature axis; minimum
-sampled share of the shaded time for a mean.
+"""Share of a limit at which it counts as reached, usual lower end of a temperature axis, and minimum
+share of the shaded time that needs samples for a mean.
 """
 _Spans = tuple[tuple[float, float], ...]
 
 
 class Signal(NamedTuple):
-    """A quantity with its metrics in order of preference, and its unit; `factor` converts from the base unit."""
+    """A quantity, its metrics in order of preference, and its unit. `factor` converts from the base unit."""
 
     label: str
     metrics: tuple[str, ...]
@@ -87,7 +87,7 @@ _BY_KIND = {kind: signals for kinds, signals in _SHOWN.items() for kind in kinds
 _TIMES = {"thermal_throttle": "while hot", "hw_throttle": "while slowed", "periodic_stall": "while stalled"}
 _TIMES |= dict.fromkeys(("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound"), "while waiting")
 _TIMES |= dict.fromkeys(("idle_gap", "startup_idle", "tail_idle"), "while idle")
-"""Words that follow a figure for the shaded time, by kind."""
+"""Words to print after a figure for the shaded time, by kind."""
 
 
 def format_value(signal: Signal, value: float, *, bare: bool = False) -> str:
@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of the GPU with the findings (by default, the hottest GPU), or None."""
+    """Return the signals of a GPU with the findings (by default, the hottest), or None if there are none."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None
@@ -276,7 +276,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
-    """Return the mean of the samples in the shaded intervals; buckets would include neighbouring samples."""
+    """Return the mean of the samples in the shaded intervals. Buckets would include neighbouring samples."""
     start, end, values = samples
     inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
     seconds = (end - start)[inside]

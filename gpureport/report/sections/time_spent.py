@@ -39,7 +39,7 @@ _ROOM = 1.25  # Maximum length of an axis with intervals, relative to the longes
 # Lost share above that of the median GPU from which a GPU has a separate bar among many.
 _APART = 0.03
 _WORTH_A_COLOUR, _MUCH = 0.05, 0.1
-"""Lost share above that of the best GPU, and lost share of a single GPU, from which a note is coloured."""
+"""Minimum lost share for colouring a note: above that of the best GPU, and for a single GPU."""
 _MOST_UNKNOWN = 0.02  # Unobserved share from which the note of a GPU mentions it.
 _FEWEST_ALIKE = 5  # Minimum number of GPUs with equal times that share a bar.
 _MOST_DIGITS = 10_000.0
@@ -75,7 +75,7 @@ def describe_pauses(bars: Sequence[SpentBar]) -> str:
 
 
 class SpentUnit(NamedTuple):
-    """The unit of bars: size in GPU-seconds (per 1,000 units of work), names, and `per 1,000 images`."""
+    """The unit of bars: size in GPU-seconds (per 1,000 units of known work), names, and denominator."""
 
     size: float
     short: str
@@ -231,7 +231,7 @@ def _build_gpu_bars(run: ReportRun) -> TimeSpent | None:
 
 
 def _find_alike(times: Sequence[GpuTime]) -> list[bool]:
-    """Return whether each GPU shares a bar: equal GPUs if there are few, otherwise all but the worst."""
+    """Return whether each GPU shares a bar. A few GPUs do so if equal; of many, all but the worst do."""
     if len(times) <= _MOST_GPUS:
         shares = [{name: amount / time.job_seconds for name, amount in time.seconds} for time in times]
         seen = ([(name, share) for name, share in each.items() if share >= _NEGLIGIBLE] for each in shares)
@@ -335,7 +335,6 @@ def _build_row(step: Step, run: ReportRun, history: ClassHistory, axis: float) -
 
 
 def _average(averages: Sequence[Average], edges: FloatArray) -> FloatArray:
-    """Return the mean utilisation of all GPUs between edges; NaN without samples."""
     means = np.array([average(edges) for average in averages]).reshape(-1, len(edges) - 1)
     count = (~np.isnan(means)).sum(axis=0)
     averaged: FloatArray = np.where(count, np.nansum(means, axis=0) / np.maximum(count, 1), np.nan)

@@ -28,7 +28,7 @@ _LISTED, _VALUE = 4, 24  # Maximum number of changes in a line, and length of ea
 
 
 def format_times(ratio: float) -> str:
-    """Return a ratio as a multiple (`1.84 times`), without decimals from tenfold on (`12 times`)."""
+    """Return a ratio as a multiple (`1.84 times`), without decimals if at least tenfold (`12 times`)."""
     return f"{_format_ratio(ratio)} times"
 
 
@@ -37,7 +37,7 @@ def format_times_range(interval: Sequence[float]) -> str:
 
 
 def format_percent_change(ratio: float) -> str:
-    """Return a ratio as a signed change in per cent (−46%, +0.4%), or as a multiple from tenfold on."""
+    """Return a ratio as a signed change in per cent (−46%, +0.4%), or as a multiple if at least tenfold."""
     return format_times(ratio) if ratio >= _TIMES else f"{_signed_percent(ratio)}%"
 
 
@@ -59,7 +59,7 @@ def _signed_percent(ratio: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureFormat:
-    """How a figure is printed: in the units of a scale, or by `percent`; `per` is the batch of work, if any."""
+    """How a figure is printed: in the units of a scale, or by `percent`. `per` is the batch of work, if any."""
 
     title: str
     scale: Scale = NUMBERS
@@ -76,7 +76,7 @@ class FigureFormat:
         return display.lower_first(self.title)
 
     def format_sides(self, delta: Delta) -> tuple[str, str, str]:
-        """Return both sides and their difference; shares have the same number of decimals."""
+        """Return both sides and their difference. Shares have the same number of decimals."""
         sides = delta.before, delta.after
         show = display.percent_formatter(sides) if self.percent else self.value
         before, after = (self.absent if value is None else show(value) for value in sides)
@@ -87,7 +87,7 @@ class FigureFormat:
         return before, after, change
 
     def format_interval(self, delta: Delta) -> str:
-        """Return both ends of an interval, without the unit of the difference; empty if they print alike."""
+        """Return both ends of an interval, with units only if these differ. Empty if the ends print alike."""
         if delta.interval is None or not all(map(isfinite, delta.interval)):
             return ""
         low, high = delta.interval
@@ -113,7 +113,7 @@ class FigureFormat:
 
 
 def describe_verdict(delta: Delta) -> str:
-    """Return a verdict in words; `unconfirmed` says whether one or both sides have a single run."""
+    """Return a verdict in words. `unconfirmed` is followed by its reason."""
     if delta.verdict is not Verdict.UNCONFIRMED:
         return delta.verdict.value
     missing = "one run on one side" if max(delta.runs) > 1 else "one run each"
@@ -164,7 +164,7 @@ def format_points(ends: Sequence[float]) -> str:
 
 
 def list_setup_changes(changes: Sequence[SetupChange], most: int = _LISTED) -> str:
-    """Return changes in one line, at most `most` of them: `workers 2 → 14; pin False → True; and 3 more`."""
+    """Return at most `most` changes in one line: `workers 2 → 14; pin False → True; and 3 more`."""
     named = []
     for change in changes[:most]:
         before, after = (describe_values(each, _VALUE) for each in (change.values_before, change.values_after))

@@ -1,4 +1,4 @@
-"""Printed numbers and log text; `number_format` contains the number formats.
+"""Printed numbers and log text. `number_format` contains the number formats.
 
 Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
 print as "not recorded", never as 0.
@@ -25,7 +25,7 @@ _UNIT_AFTER_NUMBER = re.compile(
 )
 _SENTENCE = re.compile(r"\. (?=[A-Z])")  # end of a sentence; a name may contain `1. one`
 _NUMBER = re.compile(r"([−-]?\d[\d.,]*)(\D*)")
-"""A number and its unit; a length in two units (`1 min 21 s`) does not match."""
+"""Matches a number and its unit, but not a length in two units (`1 min 21 s`)."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 Show = Callable[[float], str]  # functions that print a value with its unit
 
@@ -46,7 +46,6 @@ def plain(text: str) -> str:
 
 
 def clean_sentence(text: str) -> str:
-    """Return a cleaned sentence with no-break spaces between numbers and units."""
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
 
 
@@ -60,7 +59,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Cut text in the middle to at most `length` characters, because names often differ at the end."""
+    """Shorten text in the middle to at most `length` characters, because names often differ at the end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
@@ -107,7 +106,7 @@ integer, number, signed = number_format.format_integer, number_format.format_num
 
 
 def percent(ratio: float, *, finely: bool = False) -> str:
-    """Return a ratio in per cent, with a decimal below 10%, from 98.5% on, or if `finely`."""
+    """Return a ratio in per cent, with a decimal below 10%, between 98.5% and 100%, or if `finely`."""
     value = ratio * 100
     fine = 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     if not fine or abs(value) < 1:
@@ -144,7 +143,7 @@ throughput = _keep_together(partial(number_format.format_scaled, units=number_fo
 
 
 def duration_below(seconds: float, limit: float) -> str:
-    """Return a duration; just below a limit in seconds, a decimal keeps it from rounding up: `19.5 s`."""
+    """Return a duration. Just below a limit in seconds, a decimal keeps it from rounding up: `19.5 s`."""
     if seconds < limit <= round(seconds):
         return f"{math.floor(seconds * 10) / 10:.1f}{GAP}s"
     return duration(seconds)
@@ -207,7 +206,7 @@ def format_range(values: Iterable[float], show: Show) -> str:
 
 
 def format_gpu_time_range(seconds: Iterable[float]) -> str:
-    """Return `55.3 to 67.2 GPU-s`, in the unit of the minimum, or of the maximum if that is far larger."""
+    """Return `55.3 to 67.2 GPU-s`. The unit is that of the minimum, or of a far larger maximum."""
     known = list(seconds)
     units = [number_format.choose_unit(pick(known), number_format.GPU_TIME) for pick in (min, max)]
     name, size = units[0] if max(known) / units[0][1] < _LARGER else units[1]
@@ -220,6 +219,5 @@ def format_interval(ends: tuple[float, float], show: Show, unit: str = "") -> st
 
 
 def drop_equal_ends(interval: str) -> str:
-    """Return an interval in words; empty if both ends print the same."""
     low, _, high = interval.partition(" to ")
     return "" if high.removesuffix("%").removesuffix(" times").partition(GAP)[0] == low else interval

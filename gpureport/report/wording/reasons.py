@@ -13,7 +13,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.words import WORDS, say
 
 SINGLE_RUN_SCATTER = "a single run is assumed to vary as much as the runs it is compared with"
-"""How a rule judges a change if one side is a single run."""
+"""How rules judge a change if one side has a single run."""
 
 
 def describe_reason(reason: Reason | None) -> str:
@@ -42,7 +42,7 @@ def describe_state(drift: Reason) -> str:
 
 
 def count_family(reason: Reason | None) -> int | None:
-    """Return the number of comparisons if that number (Holm) is why an interval shows no change."""
+    """Return the number of comparisons if only the Holm correction prevents a clear verdict."""
     return round(reason.amount) if reason is not None and reason.kind is ReasonKind.MANY_COMPARISONS else None
 
 

@@ -10,7 +10,7 @@ from gpureport.report.wording import display
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Units of a kind of figure, largest first; `decimals` is the number of decimals that `text` prints."""
+    """Units of a kind of figure, largest first. `decimals` returns the number of decimals that `text` prints."""
 
     units: number_format.Units = (("", 1.0),)
     text: Callable[[float], str] = display.number
@@ -62,14 +62,14 @@ _WATT_HOUR = 3600.0
 
 
 class WorkScale(NamedTuple):
-    """Converts figures per 1,000 units of work by `factor` to figures for the batch `per`."""
+    """Multiplying by `factor` converts figures per 1,000 units of work to figures for the batch `per`."""
 
     factor: float
     per: str
 
 
 class EnergyScale(NamedTuple):
-    """Converts energies per 1,000 units of work by `size` to `unit` for the batch `per`."""
+    """Dividing by `size` converts joules per 1,000 units of work to `unit` for the batch `per`."""
 
     size: float
     unit: str
@@ -77,7 +77,7 @@ class EnergyScale(NamedTuple):
 
 
 def choose_work_scale(values: Iterable[float | None], unit: str | None, least: float = _TEN_CENTS) -> WorkScale:
-    """Return the batch of work for which all figures, given per 1,000, are between 1 and 9,999."""
+    """Return the batch of work that puts all figures, given per 1,000, between 1 and 9,999."""
     known = [abs(value) for value in values if value]
     low, high = min(known, default=1.0), max(known, default=1.0)
     fitting = [each for each in _BATCHES if low * each[0] >= (least if each == _BATCHES[0] else 1)]

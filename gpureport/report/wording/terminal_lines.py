@@ -1,4 +1,4 @@
-"""Wrapped lines of text with styles; other control sequences are removed."""
+"""Wrapped lines of text with styles. Other control sequences are removed."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class Page:
     colour: bool = False
 
     def wrap(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
-        """Yield text wrapped after a name; words longer than a line stay whole so that they can be copied."""
+        """Wrap text after a name. Words longer than a line stay whole so that they can be copied."""
         line = display.pad_to_width(name, indent)
         begun = False
         for gap, word in _WORD.findall(text):

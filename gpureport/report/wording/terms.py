@@ -22,24 +22,23 @@ TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() i
     UNKNOWN: "cause unknown",
     OUTSIDE: "outside the job",
 }
-"""Names of causes within a class of GPU time; other causes are printed unchanged."""
+"""Names of causes within a class of GPU time. Other causes are printed unchanged."""
 DEFINITIONS = tuple(
     (name, text.replace("{far}", f"{FAR_SECONDS / 60:g}")) for name, text in _WORDS["definitions"].items()
 )
 FIGURE_NAMES = _WORDS["figures"]
-"""Names of figures of runs in column order; `{per}` is replaced by the result of `per_batch`."""
+"""Names of run figures in column order. `{per}` is replaced by the result of `per_batch`."""
 OUTCOME_WORDS = {outcome: outcome.value for outcome in CheckOutcome} | {
     CheckOutcome.BROKEN: "failed",
     CheckOutcome.CANNOT_JUDGE: "not assessed",
 }
-"""Printed outcomes of rules; JSON and JUnit types keep their old names."""
+"""Printed outcomes of rules. JSON and JUnit types keep their old names."""
 PER_RUN = "per run"  # unit of figures without known work
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIX = re.compile(r"_(?:ratio|bytes_per_second|bytes|watts|celsius|hertz|seconds_total|seconds|total)$")
 _BATCH = f"{WORK_BATCH:,} "
 _PLURALS = {"ches": "ch", "shes": "sh", "sses": "ss", "xes": "x", "ies": "y", "ss": "ss", "us": "us", "s": ""}
-"""Plural endings and their singular endings; words that end in `ss` or `us` are singular."""
 
 
 def class_title(key: str, causes: Iterable[str] = ()) -> str:

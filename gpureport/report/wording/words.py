@@ -15,7 +15,7 @@ _MOST_WORDS = 16
 
 
 def say(key: str, /, **fields: object) -> str:
-    """Return a filled sentence; fields that are empty or 0 count as unknown."""
+    """Return a sentence with its fields filled in. Those that are empty or 0 count as unknown."""
 
     def fill(name: str, noun: str) -> str:
         return display.plural(int(str(fields[name])), noun) if noun else str(fields[name])
@@ -51,7 +51,7 @@ def clean_name(name: str) -> str:
 
 
 def list_labels(labels: Sequence[str]) -> str:
-    """Return names as a list in words; consecutive numbers become a range: `a/1 to /3 and b`."""
+    """Return names as a list in words. Consecutive numbers become a range: `a/1 to /3 and b`."""
     ranges: list[list[str]] = []
     for label in labels:
         one, other = _NUMBERED.fullmatch(ranges[-1][-1] if ranges else ""), _NUMBERED.fullmatch(label)

@@ -1,4 +1,4 @@
-"""What to do next: up to three actions ranked by severity, gain and confidence, then measurements to make."""
+"""What to do next: up to three actions. Fixes are ranked by severity, gain and confidence."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,9 +27,9 @@ from gpureport.report.wording.words import group_holders
 
 _MOST = 3
 _NOTABLE_SAVING, _MOST_OF_IT = 0.01, 0.5
-"""Minimum saving to state, as a share of GPU time; share of waiting above which no larger batch is advised."""
+"""Minimum saving to state, and maximum waiting for which a larger batch is advised, as shares of GPU time."""
 _SHORT_START, _SHORT_RUN = 600.0, 300.0
-"""Run length in seconds below which start-up counts too much, and below which longer runs beat more runs."""
+"""Run lengths in seconds below which start-up is overrepresented, and below which longer runs are advised."""
 # Minimum number of checks that need a longer log before one is requested.
 _MANY_CHECKS = 5
 _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
@@ -37,11 +37,11 @@ _COARSE = 0.05  # Detectable relative change from which longer runs are advised.
 _BELOW, _STEP_WATTS = 0.9, 5
 _WEIGHTS = {Confidence.HIGH: 1.0, Confidence.MEDIUM: 0.8, Confidence.LOW: 0.5}
 _TRAINED = {"tail_idle", "clocks_locked"}
-"""Kinds without an action if the GPU may be serving requests, when idle time or a fixed clock is normal."""
+"""Kinds without an action if the GPU may be serving requests. Idle time or a fixed clock is then normal."""
 # kinds without an action if their severity is info
 _NOTES = {"startup_idle", "tail_idle", "pcie_degraded", "log_gap"}
 _EXPLAINED = {"waiting_for_input", "low_use", "hollow"}
-"""Classes of GPU time whose kinds already come with advice on waiting GPUs."""
+"""Classes of GPU time whose findings already give advice on waiting GPUs."""
 _UNEXPLAINED = {"idle_gap", "periodic_stall", "low_util_cause_unknown"}
 _BESIDE = "not shown beside other programs"
 # cause that has priority over unexplained low use: another program used the GPU
@@ -57,7 +57,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return the three most promising actions for the `best` group or, without one, the last step."""
+    """Return up to three actions for the `best` group or, without one, for the last step."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -131,7 +131,7 @@ def _name_class(found: Found) -> str:
 
 
 def _measure_saving(found: Found, every: Sequence[Found]) -> float:
-    """Return the share of GPU time lost, averaged over runs; 0 if it overlaps another loss."""
+    """Return the share of GPU time lost in all runs, or 0 if the loss overlaps another one."""
     losing = ((part.position, part.finding) for each in every if each is not found for part in each.parts)
     others = group_holders((position, finding) for position, finding in losing if finding.lost_gpu_seconds)
     held = fsum(run.analysis.job_gpu_seconds for run in found.runs.values())

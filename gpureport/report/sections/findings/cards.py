@@ -25,12 +25,12 @@ _LISTED, _NAMED = 100, 3  # maximum number of listed intervals, and of named ste
 _OUTCOMES = {True: "not found", False: "not assessed"}
 _SIGNS = {"<=": "≤", ">=": "≥"}
 _STAYING = {"throttled", "gpu_lost", ""}
-"""Classes of GPU time with findings, such as hardware faults, that remain even if the job changes."""
+"""Classes of GPU time whose findings, such as hardware faults, persist even if the job changes."""
 _COARSE_SECONDS = 2.0  # sampling interval in seconds from which one sample per second would show more
 
 
 def build_cards(runs: Sequence[ReportRun]) -> Iterator[FindingCard]:
-    """Yield cards by severity and loss, starting with the last step; consequences follow their root."""
+    """Yield cards by severity and loss, starting with the last step. Consequences follow their root."""
     every = words.gather(runs)
     titles = _name_all(every)
     groups = [group for found in every for group in sorted(found.groups, key=words.rank)]
@@ -116,7 +116,7 @@ def _describe_status(group: Found, runs: Sequence[ReportRun]) -> str:
 
 
 def _summarize(group: Found) -> str:
-    """Return the summary of a single finding, or the number, length and largest of several."""
+    """Return the summary of a single finding or, for several, their number, length and largest."""
     largest = terms.humanize(display.clean_sentence(group.finding.summary))
     count = len(group.findings)
     if count == 1:

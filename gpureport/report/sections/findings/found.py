@@ -32,7 +32,7 @@ LOST = "{lost} lost, {lost_share} of {run}"
 UNKNOWN_GAIN = "Gain not known"
 _WORKERS = "loader_workers"
 _LITTLE, _MOST = 0.5, 0.8
-"""Computing share that counts as little, and share of the run below which a finding's length is stated."""
+"""Share of computing below which it is called low, and share of the run below which a length is stated."""
 _LEAST_FALL = 0.005
 _FORM = re.compile(r"<([^<>]*)>")
 _CONVERT: Mapping[str, Callable[[float], float]] = {
@@ -44,7 +44,7 @@ _CONVERT: Mapping[str, Callable[[float], float]] = {
 
 
 class Part(NamedTuple):
-    """A finding with the position of its run in the report; `root` is the kind and cause of its root finding."""
+    """A finding with its run, the run's position in the report, and the kind and cause of its root finding."""
 
     position: int
     run: ReportRun
@@ -53,9 +53,9 @@ class Part(NamedTuple):
 
 
 class Found:
-    """Findings of one kind and cause in a report on one or `several` runs; `finding` is the costliest.
+    """Findings of one kind and cause in a report on one or `several` runs. `finding` is the costliest.
 
-    `roots` contains None if a finding has no root; `lost_by_run` maps the position of a run to GPU-seconds.
+    `roots` contains None if a finding has no root. `lost_by_run` maps the position of a run to GPU-seconds.
     """
 
     def __init__(self, parts: Sequence[Part], *, several: bool = False) -> None:
@@ -127,7 +127,7 @@ class Found:
 
     @cached_property
     def gpus(self) -> str:
-        """The affected GPUs: `GPU 2`, `all 4 GPUs`, `the GPU`; `GPUs` if they differ from run to run."""
+        """The affected GPUs: `GPU 2`, `all 4 GPUs` or `the GPU`. If they differ between runs, `GPUs`."""
         if self.has_one_gpu and (len(self.runs) > 1 or not self.devices):
             return "the GPU"
         held = group_holders((part.position, device) for part in self.parts for device in part.finding.devices or [""])
@@ -135,7 +135,7 @@ class Found:
         return names.pop() if len(names) == 1 else _OTHERS
 
     def list_evidence(self, metric: str, *statistics: str) -> Iterator[Evidence]:
-        """Yield each finding's first evidence whose statistic equals or else starts with a name; `*` is any metric."""
+        """Yield each finding's first evidence whose statistic is, or else begins with, a name (`*`: any metric)."""
         for finding in self.findings:
             known = [each for each in finding.evidence if metric in {each.metric, "*"}]
             named = [each for wanted in statistics for each in known if each.statistic == wanted.rstrip(".")]
@@ -149,7 +149,7 @@ def _add_up(amounts: Iterable[tuple[int, float | None]]) -> dict[int, float]:
 
 
 def gather(runs: Sequence[ReportRun]) -> tuple[Found, ...]:
-    """Return findings by kind and cause, sorted by severity and the worst run's loss, roots first."""
+    """Group findings by kind and cause. Sort them by severity and the worst run's loss, with roots first."""
     held: dict[Key, list[Part]] = {}
     for position, run in enumerate(runs):
         named = {each.fingerprint: (each.kind, each.cause) for each in run.analysis.findings}
@@ -164,7 +164,7 @@ def rank(found: Found) -> tuple[int, float]:
 
 
 def find_worst(runs: Sequence[ReportRun]) -> Found | None:
-    """Return the worst findings; those of severity info must cover at least a tenth of the run."""
+    """Return the worst findings. Those of severity info count only if their kind and share are notable."""
     every = []
     for group in (group for found in gather(runs) for group in found.groups if None in group.roots):
         whole = group.run.seconds
@@ -278,7 +278,7 @@ def _count_jobs(found: Found) -> str:
 
 
 def leave_out_occupied_gpus(found: Found) -> Found:
-    """Leave out findings on unused GPUs that another process holds, unless none would remain."""
+    """Leave out findings on unused GPUs whose memory another process uses, unless none would remain."""
     free = [part for part in found.parts if not _measure_occupied(part.finding)]
     return Found(free, several=found.several) if free else found
 
@@ -357,7 +357,7 @@ _WORKED_OUT: Mapping[str, Callable[[Found], str]] = {
 
 
 class Advice(NamedTuple):
-    """An action: its title, instructions, gain (unless it is the lost time), and a command to copy."""
+    """Advice: title, instructions, gain (empty if it is the lost time), and a command to copy."""
 
     title: str
     how: str
@@ -383,6 +383,6 @@ def fill_advice(said: Sequence[str], found: Found, **places: str) -> Advice:
 
 
 def has_alternative(found: Found, others: Iterable[Found]) -> bool:
-    """Return whether a run has both findings, free memory and an oversized GPU; one is `found`."""
+    """Return whether a run has both free memory and an oversized GPU, one of which is `found`."""
     other = {"mem_headroom": "oversized_gpu", "oversized_gpu": "mem_headroom"}.get(found.finding.kind)
     return any(each.finding.kind == other and each.runs.keys() & found.runs for each in others)

@@ -1,1 +1,1 @@
-"""Tables of GPUs: figures, clocks, stages, and energy."""
+"""Tables of GPUs: figures, clocks, stages and energy."""

@@ -1,4 +1,4 @@
-"""Tables of a run: GPUs (by node if there are many) with outliers, stages, and reasons for lowered clocks."""
+"""Tables for a run: GPUs (by node if there are many) with outliers, stages, and reasons for lowered clocks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
@@ -34,7 +34,7 @@ _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
 
 
 class _Column(NamedTuple):
-    """A column; `margin` is the minimum difference for an outlier, and `summary` combines values of GPUs."""
+    """A column. `margin` is the minimum difference for an outlier. `summary` combines the values of GPUs."""
 
     title: str
     prose: str

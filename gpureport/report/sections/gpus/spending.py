@@ -1,4 +1,4 @@
-"""Energy, cost and carbon of each run, or how to specify a price."""
+"""Energy, cost and carbon emissions of each run, or how to specify a price."""
 
 from collections.abc import Iterator, Sequence
 

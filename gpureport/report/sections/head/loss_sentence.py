@@ -36,7 +36,7 @@ _SLOWED = {frozenset({"thermal_throttle"}): "heat", frozenset({"hw_throttle"}): 
 
 
 class Findings(NamedTuple):
-    """The number of kinds judged and not judged, and the size of the last step's recording."""
+    """The numbers of kinds judged and not judged, and the size of the last step's recording."""
 
     judged: int
     missing: int
@@ -77,7 +77,7 @@ def describe_short_pauses(ratio: float) -> str:
 
 
 def describe_loss(analyses: Sequence[Analysis]) -> str:
-    """Return the loss of runs: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
+    """Return the loss in words: `4.7% of 49.9 GPU-min was lost: start-up 2.1%, heat 1.9%`."""
     held, unseen = gpu_time.job_gpu_seconds(analyses), gpu_time.unobserved_ratio(analyses)
     if not held or unseen >= 1 - gains.NEGLIGIBLE_RATIO:
         return ""
@@ -137,7 +137,7 @@ def is_low_mid_job(analyses: Sequence[Analysis]) -> bool:
 
 
 def _measure_use(analyses: Sequence[Analysis]) -> tuple[float, float, float]:
-    """Return GPU-seconds spent computing, with known utilisation, and in start-up and tail."""
+    """Return the GPU-seconds of computing, of known utilisation, and before or after the work."""
     times = [time for analysis in analyses for time in analysis.gpu_time]
     seconds = gpu_time.seconds_by_class(times)
     idle = gpu_time.seconds_by_cause(times).get("idle", {})
@@ -152,7 +152,7 @@ def measure_computing_ratio_mid_job(analyses: Sequence[Analysis]) -> float:
 
 
 def describe_computing(analyses: Sequence[Analysis], *, mid_job: bool = False) -> str:
-    """Return the computing share in words; `mid_job` leaves out start-up and tail."""
+    """Return the computing share in words. `mid_job` leaves out start-up and tail."""
     computing, seen, outside = _measure_use(analyses)
     if not mid_job or not gains.NOTABLE_RATIO * seen <= outside < seen:
         outside = 0.0
@@ -168,7 +168,7 @@ _NOTABLE = 0.05
 
 
 def describe_saving(comparison: Comparison) -> str:
-    """Return the saving of the last step: `Saves $3.28 per million images`; empty if it is doubtful."""
+    """Return the saving or extra cost (`Saves $3.28 per million images`), or an empty string if it is doubtful."""
     first, last = comparison.steps[0], comparison.steps[-1]
     delta = next((each for each in comparison.between(first.label, last.label) if each.metric == COST_PER_WORK), None)
     is_unconfirmed = delta is not None and delta.verdict is Verdict.UNCONFIRMED

@@ -23,9 +23,9 @@ from gpureport.report.wording.scales import name_work
 from gpureport.report.wording.words import clean_name, group_holders, list_labels
 
 _LARGE_STEP = 60.0
-"""Minimum backward clock step in seconds to mention; clock daemons make smaller steps."""
+"""Minimum backward clock step to mention, in seconds. Clock daemons make smaller steps."""
 _FEW_SAMPLES, _FAR_APART, _FEWEST = 30, 60.0, 12
-"""Sample count below which shares are rough if samples are this many seconds apart, and otherwise."""
+"""Minimum number of samples for reliable shares if they are this many seconds apart, and if they are closer."""
 _PAIRS, _JOBS = 3, 6  # Maximum number of named pairs of steps, and of named jobs.
 _MOST_NAMES = 120  # Length of a list of names above which only the first is given.
 

@@ -45,9 +45,9 @@ _SCALES = {
 _OF_WORK = {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
 _PER_WORK = (PER_WORK, COST_PER_WORK, ENERGY_PER_WORK, WORK_RATE, TRAINING_RATE, measured.SECONDS_TO_TARGET, MEMORY)
 _PER_RUN = (GPU_SECONDS, ENERGY, UTILISATION, POWER, measured.SECONDS_TO_TARGET, MEMORY)
-"""Columns of the table of steps in display order, with and without known work."""
+"""Columns of the table of steps in display order, if the work is known and if it is not."""
 _LEAST = (POWER, WORK_RATE, ENERGY, UTILISATION, MEMORY, ENERGY_PER_WORK, COST_PER_WORK)
-"""Columns to omit first if space is short."""
+"""Columns to omit if space is short, in this order."""
 _WHOLE = 100  # amount of work from which decimals are dropped
 
 
@@ -73,7 +73,7 @@ class Figures:
         return values[0] if len(values) > 1 else None, values[-1]
 
     def _steps(self, metric: str) -> Sequence[Step]:
-        """Return all steps, or none if the figure needs work and its units differ."""
+        """Return all steps, or none if the figure depends on work and the units of work differ."""
         units = {step.work_unit for step in self.comparison.steps if step.work_unit}
         return () if metric in _OF_WORK and len(units) > 1 else self.comparison.steps
 
@@ -148,7 +148,7 @@ class Figures:
         return metrics
 
     def column(self, metric: str) -> tuple[str, Callable[[float], str]]:
-        """Return the title of a column with its unit, and a function that prints a value without it."""
+        """Return the title of a column, with its unit if any, and a function that prints its values."""
         if metric == measured.SECONDS_TO_TARGET:
             return name_figure(metric), display.duration
         if metric == UTILISATION:

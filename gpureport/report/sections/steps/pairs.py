@@ -44,7 +44,7 @@ _FATES = {
 _Shown = Sequence[tuple[FigureFormat, Delta]]
 _LOSSES = 3  # maximum number of named losses
 _STARTUP_SHARE, _LONG_SECONDS = 0.05, 600.0
-"""Share from which start-up is large, and run length in seconds from which a run is not a short
+"""Share of start-up that counts as large, and length in seconds below which a run counts as a short
 trial."""
 
 
@@ -117,7 +117,7 @@ def _list_notes(shown: _Shown, steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _list_lines(shown: _Shown) -> Iterator[Line]:
-    """Yield a line per figure; name excluded runs and repeated reasons only once."""
+    """Yield a line per figure. Name excluded runs and repeated reasons only once."""
     named: set[str] = set()
     first: dict[Reason, str] = {}
     for each, delta in shown:

@@ -31,7 +31,7 @@ _KINDS = {
     Verdict.NOT_ENOUGH_DATA: ("no_data", VerdictCode.BEST_GROUP_NOT_KNOWN),
 }
 _UNCLEAR = ("unclear", VerdictCode.NO_CLEAR_BEST_GROUP)
-"""Key in `words.toml` and headline code, by the certainty of the best group."""
+"""Key in `words.toml` and headline code for all other verdicts on the best group."""
 _FORMS = Form.LONG | Form.PAPER
 _NAME, _NAMED = 60, 6  # maximum length of a group name, and number of settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
@@ -39,7 +39,7 @@ _SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return the headline, code and lead about the best group; the headline is empty if there is none."""
+    """Return the headline, code and lead about the best group. Without one, the headline is empty."""
     best = study.best_by_cost or study.best_by_speed
     if best is None:
         return "", None, ()
@@ -237,7 +237,7 @@ def list_across(comparison: Comparison, study: Study | None) -> Iterator[Fact]:
 
 
 def build_target_tile(comparison: Comparison, study: Study | None) -> Tile | None:
-    """Return the time that the last step, or the best group, took to reach the requested target."""
+    """Return a tile with the time that the last step or the best group took to reach the target."""
     figures = Figures(comparison)
     found = measure_time_to_target(select_focus(comparison, study), comparison.goals)
     if found is None:

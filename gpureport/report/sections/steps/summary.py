@@ -108,7 +108,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change named by a step label of two or more words: `more loader workers` for `2-more-workers`."""
+    """Return the change that a step label of at least two words names: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
         return ""
@@ -362,7 +362,7 @@ def _format_percent(ratio: float) -> str:
 
 
 def _split_into_panels(chart: IntervalChart, study: Study) -> Iterator[IntervalChart]:
-    """Yield a panel per value of the first setting, with a bar per value of the second (empty without runs)."""
+    """Yield a panel per value of the first setting, with a bar (perhaps empty) per value of the second."""
     rows = dict(zip((group.values for group in study.groups), chart.rows, strict=True))
     ends = [end for row in chart.rows for end in (row.value or 0.0, *(row.interval or ()))]
     ends += [run.value for row in chart.rows for run in row.runs]
