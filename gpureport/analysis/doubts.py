@@ -24,7 +24,7 @@ _RANK = list(Confidence)
 
 
 def confidence_of(readings: int, interval: float = 0.0) -> Confidence:
-    """Return the confidence for a number of readings; it is low for one reading, or for samples a minute apart."""
+    """Return the confidence for a number of readings. It is low for a single reading or samples a minute apart."""
     if readings < FEW_READINGS or interval >= COARSE_SECONDS:
         return Confidence.LOW
     return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM
@@ -47,7 +47,7 @@ def unjudged(
     case: str = "",
     **words: str,
 ) -> NotJudged:
-    """Return why a kind could not be judged, in the words of `doubts.toml`."""
+    """Return why a kind could not be judged, as worded in `doubts.toml`."""
     said = _SAID[code]
     reason, recording, *named = said if isinstance(said, list) else said.get(case or kind) or said[""]
     wanted, reason = tuple(metrics or named), _NAME.sub(lambda name: words[name[1]], reason)

@@ -26,7 +26,7 @@ def gpu_name(device: str) -> str:
 
 
 def gpu_names(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return GPU names for a sentence: `both GPUs`, `all 8 GPUs`, `GPUs 0, 1 and 3`, `63 of 64 GPUs`."""
+    """Return GPU names for a sentence, such as `both GPUs`, `all 8 GPUs` or `GPUs 0, 1 and 3`."""
     if len(devices) == 1:
         return gpu_name(devices[0])
     if set(devices) >= set(everybody):
@@ -60,9 +60,9 @@ def count_of(count: int, what: str) -> str:
 def fill_template(
     text: str, know: Callable[[str, str], object], fill: Callable[[str, str], str], *, in_full: bool = False
 ) -> str:
-    """Return the filled template; with `in_full`, return an empty string if a name is unknown.
+    """Return the filled template. With `in_full`, return an empty string if a name is unknown.
 
-    `[a|b]` is the first choice whose names are all known, if any. `{n:run}` prints a count with its noun. `{flag:?}`
+    `[a|b]` becomes the first choice whose names are all known. `{n:run}` prints a count with its noun. `{flag:?}`
     prints nothing but must be known.
     """
 

@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A time in which a job held GPUs, and when they did sustained work: `active` per GPU, `window` overall."""
+    """The time in which a job held GPUs, and that of sustained work: `active` per GPU, `window` overall."""
 
     number: int
     interval: Interval
@@ -32,7 +32,7 @@ class Job:
 class MetricSummary:
     """One metric of one device: its time-weighted mean and quantiles over `seconds`, without log gaps.
 
-    `below` contains pairs of a limit and the share of time below it; only utilisation has limits. `changes`,
+    `below` pairs each limit with the share of time below it. Only utilisation has limits. `changes`,
     `repeated_ratio` and `refresh_seconds` are always None.
     """
 
@@ -55,7 +55,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterReading:
-    """The rise of a driver counter, how much of it is in log gaps, and the numbers of resets and impossible rises."""
+    """The rise of a driver counter, the part of it in log gaps, and the numbers of resets and impossible rises."""
 
     total: float
     in_gaps: float
@@ -97,7 +97,7 @@ class StageStatistics:
 
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 GPU_TIME_CLASSES = ("computing", "short_pauses", *LOST_CLASSES, "no_samples", "no_job")
-"""Classes of GPU time. `throttled` is the cost of lowered clocks: a fifth of the time at 80% of the reference clock."""
+"""Classes of GPU time. `throttled` is the cost of low clocks: a fifth of the time at 80% of the reference clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class TimePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """The time of one GPU from first to last sample, by class; `parts` divides it by known cause."""
+    """The time of one GPU from first to last sample, by class. `parts` divides it by known cause."""
 
     device: str
     seconds: tuple[tuple[str, float], ...]
@@ -121,7 +121,7 @@ class GpuTime:
 
     @property
     def job_seconds(self) -> float:
-        """Time in which a job held or may have held the GPU; shares of GPU time are relative to it."""
+        """Time in which a job held or may have held the GPU. Shares of GPU time are relative to it."""
         return fsum(amount for name, amount in self.seconds if name != "no_job")
 
     @property
@@ -137,7 +137,7 @@ def sum_seconds_by_class(times: Iterable[Iterable[tuple[str, float]]]) -> dict[s
 
 
 NOTABLE = 0.1
-"""Short pauses that take this share of the observed job time are reported, since they may be waits."""
+"""Short pauses of at least this share of the observed job time are reported, since they may be waits."""
 
 
 def measure_pauses_ratio(seconds: Mapping[str, float]) -> float:
@@ -157,9 +157,9 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of a run in money and carbon, from given prices; `idle` is the cost of idle and unused time.
+    """The cost of a run in money and carbon. `idle` is the cost of idle and unused time.
 
-    Energy is summed over all GPUs; `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
+    Energy is summed over all GPUs. `counted` is true if the driver counted all of it. Carbon is CO2 equivalent.
     """
 
     currency: str
@@ -174,7 +174,7 @@ class Cost:
     carbon_grams: float | None
 
     def cost_of(self, finding: Finding) -> float | None:
-        """Return the maximum cost of the time lost to a finding; None if the loss or a price is unknown."""
+        """Return the maximum cost of the time lost to a finding, or None if the loss or a price is unknown."""
         wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
         prices = [amount for amount in wanted if amount is not None]
         if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
@@ -183,7 +183,7 @@ class Cost:
 
 
 class Effect(StrEnum):
-    """Whether a clock event reason is intended or a fault on a busy GPU, if known."""
+    """Whether a clock event reason on a busy GPU is intended or indicates a fault."""
 
     BENIGN = "benign"
     HARMFUL = "harmful"
@@ -194,7 +194,7 @@ class Effect(StrEnum):
 class ClockEventTotal:
     """How one clock event reason (its NVML name or bit) affected one GPU while it was busy.
 
-    The reference is the clock in other busy samples, or else the highest clock. `lost_ratio` is an estimate.
+    The reference is the clock in other busy samples or, failing that, the highest clock. `lost_ratio` is an estimate.
     """
 
     device: str
@@ -218,7 +218,7 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Pauses longer than samples cover but too short to be log gaps, on the GPU with the most."""
+    """Pauses longer than samples cover but too short to be log gaps. Values are maxima over GPUs."""
 
     count: int
     longest_seconds: float
@@ -229,7 +229,7 @@ class Pauses:
 class Analysis:
     """The results of the analysis of one run.
 
-    `limits` are sentences on what the samples cannot show, and `limit_codes` their codes. `answers` has one entry per
+    `limits` are sentences about what samples cannot show, and `limit_codes` their codes. `answers` has one entry per
     kind and group of devices. `coverage_ratio` is the share of the run's time that samples cover, over all GPUs.
     `in_turn` is true if several GPUs were recorded one after another.
 
@@ -274,7 +274,7 @@ class Analysis:
 
     @property
     def job_gpu_seconds(self) -> float:
-        """GPU time in which a job held or may have held a GPU; shares are relative to it."""
+        """GPU time in which a job held or may have held a GPU. Shares are relative to it."""
         return fsum(gpu.job_seconds for gpu in self.gpu_time)
 
     @property

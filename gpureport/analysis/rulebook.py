@@ -19,14 +19,14 @@ from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
 Words = Mapping[str, Any]
-"""The fields of a sentence: texts, flags, and values in base units; "@units" lists the format of each value."""
+"""The fields of a sentence: texts, flags, and values in base units. "@units" lists the format of each value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
     """A kind that explains findings of another kind.
 
-    `when` specifies when the other must occur: `during` the root, `since` its start, or at any time (`ever`).
+    With `when`, the other finding must occur `during` the root, `since` its start, or at any time (`ever`).
     `causes` restricts the causes of the root, and `explains` those of the other. With `needs_place`, the root must
     have devices and times.
     """
@@ -44,9 +44,9 @@ class KindDescription:
     """One kind of finding. Its name is used in JSON and on the command line.
 
     `says` contains sentences and `steps` contains advice, both by cause or case. `follows` lists
-    possible roots. The best steps and roots come first. `gpu_time_part` is its name within its
-    class of GPU time, and `stretch` a noun for one of its intervals. `report` has the texts
-    for reports; the top of `kinds.toml` explains its keys.
+    possible roots. The best steps and roots come first. `gpu_time_part` is the kind's name within
+    its class of GPU time, and `stretch` a noun for one of its intervals. `report` has the
+    texts for reports. The top of `kinds.toml` explains its keys.
     """
 
     name: str
@@ -66,7 +66,7 @@ class KindDescription:
     report: Mapping[str, Any]
 
     def say(self, case: str | None, words: Words) -> str:
-        """Return the sentence of a case; empty texts, false flags and NaN are treated as unknown."""
+        """Return the sentence for a case. Empty texts, false flags and NaN count as unknown."""
         own, said = self.says.get(case or ""), self.says.get("", "")
         if own is not None and "{why}" in said:
             words, own = {**words, "why": _fill(own, words)}, said
@@ -129,7 +129,7 @@ RULE_NAMES = tuple(_SAID)  # every rule, in order
 class Context(Memo):
     """The data that a rule may read. Mappings are keyed by device id.
 
-    `series` has the samples within jobs, `all_series` all samples; `time_without_job` is the difference. `active` is
+    `series` has the samples within jobs, `all_series` has all samples. `time_without_job` is the rest. `active` is
     the time from first to last sustained activity on each GPU, and `window` on any GPU.
     `earlier_findings` are those of the kinds in the rule's `after`.
     """
@@ -230,7 +230,7 @@ class Context(Memo):
 
 
 class Limits(dict[str, Threshold]):
-    """The limits of a rule: `limits.shortest` is a number, `limits["shortest"]` the threshold."""
+    """The limits of a rule. `limits.shortest` is a number, `limits["shortest"]` the threshold."""
 
     def __hash__(self) -> int:  # type: ignore[override]  # limits never change
         return hash(tuple(self.items()))

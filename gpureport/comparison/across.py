@@ -62,7 +62,7 @@ _KINDS = "Compare the cost per unit of work on one of them before you switch, as
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """Work per GPU-second in training alone, relative to the step with the fewest GPUs."""
+    """Work per GPU-second during training, relative to the step with the fewest GPUs."""
 
     base: str
     step: str
@@ -84,7 +84,7 @@ class BatchSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindFit:
-    """Whether a job's peak memory fits on a GPU; `fits` is None if it does not, but the job may need less."""
+    """Whether a job's peak memory fits on a GPU. If it does not but the job may need less, `fits` is None."""
 
     model: str
     memory_bytes: int
@@ -142,7 +142,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
-    """Return the largest batch that fits; None unless params give two sizes for the same number and kind of GPUs."""
+    """Return the largest batch that fits, or None without two sizes for the same number and kind of GPUs."""
     found: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):

@@ -66,7 +66,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comparison:
-    """Compare runs in the given order; runs with the same label are repetitions of one step."""
+    """Compare runs in the given order. Runs with the same label are repetitions of one step."""
     steps = tuple(build_steps(unify_work(runs)))
     if goals.target is not None:
         times = [measure_time_to_target(step, goals) for step in steps]
@@ -114,7 +114,7 @@ def compare(runs: Sequence[SampledRun], goals: TrainingGoals = NO_GOALS) -> Comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
-    """A step and the previous one; `quality_since_first` is empty if the previous one is the first."""
+    """A step and the previous one. `quality_since_first` is empty if the previous one is the first."""
 
     base: Step
     step: Step
@@ -272,7 +272,7 @@ def find_steps_not_in_turn(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]
 
 
 def _find_order(*pair: Step) -> tuple[Step, Step] | None:
-    """Return the two steps in order of time; None if their runs overlap or their clocks may differ."""
+    """Return the two steps in order of time, or None if their runs overlap or their clocks may differ."""
     earlier, later = sorted(pair, key=lambda step: min(run.info.started for run in step.runs))
     before, after = ([run.info for run in step.runs] for step in (earlier, later))
     is_apart = max(run.ended for run in before) <= min(run.started for run in after)
@@ -280,7 +280,7 @@ def _find_order(*pair: Step) -> tuple[Step, Step] | None:
 
 
 _DEGREES, _PART = 2.0, 0.5
-"""Drift requires this difference in start temperature, in degrees, and this share of a change explained by the clock.
+"""Drift requires this difference in start temperature, in degrees, and a clock that explains this share of a change.
 
 A limit of 5 degrees would miss half of the false changes on a machine that drifts by 0.4% and one degree per run."""
 
@@ -298,7 +298,7 @@ class Drift(NamedTuple):
 
 
 def find_drift(base: Step, step: Step, found: Evidence | Delta) -> Drift | None:
-    """Return how the machine drifted, if drift alone can explain the change in a figure per unit of work.
+    """Return how the machine drifted, if this may explain the change in a figure per unit of work.
 
     Drift means that the later runs started warmer and ran at a lower clock (or the reverse), that the clock
     explains at least half of the change, and that runs of the two steps did not alternate. A different GPU model
@@ -330,7 +330,7 @@ class OtherUse(NamedTuple):
 
 
 def find_other_use(steps: Sequence[Step]) -> OtherUse | None:
-    """Return the run whose GPUs were busiest with other jobs; None if no run, or every run, shared its GPUs."""
+    """Return the run whose GPUs were busiest with other jobs, or None if no run or every run shared its GPUs."""
     runs = [run for step in steps for run in step.runs]
     found = [
         OtherUse(run, finding.devices, evidence.observed)

@@ -45,7 +45,7 @@ class SettingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupChange:
-    """A `param`, `tag` or `hardware` property that differs between two steps; the most common value comes first."""
+    """A `param`, `tag` or `hardware` property that differs between two steps. The most common values come first."""
 
     base: str
     step: str
@@ -84,7 +84,7 @@ class StepFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One kind of finding on the same devices in two steps, with details from the last step that has it."""
+    """One kind of finding on the same devices in two steps, with details from the later step that has it."""
 
     base: str
     step: str
@@ -115,7 +115,7 @@ def _rank(change: SetupChange) -> tuple[int, int]:
 
 
 def list_distinct_changes(changes: Sequence[SetupChange]) -> tuple[SetupChange, ...]:
-    """Return the changes, except those that describe single runs, and the command if params changed."""
+    """Return the changes, except those that describe single runs and, if params changed, the command."""
     has_param = any(change.kind == "param" for change in changes)
     return tuple(each for each in changes if not (each.of_one_run or (has_param and each.key == _COMMAND)))
 
@@ -171,7 +171,7 @@ def _compare_gpus(base: Step, step: Step) -> Iterator[SetupChange]:
 
 
 def compare_findings(base: Step, step: Step) -> tuple[FindingChange, ...]:
-    """Return the findings of two steps, matched by fingerprint or else by kind, cause and a shared device."""
+    """Return the findings of two steps, matched by fingerprint or, failing that, by kind, cause and device."""
     before, after = _group_by_fingerprint(base), _group_by_fingerprint(step)
     left = {name: group for name, group in after.items() if name not in before}
     found = []
@@ -246,7 +246,7 @@ def _place(entry: FindingChange) -> tuple[int, int, float, str, tuple[str, ...]]
 
 
 def summarize_by_kind(changes: Sequence[FindingChange]) -> dict[tuple[str, str | None], ChangeKind]:
-    """Return the change in each kind and cause across devices; it is `persisting` if only the devices changed."""
+    """Return the change in each kind and cause across devices. If only the devices changed, it is `persisting`."""
     found: dict[tuple[str, str | None], set[ChangeKind]] = {}
     for each in changes:
         found.setdefault((each.kind, each.cause), set()).add(each.change)
@@ -274,7 +274,7 @@ class LargestFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingLoss:
-    """The mean losses per run in a step, by class of GPU time, largest first; time without samples is not counted."""
+    """The mean losses per run in a step, by class of GPU time, largest first. Time without samples does not count."""
 
     step: str
     runs: int

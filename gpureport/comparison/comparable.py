@@ -91,7 +91,7 @@ def _name_powers(step: Step) -> Value:
 
 
 def _same_power(base: Step, step: Step) -> bool | None:
-    """Return whether both steps measured power the same way; None if unknown averaging windows make this unclear."""
+    """Return whether both steps measured power in the same way, or None if that is unknown."""
     sides = [_list_powers(side) for side in (base, step)]
     if not all(map(all, sides)):
         return None
@@ -200,7 +200,7 @@ _CHECKS = (
 )
 _BY_NAME = {check.name: check for check in _CHECKS}
 HARDWARE = ("gpu_models", "gpu_count", "gpu_memory", "driver", "power_limit")
-"""Hardware checks; a difference counts as a change to the set-up."""
+"""Checks of hardware. A difference counts as a change to the set-up."""
 
 
 def read_property(step: Step, check: str) -> Value:

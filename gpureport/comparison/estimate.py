@@ -1,6 +1,6 @@
 """Means of series and differences between steps, with their uncertainty.
 
-The error of a run's mean is estimated from nearly independent batches; gaps are modelled separately if there are few.
+The error of a run's mean is estimated from nearly independent batches. If gaps are few, they are modelled separately.
 The interval of a difference combines the intervals of two single runs (MOVER), or uses the scatter of repeated runs
 (Student, Welch).
 """
@@ -46,7 +46,7 @@ class MeanEstimate:
     seen: int = 0  # The number of gaps, however they are modelled.
 
     def interval(self, level: float) -> Ends:
-        """Return the confidence interval for the mean; MOVER combines the errors from batches and gaps."""
+        """Return the confidence interval for the mean. MOVER combines the errors from batches and gaps."""
         half = two_sided(level, self.degrees) * self.error if self.degrees else inf
         less = more = 0.0
         if self.gaps:
@@ -56,7 +56,7 @@ class MeanEstimate:
 
 
 def batch_means(values: FloatArray, finest: float = 0.0) -> MeanEstimate:
-    """Return the mean of samples in time order, without NaN; `finest` is their rounding step."""
+    """Return the mean of samples in time order, without NaN. `finest` is their rounding step."""
     count = len(values)
     if count < FEWEST_BATCHES:
         return MeanEstimate(mean=float(values.mean()) if count else float("nan"), error=inf, degrees=0)
@@ -101,7 +101,7 @@ def find_autocovariance(values: FloatArray) -> FloatArray:
 
 
 def find_correlation_time(covariance: FloatArray) -> float:
-    """Return the autocorrelation time in samples, summing up to the first lag of five such times (Sokal, 1989)."""
+    """Return the autocorrelation time in samples, summed over lags of up to five such times (Sokal, 1989)."""
     if covariance[0] < _NONE:
         return 1.0
     times = 1 + 2 * np.cumsum(covariance[1:] / covariance[0])
@@ -166,7 +166,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceEstimate:
-    """The difference between two steps; `change` is after minus before, on the scale of the estimate."""
+    """The difference between two steps. `change` is after minus before, on the scale of the estimate."""
 
     change: float
     basis: Basis
@@ -200,7 +200,7 @@ class DifferenceEstimate:
 
     @property
     def detectable(self) -> float:
-        """Size of a difference that recordings like these would detect four times out of five."""
+        """The size of a difference that recordings like these would detect four times out of five."""
         reach = student(_POWER, self.degrees) / two_sided(LEVEL, self.degrees) if self.degrees >= 1 else inf
         return self.half_width + self.scatter * reach
 
@@ -235,7 +235,7 @@ def estimate_within_runs(
 def estimate_from_scatter(
     change: float, error: float, degrees: float, least: float = 0.0, ratio_of: float | None = None
 ) -> DifferenceEstimate:
-    """Return a difference with an interval based on Student's t; its half-width is at least `least`."""
+    """Return a difference whose interval is based on Student's t, with a half-width of at least `least`."""
 
     def ends(level: float) -> Ends:
         half = two_sided(level, degrees) * error
@@ -253,7 +253,7 @@ def estimate_between_runs(
     least: float = 0.0,
     ratio_of: float | None = None,
 ) -> DifferenceEstimate | None:
-    """Return the difference between the means of two groups of runs; None if each has one run."""
+    """Return the difference between the means of two groups of runs, or None if each has one run."""
     # Welch's t is used for three or more runs per side; for fewer, Student's t, which assumes equal scatter and pools
     # both sides. The degrees of freedom are those of Welch (1947), but at most the pooled ones. Satterthwaite's
     # better-known formula gives too few for three runs per side: a 95% interval covers 96.5%, and a tenth of the

@@ -21,7 +21,7 @@ _COMMA = re.compile(rf",(?=(?:{'|'.join(_PLAIN)})(?:,|$)|(?:{'|'.join(_KEYED)}):
 """Matches a comma between two factors, but not one within a key."""
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s]*)", re.IGNORECASE)
 _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repetition|repeat|replicate|rep|trial)$")
-"""Names of params that distinguish repetitions."""
+"""Matches names of params that distinguish repetitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def describe_factors(factors: Sequence[Factor]) -> str:
 
 
 def assign_steps(runs: Sequence["Run"], factors: Sequence[Factor]) -> list[tuple[int, str | None]]:
-    """Return run indices in order, and new labels (None if unchanged). Raises SettingsError if a value is missing."""
+    """Return run indices in step order, with any new labels. Raises SettingsError if a value is missing."""
     kind = factors[0].kind
     if kind == "step":
         return [(place, None) for place in range(len(runs))]
@@ -102,7 +102,7 @@ def _label_by_values(runs: Sequence["Run"], factors: Sequence[Factor]) -> tuple[
 
 
 def step_folders(runs: Sequence["Run"]) -> list[str | None]:
-    """Return the first folder in each log's path that the logs do not all share; None if there is none."""
+    """Return the first folder in each log's path that the logs do not all share, or None."""
     logs = [None if run.tracked or not run.sources else run.sources[0].locator for run in runs]
     # a `#` may be part of a folder's name
     places = [None if log in {None, "-"} else os.path.dirname(os.path.abspath(str(log))) for log in logs]
@@ -116,7 +116,7 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the runs' folders in step order, and a description of that order unless it is numeric."""
+    """Return the folders in step order, and a description of the order unless it is numeric."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
@@ -130,7 +130,7 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether the times of runs are comparable: all have timestamps, and all or none have a time zone."""
+    """Return whether the times of runs are comparable: all have timestamps, and either all or none have a time zone."""
     return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
 
 
@@ -145,7 +145,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return the distinct values, sorted if all are numbers with the same unit or none, otherwise as given."""
+    """Return distinct values, sorted if all are numbers with the same unit or none, otherwise in the given order."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:
@@ -161,7 +161,7 @@ def order_levels(column: Sequence[str | None]) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedParams:
-    """Settings that differ between runs; those in `repetitions` and `names` have no effect."""
+    """Settings that differ between runs. Those in `repetitions` and `names` have no effect."""
 
     factors: tuple[Factor, ...]
     repetitions: tuple[Factor, ...]

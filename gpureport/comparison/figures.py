@@ -31,7 +31,7 @@ A recording that is shorter than a load's regimes shows only one of them, even i
 therefore counts only if it exceeds a change of regime from 90 to 50% plus the normal variation between runs.
 """
 _FULL_SECONDS, LONG_SECONDS = 120.0, 600.0
-"""Maximum length at which a recording may show a single regime, and length at which its own scatter suffices.
+"""Length up to which a recording may show a single regime, and length from which its own scatter suffices.
 
 In simulations of 1000 pairs of equal loads for each process in tests/statistics/processes.py, lasting 30, 60, 120, 300
 and 450 s, at most 4, 0, 0, 7 and 6% of pairs differ by more than the allowance and scatter. Without the allowance,
@@ -40,7 +40,7 @@ up to 64, 63, 47, 30 and 32% differ by more than scatter and two points.
 # duration below which shares of a run are meaningless, and single runs show only large changes
 SHORTEST_SECONDS = 60.0
 SHORTEST_REPETITION_SECONDS = 20.0
-"""Duration below which a run cannot be compared, since one second missed at each end is a tenth of it."""
+"""Duration below which a run cannot be compared, since missing a second at each end would be a tenth of it."""
 FINEST_RATIO = 0.003  # Rounding step of figures per unit of work; work and time are read at single moments.
 # Minimum number of samples for a run under a minute to count; trackers take about that many.
 _FEWEST_SAMPLES = 6
@@ -192,7 +192,7 @@ FIGURES = (
 LISTED = sorted(FIGURES, key=lambda figure: {COST_PER_WORK: 1, TRAINING_RATE: 2}.get(figure.metric, 0))
 """The same figures in the order used in JSON documents."""
 TIME_TO_TARGET = Figure(SECONDS_TO_TARGET, "s", _TOTAL, -1, usual_noise=0.2)
-"""Time to the quality target, if one was given; the seed alone commonly changes it by a fifth."""
+"""Time to the quality target, if one was given. The seed alone often changes it by a fifth."""
 BY_METRIC = {figure.metric: figure for figure in (*FIGURES, TIME_TO_TARGET)}
 
 

@@ -62,7 +62,7 @@ def list_possible_waits(analysis: Analysis) -> dict[str, float]:
 
 
 def measure_lost_ratio(analysis: Analysis) -> float | None:
-    """Return the lost share of the jobs' GPU time; None if most of it was not observed, or if more may be lost."""
+    """Return the lost share of the jobs' GPU time, or None if most of it was not observed or more may be lost."""
     held = analysis.job_gpu_seconds
     seconds = sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time)
     if not held or is_recording_too_short(analysis) or seconds.get("no_samples", 0.0) > MOST_UNSEEN_RATIO * held:
@@ -89,7 +89,7 @@ class PotentialLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potential:
-    """The maximum gain from a step if unobserved time and pauses count as lost; None if a loss is unknown."""
+    """The most that a step can still gain if unobserved time and pauses count as lost. `at_most` is None if unknown."""
 
     step: str
     lost_ratio: float | None
@@ -127,7 +127,7 @@ def _bound_speedup(share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedChange:
-    """A catalogue measure that was taken after findings had recommended it, most recently in step `advised_in`."""
+    """A change that was made after findings had recommended it, most recently in step `advised_in`."""
 
     name: str
     setting: str
@@ -139,7 +139,7 @@ class AdvisedChange:
 def _list_advised(
     earlier: Sequence[Step], step: Step, shows: Callable[[SettingChange, float | None, float | None], bool]
 ) -> Iterator[AdvisedChange]:
-    """Yield each recommended measure that was taken, as shown by a changed setting."""
+    """Yield each recommended change that was made, as shown by a setting."""
     for name, advised in STEPS.items():
         for change in advised.changes:
             before, after = (_read_setting(each, change.setting) for each in (earlier[-1], step))

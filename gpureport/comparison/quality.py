@@ -72,7 +72,7 @@ class QualityChange:
 
     @property
     def fell(self) -> bool:
-        """Whether quality fell, in repeated runs or by more than single runs plausibly differ."""
+        """Whether quality fell, in repeated runs or by more than single runs would plausibly differ."""
         if self.after.diverged > self.before.diverged or self.failed:
             return True
         if self.verdict is Verdict.UNCONFIRMED and self.difference is not None and self.higher_is_better is not None:
@@ -99,7 +99,7 @@ def seconds_since_job_start(run: SampledRun, curve: TrainingCurve, row: int) -> 
 
 
 def find_job_start(run: SampledRun, curve: TrainingCurve) -> int:
-    """Return the start of the job that logged a metric, or of the recording if no job is known, in microseconds."""
+    """Return the start in microseconds of the job that logged a metric, or of the recording if no job is known."""
     first = int(curve.times[0])
     begun = [job.interval.start for job in run.analysis.jobs if job.interval.start <= first]
     return max(begun, default=run.info.started)
@@ -119,7 +119,7 @@ def compare_quality(base: Step, step: Step, goals: TrainingGoals) -> tuple[Quali
 
 
 def _rank(name: str, goals: TrainingGoals) -> tuple[int, int] | None:
-    """Return a metric's rank; within one rank, accuracies come before errors and errors before losses."""
+    """Return a metric's rank. Within one rank, accuracies come before errors and errors before losses."""
     metric, roles = recognise_metric(name), (Role.ACCURACY, Role.ERROR, Role.LOSS)
     order = roles.index(metric.role) if metric and metric.role in QUALITY_ROLES else None
     if goals.is_named(name):
@@ -177,7 +177,7 @@ def measure_step_quality(step: Step, name: str, goals: TrainingGoals) -> Quality
 
 
 def _agree(changes: Sequence[QualityChange]) -> QualityChange:
-    """Return the change on which all units of work agree; if they disagree, there is no clear change."""
+    """Return the change on which all units of work agree. If they disagree, there is no clear change."""
     calm = [each for each in changes if each.verdict is Verdict.NO_CLEAR_CHANGE and not each.failed]
     if calm or len({(each.difference or 0.0) > 0 for each in changes}) == 1:
         return (calm or changes)[0]
@@ -185,7 +185,7 @@ def _agree(changes: Sequence[QualityChange]) -> QualityChange:
 
 
 def _judge(change: QualityChange, found: EqualWork, count: int) -> QualityChange:
-    """Return a change with its verdict; the first `count` readings belong to the earlier step."""
+    """Return a change with its verdict. The first `count` readings belong to the earlier step."""
     sides, higher = (found.readings[:count], found.readings[count:]), change.higher_is_better
     before, after = ([reading.value for reading in side] for side in sides)
     means, errors = (fmean(before), fmean(after)), [max(reading.error for reading in side) for side in sides]
@@ -258,7 +258,7 @@ class RunTimeToTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeToTarget:
-    """When a step's runs first reached the target; means (geometric for time) exist only if all runs reached it."""
+    """When a step's runs first reached the target. Means (geometric for time) exist only if all runs reached it."""
 
     step: str
     name: str
@@ -333,7 +333,7 @@ def gather_target_evidence(base: Step, step: Step, goals: TrainingGoals) -> Evid
 
 
 def judge_missed_target(base: Step, step: Step, goals: TrainingGoals) -> Judgement | None:
-    """Return the verdict if every run of one step but no run of the other reached the target; otherwise None."""
+    """Return the verdict if every run of one step but no run of the other reached the target, otherwise None."""
     before, after = ({measure_run_time_to_target(run, goals).missing for run in side.runs} for side in (base, step))
     reached: set[MissingTarget | None] = {None}
     missed: set[MissingTarget | None] = {MissingTarget.NOT_REACHED}

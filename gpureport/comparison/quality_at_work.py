@@ -25,10 +25,10 @@ _NEAR = 0.85  # Values are averaged only if they lie beyond this share of the co
 _EPOCH_RATIO = 5.0
 _SAME_SIZE = 1.1  # Maximum ratio of measured step sizes that count as equal.
 _LAST, _FEWEST = 0.1, 3
-"""The final value is the mean of the last values: this share, but at least this many, as single values scatter. If
-there are few values, half are used."""
+"""Share and minimum number of last values whose mean is the final value, since single values scatter. If there are few
+values, half are used."""
 _SPREAD_SHARE, _SPREAD_VALUES = 0.2, 5
-"""Share and minimum number of final values whose scatter about a line is the spread."""
+"""Share and minimum number of final values from which the spread is measured."""
 _INDEPENDENT = 4
 """Maximum number of final values that count as independent, since neighbours in a smoothed metric are similar."""
 _JOB_EPOCHS = re.compile(r"(?:^|[^a-z])(?:(?:max|num|n|total|train|training|num_train)_)?epochs$")
@@ -77,7 +77,7 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
-    """Return a metric at the largest amount of work that all runs reached; `works` gives the work at each value."""
+    """Return a metric at the largest amount of work that all runs reached. `works` gives the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
         # sort by work, and keep the last value logged for each amount
@@ -124,7 +124,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
 
 
 def _are_steps_alike(runs: Runs) -> bool:
-    """Return whether steps of unknown size are equal, judging by logged rates or else by GPU counts."""
+    """Return whether steps of unknown size seem equal, judging by logged rates or, without them, by GPU counts."""
     measured = [_measure_step(run) for run, _ in runs]
     sizes = [found[1] for found in measured if found is not None]
     if len(sizes) == len(measured):
@@ -189,7 +189,7 @@ def read_end(values: FloatArray) -> Reading:
 
 
 def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading:
-    """Interpolate between distant values; the error depends on how well neighbouring values predict each other."""
+    """Interpolate between distant values. The error depends on how well neighbouring values predict each other."""
     # a value deviates from the line between its neighbours because of scatter and curvature; between a value and one
     # neighbour, curvature has a quarter of this effect
     after = int(np.searchsorted(work, common))

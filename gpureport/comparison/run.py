@@ -35,7 +35,7 @@ _SAMPLED = (UTILISATION, POWER, SM_CLOCK, GRAPHICS_CLOCK)  # Averaged over GPUs,
 _TAIL_SECONDS = 60.0  # Minimum idle time that ends a job; shorter idle time may be a pause.
 _THINNED = 1.25  # Ratio of sampling intervals above which the finer run is thinned to the coarser one.
 _WARM_UP, _WARM_UP_SHARE = 600.0, 0.1
-"""Maximum length of a warm-up, in seconds or as a share of the job; a longer one is part of the run."""
+"""Maximum length of a warm-up, in seconds or, if that is longer, as a share of the job."""
 _CELSIUS, _FIRST_ROWS = "gpu_temperature_celsius", 30
 
 
@@ -132,10 +132,10 @@ def _find_job_bins(analysis: Analysis, grid: Grid, cells: Sequence[DeviceSeries]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledRun:
-    """A run of a step; unknown values are None.
+    """A run of a step. Unknown values are None.
 
     The series of a run is built once, on first use. `start_celsius` is the mean of the GPUs' first temperatures. Values
-    named `steady` exclude start-up and warm-up, whereas those named `recorded` include them; the mean of no values is
+    named `steady` exclude start-up and warm-up, whereas those named `recorded` include them. The mean of no values is
     NaN.
     """
 
@@ -212,7 +212,7 @@ class SampledRun:
 
 
 def coarsest_interval(runs: Sequence[SampledRun]) -> float:
-    """Return the longest sampling interval among runs; finer runs are thinned to it."""
+    """Return the longest sampling interval of the runs, to which others are thinned."""
     return max((run.series.interval for run in runs if run.series is not None), default=0.0)
 
 
@@ -257,7 +257,7 @@ def mean_gpu_hour_price(analysis: Analysis) -> float | None:
 
 
 def unify_work(runs: Sequence[SampledRun]) -> list[SampledRun]:
-    """Return runs with work in the same unit if possible; images, for example, count as samples."""
+    """Return runs with work in the same unit if possible. For example, images count as samples."""
     # if all runs count steps but step sizes differ, the unit is samples
     sizes = [batch_size(run.info) for run in runs]
     if len(set(sizes)) > 1 and None not in sizes and all(run.work_unit == STEPS for run in runs):

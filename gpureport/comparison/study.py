@@ -31,7 +31,7 @@ Levels = tuple[tuple[int, ...], ...]  # For each factor, the observations' level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestGroup:
-    """The group with the best value, compared with the next best; its verdict is the weakest against any other."""
+    """The group with the best value, compared with the next best. Its verdict is the weakest against any group."""
 
     metric: str
     unit: str
@@ -57,7 +57,7 @@ class StudyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """One value of a setting compared with its first value; `value` is None if the setting is absent."""
+    """One value of a setting compared with its first value. `value` is None if the setting is absent."""
 
     value: str | None
     runs: int
@@ -75,7 +75,7 @@ class SettingEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureEffects:
-    """Each setting's effect on one figure, from a linear model of its logarithm or, for a share, its value."""
+    """Each setting's effect on one figure, from a linear model of the figure's logarithm (for a share, its value)."""
 
     metric: str
     unit: str
@@ -90,7 +90,7 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results for groups formed by the settings in `by`; costs are monetary if all prices are known, else GPU time."""
+    """Results for groups formed by the settings in `by`. Costs are monetary if all prices are known, else GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def mixed_in(self) -> tuple[Factor, ...]:
-        """Other settings that varied, so that their effects are mixed with those of the groups."""
+        """Other settings that varied, so their effects are mixed with those of the groups."""
         return self.varied.factors[len(self.by) :]
 
 
@@ -193,7 +193,7 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return each setting's effect on a figure; None if units of work differ, a value is 0, or no setting varied."""
+    """Return each setting's effect on a figure, or None if units of work differ, a value is 0, or no setting varied."""
     figure = BY_METRIC[metric]
     relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]
@@ -316,7 +316,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return the estimable effect of a level relative to its factor's first; `finest` sets the minimum error."""
+        """Return the estimable effect of a level relative to its factor's first. `finest` sets the minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

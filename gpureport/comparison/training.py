@@ -30,7 +30,7 @@ class TrainingGoals:
     target: QualityTarget | None = None
 
     def is_higher_better(self, name: str) -> bool | None:
-        """Return whether higher is better for a metric, as specified or implied by its name; None if unknown."""
+        """Return whether higher is better for a metric, as specified or implied by its name, or None if unknown."""
         metric = recognise_metric(name)
         named = None if metric is None or metric.role not in QUALITY_ROLES else not metric.falls
         return dict(self.better).get(name, named)
@@ -53,7 +53,7 @@ NO_GOALS = TrainingGoals()
 
 
 def parse_direction(text: str) -> tuple[str, bool] | None:
-    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better; None for any other text."""
+    """Return the name in `NAME=higher` or `NAME=lower` and whether higher is better, or None for any other text."""
     name, _, direction = text.rpartition("=")
     higher = _DIRECTIONS.get(direction.strip())
     return None if higher is None or not name.strip() else (name.strip(), higher)

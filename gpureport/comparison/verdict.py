@@ -61,7 +61,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """A figure in a step and an earlier one, in its base unit; gaps rarer than `unseen_gap_seconds` may be missed."""
+    """A figure in a step and an earlier one, in its base unit. Gaps rarer than `unseen_gap_seconds` may be missed."""
 
     metric: str
     unit: str
@@ -181,7 +181,7 @@ def _width(first: int, other: int) -> float:
 
 
 class RunInterval(NamedTuple):
-    """The interval of a difference; the side that can get more runs is first, and half-widths are at least `least`."""
+    """The interval of a difference. The side that can get more runs comes first. No half-width is below `least`."""
 
     counts: tuple[int, int]
     half_width: float
@@ -195,7 +195,7 @@ def measure_run_interval(delta: Delta, interval: Ends, base: Step, step: Step, *
 
 
 def estimate_runs_for_interval(now: RunInterval, half_width: float, *, on_both: bool = False) -> int | None:
-    """Return how many runs the first side needs, or each side if `on_both`; None if more than `_MOST_RUNS`."""
+    """Return how many runs the first side needs, or each side if `on_both`. Above `_MOST_RUNS`, return None."""
     if half_width <= 0 or now.least > half_width:
         return None
     first, other = now.counts

@@ -47,7 +47,7 @@ class Throughput:
 
     @property
     def stated_unit(self) -> str:
-        """The unit in the metric's name, such as `images` in `images_per_s`; otherwise its usual unit."""
+        """The unit in the metric's name, such as `images` in `images_per_s`, or its usual unit."""
         found = re.search(r"(?:^|[^a-z])(image|img|example|sequence|seq)s?(?:$|[^a-z])", _simplify(self.name))
         if not found or self.unit != SAMPLES:
             return self.unit
@@ -119,7 +119,7 @@ def _by_counter(name: str, unit: str, times: IntArray, counts: FloatArray, began
 
 
 def _spread(name: str, unit: str, work: CountedWork, known: BoolArray) -> Throughput:
-    """Return the work between points as mean rates over equal bins, where it is `known`."""
+    """Return the speed, with mean rates over equal bins where the work is `known`."""
     times, spans = work.times[1:], np.diff(work.times[1:]) / 1e6
     whole = float(times[-1] - times[0]) / 1e6
     width = max(1.0, float(np.median(spans)), whole / (_MOST_BINS * len(times)))
@@ -186,7 +186,7 @@ _ACCUMULATED = r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batc
 
 
 def batch_size(run: Run) -> float | None:
-    """Return the number of samples per step across all GPUs of a run; None if no param gives it."""
+    """Return the number of samples per step across all GPUs of a run, or None if no param gives it."""
     params = {key.lower(): value for key, value in run.params}
     if (each := _find_param(params, _PER_DEVICE)) is not None:
         return each * max(len(run.gpus), 1) * (_find_param(params, _ACCUMULATED) or 1.0)

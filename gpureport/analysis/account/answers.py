@@ -1,4 +1,4 @@
-"""Links findings to their roots, answers every kind, and lists what a recording cannot show."""
+"""Links findings to their roots, states the outcome for each kind, and lists what samples cannot show."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,17 +16,17 @@ from gpureport.recording import Device, Run
 _RANK = list(Severity)
 _COVERED_SHARE = 0.9  # share of a consequence's time that its root must cover
 _RESOLVED = 1.8
-"""Sampling intervals per driver period above which rows repeat readings: two, minus jitter."""
+"""Rows repeat readings if the driver's period exceeds this many sampling intervals: two, less jitter."""
 _PART_TIME, _AVERAGING = {(8, 0), (9, 0)}, (8, 0)
-"""Compute capabilities whose power sensor measures part of the time, and the first with averaged power (NVML)."""
+"""Compute capabilities whose power sensor measures only part of the time, and the first that averages power (NVML)."""
 
 
 def link_findings(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) -> tuple[Finding, ...]:
     """Return the findings in the same order, each with its root or its consequences.
 
-    A kind lists its possible roots, the preferred one first. Findings that share a kind and a
+    A kind lists its possible roots, preferred ones first. Findings that share a kind and a
     cause act as one root. If a root itself has a root, its consequences move to that one. A
-    root is at least as severe as its worst consequence.
+    root is at least as severe as its most severe consequence.
     """
 
     def climb(place: int) -> int:
@@ -113,7 +113,7 @@ def merge_not_judged(entries: Sequence[NotJudged], context: Context) -> tuple[No
 def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> Iterator[Answer]:
-    """Yield the answer for each kind, once per node and GPU model; each includes the node's hosts."""
+    """Yield the answer for each kind, once per node and GPU model. Findings on the node's hosts count too."""
     groups: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
         groups.setdefault((gpu.node, gpu.model), []).append(gpu)

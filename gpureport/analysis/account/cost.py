@@ -1,4 +1,4 @@
-"""The cost of a run, from prices and a carbon intensity that the user gives; no values are built in."""
+"""Calculates the cost of a run from the user's prices and carbon intensity. No values are built in."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Divides every second of every GPU into classes, after all rules have run.
 
-Each moment falls into the first class of `_list_claims` that applies. Waiting, low use and short pauses count only the
-share of a moment in which no kernel ran, because coarse samples hide short pauses. The rest is computing, less the cost
-of throttled clocks. Computing therefore means the same in every step of a comparison.
+Each moment falls into the first class of `_list_claims` that applies. For waiting, low use and short pauses, only the
+share of a moment in which no kernel ran counts, because coarse samples hide short pauses. The rest is computing, less
+the cost of throttled clocks. Computing therefore means the same in every step of a comparison.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,7 +24,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
-"""Causes of idle time: a gap whose cause is unknown, and idle samples outside sustained work."""
+"""Causes of idle time: gaps of unknown cause, and idle samples outside sustained work."""
 FAR_SECONDS = 300.0
 """Sampling interval above which samples cannot show short pauses (pragmatic: two intervals are ten minutes)."""
 _BELOW_PEERS = "imbalance"  # the kind of a finding on a GPU that does less than its peers
@@ -32,7 +32,7 @@ _ROUNDING = 1e-6
 _BY_USE = float("nan")  # in place of a share: the part of each moment in which no kernel ran
 
 Claim = tuple[str, str, Spans, float]
-"""A class, its cause, the time in which it applies unless an earlier claim does, and the share of that time."""
+"""A class, its cause, the time that it claims, and the share of that time. Earlier claims take precedence."""
 Divided = dict[tuple[str, str], FloatArray]
 
 
@@ -81,7 +81,7 @@ def _divide(  # noqa: PLR0913, PLR0917 - the classes of time, and the share of e
     lost: FloatArray | None,
     edges: IntArray,
 ) -> Divided:
-    """Return the seconds per class and cause in each bucket of `edges`; of several claims, the first counts."""
+    """Return the seconds per class and cause between successive `edges`. If claims overlap, the first applies."""
     (start, end), whole = series.averaging_windows(window), to_spans([window])
     held = [intersection(spans, whole) for _, _, spans, _ in [*claims, *causes]]
     cuts = np.sort(np.concatenate([start, end, edges, *(spans.ravel() for spans in held)]), kind="stable")

@@ -12,7 +12,7 @@ from gpureport.settings import Settings
 
 
 def kinds_by_name(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return kinds by name; the name of a rule stands for all its kinds."""
+    """Return the kinds for each name. The name of a rule stands for all its kinds."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
     return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 

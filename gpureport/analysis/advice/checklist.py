@@ -30,7 +30,7 @@ _SHORTEST = 60.0  # seconds; a shorter log does not show whether memory was rese
 def answer_checklist(
     recording: Recording, analysis: Analysis, facts: RunFacts, kinds: Collection[str]
 ) -> Iterator[ChecklistEntry]:
-    """Yield the answer to each item: its first code in `checklist.toml` that applies, or else its last."""
+    """Yield the answer to each item: its first code in `checklist.toml` that applies, or its last if none does."""
     run, causes = recording.run, {(one.kind, one.cause) for one in analysis.findings}
     found = {kind for kind, _ in causes}
     judged = {*kinds} - {one.kind for one in analysis.not_judged}

@@ -29,7 +29,7 @@ _FEW_SAMPLES = 8
 _PREFETCHED = 4  # batches that each worker loads ahead; twice PyTorch's default
 _DERIVED = 1.05  # ratio that rounding explains if values were computed from an amount and a share
 _UNSET = {"prefetch_factor": 2.0, "accumulation": 1.0, "workers": None, "batch": None, "gpu_count": None}
-"""Values of settings that no param specifies; None means unknown. All other settings are off by default."""
+"""Default values of settings. None means that the default is unknown. All other settings are off by default."""
 USUAL_CHECK = "The finding is gone from the next report, and the work done per GPU-hour does not fall."
 _FEWEST, _MOST = 2, 8  # workers to suggest if the main process loads data, and the maximum if cores are unknown
 
@@ -38,7 +38,7 @@ _FEWEST, _MOST = 2, 8  # workers to suggest if the main process loads data, and 
 class RunFacts:
     """Facts about the run or one finding that decide which advice fits.
 
-    Use is given as a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
+    Usage is a ratio from 0 to 1. `gpu_used` is a mean, `cpu_used` and `busiest_core` are medians,
     `host_memory` is the p95, and `gpu_memory` is the peak of the fullest GPU. If
     `whole_host` is true, a tracker logged every GPU of a host.
     """
@@ -93,10 +93,10 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One way to save GPU time, as described in `steps.toml`; `needs` maps each condition's text to its function.
+    """One way to save GPU time, as described in `steps.toml`.
 
-    `frameworks` contains None if the step fits runs without a known framework. `taken` names the check for one run,
-    and `changes` show whether the second of two runs took it.
+    `needs` maps each condition's text to its function. `frameworks` contains None if the step fits runs of unknown
+    framework. `taken` names the check of whether a run took the step, and `changes` are setting changes that show it.
     """
 
     name: str
@@ -206,7 +206,7 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
-    """Return whether GPU memory is free for larger batches; nearly full memory is not."""
+    """Return whether enough GPU memory is free for larger batches, or None if unknown."""
     if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
         return facts.gpu_memory is not None or None
     is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
@@ -240,7 +240,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Return whether each process has one loader worker per core; None if the CPU does not limit their number."""
+    """Return whether each process has one loader worker per core, or None if that is unknown or irrelevant."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -267,7 +267,7 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
     "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
-"""How to check whether a run took a step, with the params to read; any other name is a setting that must be on."""
+"""Checks of whether a run took a step, and the settings they read. Any other name is a setting that must be on."""
 
 
 def _tell_taken(name: str) -> tuple[_Told, tuple[str, ...]]:
@@ -306,7 +306,7 @@ def list_steps(finding: Finding) -> tuple[str, ...]:
 
 
 def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
-    """Return the steps that fit: first those not yet taken, and last those with unknown conditions."""
+    """Return the steps that fit: first those not yet taken, last those with unknown conditions."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
     untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
@@ -339,7 +339,7 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return how many loader workers to try: twice as many, but at most one per core unless the cores are idle."""
+    """Return advice to double the loader workers, to at most one per core unless the job hardly uses the CPU."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than one per core, since the job hardly uses the CPU"

@@ -33,7 +33,7 @@ PROCESS_MEMORY = Threshold(
     provenance=Provenance.PRAGMATIC,
     source="a driver or a display holds less, and a process with a context more",
 )
-"""Memory in use above which a process holds a GPU, unless it was in use before the job."""
+"""If more memory than this is in use, a process holds the GPU."""
 FREE_BETWEEN_JOBS = 60.0  # seconds; the next epoch or a restart begins sooner, so a longer pause separates two jobs
 RESTART_SECONDS = 1800.0  # a similar job that begins sooner is a restart, for example by a scheduler
 
@@ -51,7 +51,7 @@ _MOSTLY = 0.5  # share of host samples at a limit; share of samples with light u
 _LIGHT, _LIGHT_BEFORE = 30.0, 120.0  # seconds: the shortest wait in a short job, and longer than loading a model takes
 _MACHINE = {CPU: 0.75, IOWAIT: 0.15}
 _CORE = {CORE: 0.96, "process_cpu_cores": 0.96}
-"""Loads at which GPUs may be waiting for a host or for one core, as in the rules on waits."""
+"""Loads at which GPUs may be waiting for the CPU, storage or one core, as in the rules on waits."""
 
 _FREE_AT_END = 10.0  # seconds; an evaluation in a separate process begins sooner
 _DISPLAY_MEMORY = 2.0**26  # bytes; the windows of a display change memory by at most this
@@ -77,7 +77,7 @@ Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceS
 
 @memoized
 def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
-    """Return the time from the first to the last sustained activity of one GPU, or None.
+    """Return the time from the first to the last sustained activity of a GPU, or None if there is none.
 
     Activity is sustained if 60% of the samples in the next 3 s (at least 3 intervals) are active.
     The end is found in the same way, backwards. Later bursts count if they are at least half as frequent as
@@ -112,7 +112,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the power above which a GPU is at work: half-way between its lowest and working power."""
+    """Return the power above which a GPU is at work: half-way between its lowest power and its power at work."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")
@@ -154,7 +154,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
 ) -> Interval | None:
-    """Return when a GPU was lightly used before its work began while its host was at a limit."""
+    """Return when a GPU was used lightly, before any heavier work, while its host was at a limit."""
     rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
     used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
     is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
@@ -237,10 +237,10 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
 def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tracked: bool = False) -> Occupancy:
     """Return the jobs, the time without a job per GPU, the series within jobs, and the activity per GPU.
 
-    A job lasts while any of its GPUs has memory in use. The time before counts as start-up, because the job may already
-    use the CPU, unless it lasts half an hour or more and the host is less busy than later. After the first use, a GPU
-    has no job while it rests with empty memory. If memory use is unknown, all time is assigned to one job, except for
-    long breaks between two sessions. A tracker (`is_tracked`) logs all GPUs of its host, so GPUs without work or
+    A job lasts while any of its GPUs has memory in use. The time before counts as start-up, as the job may already use
+    the CPU, unless it lasts half an hour or more with the host less than half as busy as later. After its first use, a
+    GPU has no job while it is idle and its memory is free. If memory use is unknown, all time belongs to one job,
+    except for long breaks between sessions. A tracker (`is_tracked`) logs all GPUs of its host, so GPUs without work or
     memory in use are not part of the run.
     """
     gpus = pick(series, Scope.GPU)
@@ -281,7 +281,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return the log gaps between sessions: at least half an hour, 60 intervals, and the total sampled time long."""
+    """Return log gaps long enough to separate sessions: half an hour, 60 intervals, and the total sampled time."""
     rows = series.gap_rows
     breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
@@ -306,7 +306,7 @@ def draws_only_display(series: DeviceSeries) -> bool:
 
 @memoized
 def find_empty_rows(series: DeviceSeries) -> BoolArray:
-    """Return the rows in which a GPU rests with empty memory; none if memory is also empty at work."""
+    """Return the rows in which a GPU is idle with its memory free, or no rows if its memory is also free at work."""
     used, power = series.values(UTILISATION), series.values(POWER)
     none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     metric = MEMORY if series.is_recorded(MEMORY) else "gpu_processes"
@@ -328,7 +328,7 @@ def find_empty_rows(series: DeviceSeries) -> BoolArray:
 
 
 def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
-    """Return the maximum memory in use without a job, which may be that of a display."""
+    """Return the most memory in use while no job runs, for example for a display."""
     least = min(max(EMPTY_MEMORY, float(np.nanmin(held)) + _DISPLAY_MEMORY), PROCESS_MEMORY.value)
     window = find_activity(series)
     if window is None:
@@ -349,7 +349,7 @@ def _find_base_memory(series: DeviceSeries, held: FloatArray) -> float:
 
 @memoized
 def find_other_use(series: DeviceSeries) -> tuple[intervals.Spans, float, float] | None:
-    """Return when another program uses a GPU before and after the job, its utilisation, and that of the job."""
+    """Return when another program uses a GPU (before and after the job), its utilisation, and the job's."""
     held, total = series.values(MEMORY), memory_total(series) or np.nan
     low = float(np.nanmin(held)) if series.is_recorded(MEMORY) else np.nan
     rows = np.flatnonzero(held > low + _TAKEN * (total - low))
@@ -379,7 +379,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:
-    """Return the pause before a job that restarts the previous one; None in a series of similar jobs."""
+    """Return the pause before a job that restarts the previous one. In a series of similar jobs, return None."""
     near = [each for each in jobs if abs(each.number - job.number) < _SERIES]
     begins = [each.number for before, each in pairwise(near) if _is_alike(before, each, series)]
     if job.number not in begins or {job.number - 1, job.number + 1} & {*begins}:

@@ -51,9 +51,9 @@ class CoreCount(NamedTuple):
 
 
 class JobParams(dict[str, Setting]):
-    """Settings by name; the attribute of a setting is None if no param specifies it or two params disagree.
+    """Settings by name. An attribute is None if no param specifies the setting or if two params disagree.
 
-    `workers` is the number per process, `cores` that of the host or job; `precision` is 1 for 16 bits or fewer.
+    `workers` is the number per process, `cores` that of the host or job. `precision` is 1 for 16 bits or fewer.
     """
 
     def __getattr__(self, name: str) -> Setting | None:
@@ -68,7 +68,7 @@ class JobParams(dict[str, Setting]):
 
 
 def read_params(params: Iterable[tuple[str, str]], cores: float | None = None) -> JobParams:
-    """Return the settings in params and tags; `cores` is used if they do not specify the number of cores."""
+    """Return the settings in params and tags. `cores` is used if they do not specify the number of cores."""
     known, settings = list(params), dict[str, list[Setting]]()
     for name, value in sorted(known):
         words, text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), value.strip().lower()

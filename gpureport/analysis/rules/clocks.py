@@ -1,4 +1,4 @@
-"""Low clocks: lowered by heat or by hardware, at the power limit, or locked by a user."""
+"""Low clocks: lowered by heat, hardware or the power limit, or locked by a user."""
 
 from collections.abc import Iterator
 
@@ -33,8 +33,8 @@ def _list_counted(series: DeviceSeries, *reasons: str) -> Iterator[Evidence]:
 def _find_heat(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     """Return when heat lowered the clock, or None if unknown.
 
-    Event bits and counters show this; without them, clock, temperature and power do. A power cap keeps power at its
-    limit, while heat leaves power unused. Single samples vary with the load, so means over several are compared. A
+    Event bits and counters show this. Without them, it is inferred from clock, temperature and power. A power cap
+    keeps power at its limit, whereas heat keeps it lower. Single samples vary with the load, so means are compared. A
     GPU is hot near its temperature limit. If clock and power fall much further, temperatures near the highest in the
     run also count as hot.
     """
@@ -364,7 +364,7 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
 
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
-    """Return whether the clock at work is constant and below the highest, but not because of power or heat."""
+    """Return whether the clock at work is constant and below its maximum, but not because of power or heat."""
     if not ratio < limits.below:
         return False
     rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)

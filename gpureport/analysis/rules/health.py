@@ -1,4 +1,4 @@
-"""Failures: lost GPUs, memory errors, slow links, and recorders that miss samples or end too early."""
+"""Failures: lost GPUs, memory errors, slow links, and recorders that miss samples or stop early."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _MEASURED = (UTILISATION, TEMPERATURE, POWER, CLOCK)
 _XID = "gpu_xid_code"
 _ERRORS = ("Unknown Error", "ERR!")  # printed instead of a reading
 _FALLEN, _MILD = {None, 79}, {45, 63}
-"""Xid codes of a lost GPU (None: a message without a code), and of memory that the driver repaired."""
+"""Xid codes of a lost GPU (None: a message without a code), and of a stopped process or repaired memory."""
 _XID_MESSAGE = re.compile(r"\bXid\b(?: *\((?:PCI:)?[0-9A-Fa-f:.]+\))?[: ]+(\d{1,3})\b")
 _ADDRESS = re.compile(r"\b(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-7])?\b")
 

@@ -99,7 +99,7 @@ def _name_causes(
 
 
 def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap, event: JobEvents | None) -> Cause:
-    """Return the cause of a gap and its evidence: from other GPUs, logged events, memory or disk writes."""
+    """Return the cause of a gap and the evidence: other GPUs, logged events, memory or disk writes."""
     if peers := _judge_peers(context, limits, series.device.id, gap):
         return peers
     if event:
@@ -123,7 +123,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
-    """Return what other GPUs did in a long gap: they waited in a collective (`hang`) or were busy (`peers busy`)."""
+    """Return what other GPUs were doing in a long gap: waiting in a collective (`hang`) or working (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
     span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
@@ -145,7 +145,7 @@ def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause
 
 
 def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, with requests as the cause if only short bursts of work separate them."""
+    """Return the gaps, with requests as the cause if only short bursts or little work separate them."""
     open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
     if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
         return gaps
@@ -205,7 +205,7 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 
 
 def _place(series: DeviceSeries, gaps: Sequence[Gap], cause: str) -> str:
-    """Return the case for the sentence: where the gaps are, and whether a job was running then."""
+    """Return the case for the sentence: where the gaps are. `open` means that perhaps no job was running."""
     shows_jobs = series.is_recorded(MEMORY) or series.is_recorded("gpu_processes")
     is_open = max(gap.interval.seconds for gap in gaps) >= jobs.FREE_BETWEEN_JOBS and not shows_jobs
     if cause == "no process":

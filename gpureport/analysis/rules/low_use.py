@@ -1,4 +1,4 @@
-"""GPUs that are busy only part of the time for no known reason, and GPUs that are never used."""
+"""GPUs that are busy only part of the time for no known reason, or never used."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ _NEAR = 5.0  # seconds; a metric is logged just after its work
 
 
 class Phases(NamedTuple):
-    """Similar phases of low use that recur, their period in seconds, and whether logged evaluations match them."""
+    """Recurring phases of low use, their period in seconds, and whether they match logged evaluations."""
 
     spans: intervals.Spans
     period: float

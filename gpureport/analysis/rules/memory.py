@@ -28,7 +28,7 @@ class _Use(NamedTuple):
 
     `ratio` is the peak as a share of the memory that a job can use. `step` is the largest rise and
     `spread` the range after it, as shares of the installed memory. `state` is `reserved` if
-    one step took the memory, `constant` if it never changed, `short` or `coarse` if the log
+    it was taken in one step, `constant` if it never changed, `short` or `coarse` if the log
     cannot show the step, and otherwise empty.
     """
 

@@ -1,4 +1,4 @@
-"""GPUs of one model in one job that differ: one does more or less work than the others, or is slower."""
+"""GPUs of one model that differ within a job: one does more or less work than others, or is slower."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _PAIR, _FEWEST = 2, 4
 _MOST_BLOCKS = 100_000  # maximum number, even if a clock jumps by years
 _HELD = ("slow_gpu", "power_limited", "clocks_locked")
 _METRICS = {"utilisation": UTILISATION, "power": POWER}
-"""Metrics to compare: utilisation by its difference in points, power by its ratio."""
+"""The metrics to compare: utilisation in points, power as a ratio."""
 _CAUSES = {"thermal_throttle": "heat", "hw_throttle": "hardware", "power_limited": "cap", "power_cap": "cap"}
 
 
@@ -66,7 +66,7 @@ def _list_limits(signal: str, limits: Limits) -> tuple[float, float]:
 
 
 def _find_odd(means: FloatArray, signal: str, limits: Limits) -> BoolArray:
-    """Return for each GPU (row) and bin (column) whether it differs from others that agree; of two, the lower does."""
+    """Return where a GPU (row) differs in a bin (column) from others that agree. Of two GPUs, the lower one differs."""
     differs, agree = _list_limits(signal, limits)
     ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])
     others = np.count_nonzero(~np.isnan(means), axis=0) - 1
@@ -134,7 +134,7 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - the GPUs, the metric and the tim
 
 
 class Change(NamedTuple):
-    """The usual level and the lowest lasting level of a metric, the times of both, and the readings at the lowest."""
+    """A metric's usual level, its lowest lasting level, the times of both, and the number of readings at the lowest."""
 
     usual: float
     level: float
@@ -195,10 +195,10 @@ def _find_usual(table: FloatArray) -> FloatArray:
 
 
 def find_lower(peers: Peers, metric: str, least: float, limits: Limits) -> dict[str, Change]:
-    """Return the GPUs with a lower value than their peers for most of the work, although they are as busy.
+    """Return the GPUs with lower values than equally busy peers for most of the work.
 
-    The difference must exceed the spread among most GPUs, or, for clocks, the spread among the faster ones, so that
-    half of the GPUs may be slow. A GPU with a slow clock may be busier. Differences are ratios (utilisation: points).
+    The difference must exceed the usual spread among GPUs. For clocks, only the faster GPUs count, so half of the GPUs
+    may be slow. A GPU with a slow clock may be busier. Differences are ratios or, for utilisation, points.
     """
     used, table = peers.tables[UTILISATION], peers.tables[metric]
     if metric != UTILISATION:

@@ -1,4 +1,4 @@
-"""Changes during a job: its rate falls, levels change without a known cause, or the metric stops improving."""
+"""Changes during a job: its rate falls, levels change without a known cause, or a metric stops improving."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ _SIGNS = (
     ("waits", UTILISATION, "1", -1, "the utilisation"),
     ("power", POWER, "W", -1, "the power"),
 )
-"""What may change with the rate, the most informative first: cause, metric, unit, direction, noun."""
+"""What may change along with the rate, most informative first: cause, metric, unit, direction, noun."""
 _SLOWING = {"rate_falls", "slow_gpu", "imbalance", "thermal_throttle", "hw_throttle", "hollow_util", "transfer_bound"}
 _STANDING = {"power_limited", "clocks_locked", "pcie_degraded"}
 """Kinds that explain a change although they have no class of GPU time."""
@@ -47,9 +47,9 @@ _BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two l
 def find_fall(
     times: IntArray, values: FloatArray, limits: Limits, *, least: float | None = None, later: bool = False
 ) -> Change | None:
-    """Return a lasting fall of positive values below their usual level; None if there is none.
+    """Return a lasting fall of positive values below their usual level, or None.
 
-    Both levels must last for a share of the time and for a minimum time. The fall must be at least `least`, and the
+    Both levels must last for a share of the time and for a minimum time. The fall must be at least `least`. The
     middle halves of the readings must not overlap, so that bursts, single readings and recurring phases do not count.
     With `later`, the usual level must come first.
     """
@@ -175,7 +175,7 @@ def _is_filled(context: Context, device: str, change: Change, limits: Limits) ->
 
 
 def _compare(context: Context, device: str, metric: str, change: Change) -> tuple[float, float]:
-    """Return the means of a metric at both levels, or NaN if unknown; device "" stands for training metrics."""
+    """Return the means of a metric at both levels, or NaN if unknown. Training metrics have the device ""."""
     levels = change.usual_spans, change.spans
     if device:
         both = [context.series[device].find_values(metric, spans) for spans in levels]
@@ -236,7 +236,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
 
 
 def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield case, metric, unit, GPU and change: the first on each GPU, or else the one in the rate."""
+    """Yield the case, metric, unit, GPU and details of changes that nothing else explains."""
     is_any = False
     for device, series in context.gpus().items():
         for case, metric, unit, change in _list_changes(context, device, series, limits):
@@ -291,7 +291,7 @@ def _list_changes(
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:
-    """Return whether findings, stages or evaluations cover half of the time at a level."""
+    """Return whether findings, stages or evaluations cover at least half of the time at a level."""
     found = context.findings_on(device) if device else context.earlier_findings
     known = [one for one in found if KINDS[one.kind].gpu_time_class or one.kind in _STANDING]
     known = [one for one in known if not is_hardly_reached(one)]

@@ -1,4 +1,4 @@
-"""Finds the gaps in which a GPU rests within a job, unless chance explains them, and their period."""
+"""Finds the idle gaps of a GPU within a job, unless chance explains them, and their period."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ STRICT = 0.04  # share of the period; few distances agree this closely only if t
 
 
 class Gap(NamedTuple):
-    """A rest of a GPU with its cause. Samples cover `seconds` of it; fewer than `needed` low readings may be chance."""
+    """An idle gap with its cause. Samples cover `seconds` of it. Fewer than `needed` low readings may be chance."""
 
     interval: Interval
     seconds: float
@@ -47,7 +47,7 @@ class Gap(NamedTuple):
 
 
 class _Readings(NamedTuple):
-    """Readings of utilisation. `power` above `working` shows work, `inside` is within jobs, `breaks` end a run."""
+    """Utilisation readings. `power` above `working` shows work, `inside` is within jobs, and `breaks` end a run."""
 
     series: DeviceSeries
     rows: IntArray
@@ -86,10 +86,10 @@ def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, li
 
 
 def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
-    """Return the readings of a GPU; with coarse samples, low utilisation is set to a half if power shows work.
+    """Return the readings of a GPU. With coarse samples, low utilisation is raised to 50% if power shows work.
 
-    Power above the midpoint between the lowest power and the median at work shows work. With samples over 2 s apart,
-    the limit is twice the power at rest at the same clock, if that is less.
+    Power shows work above the midpoint between the lowest power and the median at work. With samples over 2 s apart,
+    the limit is twice the idle power at the same clock, if that is less.
     """
     rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
     times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
@@ -120,7 +120,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return runs of low readings that reach rest or precede the first work; a stray reading does not end one."""
+    """Return the runs of low readings in which a GPU is idle or not yet at work. A stray reading does not end a run."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & (one.used <= still)
@@ -147,11 +147,11 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
 
 
 def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
-    """Return how many low readings in a row show a rest here.
+    """Return how many low readings in a row show that a GPU is idle.
 
-    One is enough if it covers the time since the last one, or if power is at rest in all of them. Otherwise, chance
-    must not explain them: if a share p of m nearby readings is low, k in a row are expected m * p^k times. A long
-    low run counts as one reading. If low readings are common, m is the number of all readings in the job.
+    One is enough if it covers the time since the last one, or if power is at its idle level in all of them. Otherwise,
+    chance must not explain them: if a share p of m nearby readings is low, k in a row are expected m * p^k times. A
+    long low run counts as one reading. If low readings are common, m is the number of all readings in the job.
     """
     own, interval = slice(begin, past), one.series.interval
     if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
@@ -184,7 +184,7 @@ class Period(NamedTuple):
 
 
 def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period | None:
-    """Return a period that fits a share `agree` of the distances (`agree_few` if gaps are few), or None."""
+    """Return a period that fits at least a share `agree` of the distances (`agree_few` for few gaps), or None."""
     if len(starts) < _STARTS:
         return None
     distances = np.diff(starts) / 1e6

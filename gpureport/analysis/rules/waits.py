@@ -1,7 +1,7 @@
 """GPUs that wait for input because of the CPU, storage, one core or the PCIe link.
 
 A resource is a cause if its load is high while the GPUs do little, and higher than while they are busy. Causes are
-tried in order, and time that one explains is left out for the next.
+tried in order. Time that one cause explains is left out for the next.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ RECEIVED, SENT = "pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_secon
 
 WAIT_KINDS = tuple(name for name, kind in KINDS.items() if kind.gpu_time_class == "waiting_for_input")
 BESIDE_OTHERS = "not shown beside other programs"
-"""The cause if other programs fill the CPU and the job itself hardly uses it."""
+"""The cause if other programs keep the CPU busy and the job itself hardly uses it."""
 _COPYING = "copying"
 ROWS = 30  # point samples needed for a mean
 # length in seconds and minimum number of bins for a mean of the host's load
@@ -40,13 +40,13 @@ _APART, _ERRORS = 0.05, 4.0
 # share of samples; lost share of the job that is a problem; seconds between close samples
 _HALF, _PROBLEM, _CLOSE = 0.5, 0.05, 5.0
 _LANE = {1: 2e9, 2: 4e9, 3: 8e9 * 128 / 130, 4: 16e9 * 128 / 130, 5: 32e9 * 128 / 130, 6: 64e9 * 242 / 256}
-"""Bits per second that one lane carries each way, by PCI Express generation."""
+"""Bits per second that one lane carries in each direction, by PCI Express generation."""
 
 Parts = dict[str, Any]  # keyword arguments for `build_finding`
 
 
 class Sign(NamedTuple):
-    """A load that GPUs may wait for: its mean per bin, where it is high, and the length of its rolling mean."""
+    """A load that may keep GPUs waiting: its mean per bin, where it is high, and the length of its rolling mean."""
 
     metric: str
     series: FloatArray
@@ -263,7 +263,7 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
     words: Words = MappingProxyType({}),
     **parts: Any,
 ) -> Finding:
-    """Return a finding of low use; it is a problem if a share `problem` of the job was lost."""
+    """Return a finding of low use. It is a problem if a share `problem` of the job was lost."""
     series = [context.series[name] for name in spans]
     used = np.concatenate([one.values(UTILISATION) for one in series])
     cells = [one.seconds_inside(spans[one.device.id], context.whole) for one in series]
@@ -296,14 +296,14 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
 
 
 def find_shortest(context: Context, limits: Limits) -> float:
-    """Return how long a wait must last, which is less in a short job unless the user has set it."""
+    """Return how long a wait must last. In a short job, it is less unless the user set the limit."""
     is_short = "shortest_job" in limits and context.window is not None and context.window.seconds < limits.shortest
     is_set = limits["shortest"].provenance is Provenance.SETTINGS
     return limits.shortest_job if is_short and not is_set else limits.shortest
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
-    """Return the episodes with a higher load than when GPUs are busy, and the mean load when busy (or NaN)."""
+    """Return the episodes with a higher load than when GPUs are busy, and the mean load when they are (or NaN)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False
@@ -323,7 +323,7 @@ def _is_mostly(series: FloatArray, is_so: BoolArray, length: int, share: float =
 
 
 def is_surely_below(samples: FloatArray, limit: float) -> bool:
-    """Return whether a mean is surely below a limit; a long log contains low means by chance."""
+    """Return whether a mean is significantly below a limit. In a long log, some means are low by chance."""
     known = known_of(samples)
     # by three standard errors
     return bool(len(known) > 1 and known.mean() + 3.0 * known.std(ddof=1) / np.sqrt(len(known)) <= limit)

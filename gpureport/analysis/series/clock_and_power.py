@@ -110,7 +110,7 @@ def hold_clock(rows: BoolArray, *, is_direct: bool = True) -> HeldClock:
 
 
 def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldClock:
-    """Return when bits or counters show a held clock; a counter that rises takes precedence over bits."""
+    """Return when bits or counters show that the clock was held down. Rising counters override bits."""
     names = [counter_name(reason) for reason in reasons if series.is_recorded(counter_name(reason))]
     steps = statistics.measure_increments(series, names, 1.0) if names else None
     if steps is None:
@@ -134,7 +134,7 @@ def add_counters(series: DeviceSeries, bits: BoolArray, *reasons: str) -> HeldCl
 
 @memoized
 def hold_clock_by_events(series: DeviceSeries, *reasons: str) -> HeldClock:
-    """Return when any of the given clock event reasons held the clock; a missing bit counts as not set."""
+    """Return when any of the given clock event reasons held the clock down. Missing bits count as not set."""
     bits = np.any([series.values(f"clock_event_{reason}") > 0 for reason in reasons], axis=0)
     return add_counters(series, bits, *reasons)
 
@@ -154,7 +154,7 @@ def high_quantile(values: FloatArray, rows: BoolArray, quantile: float = 0.95) -
 
 
 def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[float, str]:
-    """Return the reference clock and its description: the p95 of other busy rows, or the highest."""
+    """Return the reference clock and its description: the p95 of other busy rows, or the highest clock."""
     if np.isnan(signals.clock).all():
         return np.nan, ""
     usual = high_quantile(signals.clock, signals.busy & (slowed < _COUNTED_SHARE))
@@ -164,7 +164,7 @@ def choose_reference_clock(signals: ClockSignals, slowed: FloatArray) -> tuple[f
 def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> FloatArray | None:
     """Return the share of each row's time lost to a held clock, or None if no clock was recorded.
 
-    If a counter covers only part of a row's time, the row's clock may not be lowered, so the row gets the median loss.
+    If a counter covers only part of a row's time, the row's clock may not show it, so the row gets the median loss.
     """
     signals = gather_signals(series)
     reference, _ = choose_reference_clock(signals, slowed)
@@ -181,8 +181,8 @@ def compute_loss(series: DeviceSeries, held: HeldClock, slowed: FloatArray) -> F
 def scale_power(series: DeviceSeries, at_least: bool = False) -> tuple[FloatArray, bool]:
     """Return each row's power as a share of the range from idle to the limit, and whether the limit was logged.
 
-    The share is NaN if unknown. With `at_least`, the highest power reached for half a minute in all stands in for an
-    unknown limit; the true share may be lower.
+    The share is NaN if unknown. With `at_least`, the power reached for at least half a minute in total replaces an
+    unknown limit, so the true share may be lower.
     """
     power, known, limit = series.values(POWER), series.known_values(POWER), read_power_limit(series)
     is_logged, unknown = not np.isnan(limit).all(), (np.full(len(series), np.nan), False)

@@ -30,18 +30,18 @@ _MOST_KEPT_ROWS = 1_000_000
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # checked for implausible readings
 HIGHEST_POWER = 2000.0
-"""A mean power in watts that no board reaches: twice that of a B200, the highest known."""
+"""A mean power in watts that no board reaches: twice the highest known, that of a B200."""
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
 _WARMED = 5.0  # degrees Celsius; rounding or the room may cause a smaller change
 _SWING = 0.5
-"""Spread of utilisation (p90 minus p10) at which power must vary too."""
+"""If utilisation varies this much (p90 minus p10), power must vary too."""
 
 _LATEST: WeakKeyDictionary[SeriesRows, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
-    """Return the result of `make`, cached by key for the latest recording; it must not refer to the rows."""
+    """Return the result of `make`, cached by key for the latest recording. The result must not refer to the rows."""
     if len(rows) > _MOST_KEPT_ROWS:
         return make()
     if rows not in _LATEST:
@@ -54,7 +54,7 @@ def memoize_latest(rows: SeriesRows, key: Hashable, make: Callable[[], T]) -> T:
 
 
 class Memo:
-    """Caches results that depend on a series or a context; the key must contain everything else that they depend on."""
+    """Caches results that depend on a series or a context. The key must contain everything else they depend on."""
 
     made: dict[Hashable, Any]
 
@@ -83,7 +83,7 @@ def memoized(make: Callable[P, T]) -> Callable[P, T]:
 class DeviceSeries(Memo):
     """The samples of one device, each with the time that it covers. Compared by identity.
 
-    A sample covers the time half-way to its neighbours, at most 1.25 intervals on each side. Next to a log gap and at
+    A sample covers half the time to each neighbour, but at most 1.25 intervals per side. Next to a log gap and at
     both ends of the log, it covers half an interval on that side. Where the sampling rate changes, the local interval
     is used.
 
@@ -113,7 +113,7 @@ class DeviceSeries(Memo):
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Seconds that each sample covers within the run; the first and last also cover time outside."""
+        """Seconds that each sample covers within the run. The first and last also cover time outside it."""
         inside = np.minimum(self.end, self.window.end) - np.maximum(self.start, self.window.start)
         return np.asarray(np.maximum(inside, 0) / 1e6, dtype=np.float64)
 
@@ -151,7 +151,7 @@ class DeviceSeries(Memo):
         return inside[~np.isnan(inside)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why the readings of a metric cannot be right, to follow its name; empty if they can be."""
+        """Return why a metric's readings are implausible, worded to follow its name, or an empty string."""
         is_checked = metric in POWER_METRICS and metric in self.column_names
         return self.memoize(("implausible", metric), lambda: self._doubt_power(metric)) if is_checked else ""
 
@@ -190,7 +190,7 @@ class DeviceSeries(Memo):
 
     @memoized
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
-        """Return the start and end of each value's averaging time, clipped to a window and extended to its ends."""
+        """Return the start and end of each value's averaging time within `window`, extended to its ends if near."""
         start, end = self.start - self.shift, self.end - self.shift
         near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
         start[:1][self.times[:1] - window.start <= near] = window.start
@@ -252,6 +252,6 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return, in microseconds, the time a sample covers next to a gap, its maximum, and the longest pause."""
+    """Return the microseconds a sample covers next to a gap, the most it covers per side, and the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)

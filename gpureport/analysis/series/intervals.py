@@ -1,4 +1,4 @@
-"""Operations on spans of time, which are sorted, disjoint, half-open int64 arrays of shape (n, 2) in microseconds."""
+"""Operations on spans: sorted, disjoint, half-open intervals in microseconds, as int64 arrays of shape (n, 2)."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -33,7 +33,7 @@ def union(stretches: Spans, within: int = 0) -> Spans:
 
 
 def row_spans(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
-    """Return the time that selected rows cover; rows are sorted and disjoint."""
+    """Return the time that selected rows cover. All rows are sorted and disjoint."""
     if not rows.any():
         return NO_SPANS
     breaks = np.zeros(len(rows), dtype=np.bool_)
@@ -90,7 +90,7 @@ def measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return the first and past-the-end row of each run of true rows; a run also ends before a row in `breaks`."""
+    """Return the first and past-the-end row of each run of true rows. A run also ends before a row in `breaks`."""
     padded = np.zeros(len(mask) + 2, dtype=np.bool_)
     padded[1:-1] = mask
     edges = (padded[1:] != padded[:-1]).nonzero()[0]
@@ -106,7 +106,7 @@ def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArra
 def find_hysteresis_runs(
     values: FloatArray, *, enter: float, leave: float, breaks: BoolArray | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return runs of rows at or below `leave` that reach `enter`; NaN neither begins nor ends a run."""
+    """Return runs of rows at or below `leave` that reach `enter`. NaN counts as at or below `leave`."""
     first, stop = find_runs(~(values > leave), breaks)
     low, _ = find_runs(values <= enter, breaks)
     deep = np.searchsorted(low, stop) > np.searchsorted(low, first)

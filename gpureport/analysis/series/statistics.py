@@ -24,13 +24,13 @@ _READ_DELAY_SECONDS = 1.0  # delay between a row's timestamp and the reading of 
 _LONGEST_HOLE = 3600.0  # seconds; longer periods without samples get no bins
 
 Increments = tuple[IntArray, FloatArray, BoolArray, CounterReading]
-"""Rows with a counter value, increments between them (0 if unknown), whether each crosses a log gap, and the sum."""
+"""Rows with a counter value, increments between them (0 if impossible), whether each crosses a log gap, and the sum."""
 
 
 def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> Increments | None:
-    """Return the increments of a counter, or the largest of several; None if fewer than two rows have all of them.
+    """Return the increments of a counter (the largest if there are several), or None if fewer than two rows have all.
 
-    A counter that falls was reset, and its new value counts. Increments of more than `most` per second are left out.
+    A counter that falls was reset, so its new value counts. Increments of more than `most` per second are left out.
     """
     values = np.stack([series.values(metric) for metric in metrics])
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
@@ -97,7 +97,7 @@ def memory_total(series: DeviceSeries) -> int | None:
 
 
 def memory_reserved(series: DeviceSeries) -> int:
-    """Return the bytes of memory that the driver reserves; 0 if unknown, or if the log shows all of it as reserved."""
+    """Return the bytes that the driver reserves, or 0 if unknown or if the log shows all memory as reserved."""
     kept, total = series.device.memory_reserved_bytes, memory_total(series)
     if kept is None:
         kept = memory_peak(series, "gpu_memory_reserved_bytes") or 0
@@ -121,7 +121,7 @@ def _integrate_power(series: DeviceSeries) -> tuple[float, float, float] | tuple
 
 
 def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
-    """Return the statistics of one device; the energy counter is read from all samples (`sampled`)."""
+    """Return the statistics of one device. The energy counter is read from `sampled`, if given."""
     metrics = [BY_NAME[name] for name in series.rows.column_names if name in BY_NAME and series.is_recorded(name)]
     left_out = {"clock_event_unknown_bits"} | {each.name for each in metrics if each.kind is MetricKind.COUNTER}
     peak, total = memory_peak(series), memory_total(series)
@@ -144,7 +144,7 @@ def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins of `width` seconds over a window, without long intervals that have no samples (`removed`)."""
+    """Equal bins of `width` seconds over a window. Long times without samples (`removed`) have no bins."""
 
     start: int
     width: float
@@ -163,7 +163,7 @@ class Grid:
         return [series[self.find_bin_slice(*span)] for span in spans.tolist()]
 
     def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
-        """Return the times when bins begin (`right`), or when the bins before them end (`left`)."""
+        """Return the times when bins begin (`right`), or when the previous bins end (`left`)."""
         before = np.append(0, np.cumsum(self.removed[:, 1] - self.removed[:, 0]))
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
@@ -175,7 +175,7 @@ class Grid:
         return self.find_bin_edges(bins, "right"), self.find_bin_edges(bins + 1, "left")
 
     def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
-        """Return the time-weighted mean of a metric per bin; a value counts at the middle of its averaging window."""
+        """Return the time-weighted mean of a metric per bin. A value counts at the middle of its averaging window."""
         return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
     def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ class Grid:
         return self.start, self.width, self.count, self.removed.tobytes()
 
     def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> intervals.Spans:
-        """Return spans of true bins that last at least `shortest` seconds; holes shorter than `within` are closed."""
+        """Return spans of true bins that last at least `shortest` seconds, after closing holes of up to `within`."""
         first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
@@ -200,7 +200,7 @@ class Grid:
 
 
 def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
-    """Return bins over a window that are as wide as the longest sampling interval, and at least 1 s."""
+    """Return bins over a window. Each is as wide as the longest sampling interval, but at least 1 s."""
     width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
     for one in filter(len, series):
@@ -221,7 +221,7 @@ def median_over_devices(series: Sequence[FloatArray]) -> FloatArray:
 
 
 def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
-    """Return the mean of the `length` bins around each bin (fewer at both ends); NaN is left out."""
+    """Return the mean of the `length` bins around each bin (fewer at both ends), leaving out NaN."""
     known = ~np.isnan(values)
     first = np.arange(len(values)) - length // 2
     start, stop = np.maximum(first, 0), np.minimum(first + length, len(values))
@@ -231,7 +231,7 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
 
 
 def mark_low(values: FloatArray, enter: float, leave: float) -> BoolArray:
-    """Return the bins of each run at or below `leave` that reaches `enter`; NaN neither begins nor ends a run."""
+    """Return the bins of each run at or below `leave` that reaches `enter`. NaN counts as at or below `leave`."""
     inside = np.zeros(len(values), dtype=np.bool_)
     for first, stop in zip(*intervals.find_hysteresis_runs(values, enter=enter, leave=leave), strict=True):
         inside[first:stop] = True
