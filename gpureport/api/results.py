@@ -76,7 +76,7 @@ class Analysis(results.Analysis):
         return _order_classes(frame.fillna(0.0).loc[:, frame.any()])
 
     def plot(self, metrics: Sequence[str] = (), devices: Sequence[str] = ()) -> "Sequence[Axes]":
-        """Draw each metric in its own panel with matplotlib, and shade the times of findings.
+        """Draw each metric in its own panel with matplotlib, shade the times of findings, and return the panels.
 
         `metrics` are columns of the series (default: utilisation, power, clock and temperature), and `devices` are ids
         such as `"gpu:0"` (default: all GPUs).
@@ -177,7 +177,7 @@ class Comparison(chain.Comparison):
         return pd.concat(list(frames), keys=keys, names=["step", "run"])
 
     def plot(self, figure: Figure = "changes", *, metric: str = _SIGNALS[0], axes: "Axes | None" = None) -> "Axes":
-        """Draw one figure with matplotlib.
+        """Draw one figure with matplotlib, and return its axes.
 
         `figure` is `changes` (from the first step to the last, in per cent, with intervals), `gpu_time` (of each step,
         by class) or `overlay` (the series column `metric` in the first run of each step).

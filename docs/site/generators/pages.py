@@ -244,7 +244,8 @@ def python_page() -> str:
         lines = [f"- `{name}`: {texts[name]}" for name in names]
         for name, method in vars(kind).items():
             if name.endswith("_frame") or name == "plot" or (name == "to_pandas" and kind is api.Recording):
-                lines.append(f"- `{name}()`: {_sentence(method)}")
+                called = _signature(method).partition("(self")[2].strip("`\n").removeprefix(", ")
+                lines.append(f"- `{name}({called}`: {_sentence(method)}")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
