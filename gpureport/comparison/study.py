@@ -1,4 +1,4 @@
-"""Groups runs by one or two settings, finds the best group by cost and by speed, and estimates each setting's effect.
+"""Groups runs by one or two settings, finds the best groups, and estimates each setting's effect.
 
 Effects come from a linear model that takes all other settings into account.
 """
@@ -90,19 +90,18 @@ class FigureEffects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Results for groups formed by the settings in `by`. Costs are monetary if all prices are known, else GPU time."""
+    """Results for groups by the settings in `by`. Costs are monetary if all prices are known, else GPU time."""
 
     by: tuple[Factor, ...]
     values: tuple[tuple[str | None, ...], ...]
     groups: tuple[StudyGroup, ...]
     varied: VariedParams
-    best_by_cost: BestGroup | None
-    best_by_speed: BestGroup | None
+    best: dict[str, BestGroup | None]  # by cost, speed and energy
     effects: tuple[FigureEffects, ...]
 
     @property
     def best_label(self) -> str | None:
-        best = self.best_by_cost or self.best_by_speed
+        best = self.best["cost"] or self.best["speed"]
         return best.label if best else None
 
     @property
@@ -119,6 +118,7 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
     )
     varied = find_varied_params([run.info for run in runs], by)
     cost = COST_PER_WORK if all(run.gpu_hour_price is not None for run in runs) else PER_WORK
+    ranked = {"cost": cost, "speed": TRAINING_RATE, "energy": figures.ENERGY_PER_WORK}
     found = [estimate_effects(steps, varied.factors, metric) for metric in (TRAINING_RATE, WORK_RATE, cost)]
     if not any(found):
         found = [estimate_effects(steps, varied.factors, UTILISATION)]
@@ -127,8 +127,7 @@ def build_study(comparison: Comparison, by: Sequence[Factor]) -> Study:
         values=tuple(tuple(order_levels([group.values[place] for group in groups])) for place in range(len(by))),
         groups=groups,
         varied=varied,
-        best_by_cost=find_best_group(steps, cost, comparison.goals),
-        best_by_speed=find_best_group(steps, TRAINING_RATE, comparison.goals),
+        best={name: find_best_group(steps, metric, comparison.goals) for name, metric in ranked.items()},
         effects=tuple(each for each in found if each is not None),
     )
 
@@ -140,7 +139,7 @@ def select_focus(comparison: Comparison, study: Study | None) -> Step:
 
 
 def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) -> BestGroup | None:
-    # groups of short runs are included; the family-wise level lets at most one study in twenty name the wrong group
+    # includes groups of short runs; the family-wise level lets one study in twenty name a wrong group
     figure = BY_METRIC[metric]
     long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
     known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]
@@ -277,7 +276,7 @@ def _judge(
 
 
 def _find_confounded(model: "LinearModel", place: int, known: Sequence[bool]) -> list[int]:
-    # list the settings without which the effect is estimable, or all if there are many, since each requires a fit
+    # the settings without which the effect is estimable, or all if there are many, since each requires a fit
     others = [other for other in range(len(known)) if other != place and not known[other]]
     alone = []
     for other in others if len(others) <= _MOST_TRIED else []:

@@ -156,6 +156,24 @@ def test_findings_of_several_runs_are_not_gone_and_told_briefly() -> None:
     assert [row["cards"] for row in page["rows"]] == [["F1", "F2", "F3"]]
 
 
+def test_a_row_quotes_the_run_that_it_names() -> None:
+    earlier, last = (analyze(*step(label)) for label in "ab")
+    for is_unknown in (True, False):
+        found = [gap("clocks_locked", summary=f"At {mhz} MHz.", is_unknown=is_unknown) for mhz in (1065, 525)]
+        found[1] = replace(found[1], lost_gpu_seconds=None if is_unknown else 30.0)
+        (row,) = page_of(with_findings(earlier, found[0]), with_findings(last, found[1]))["rows"]
+        assert re.findall(r"worst|\(a\)|[0-9]+", row["summary"]) == [*["worst"] * (not is_unknown), "(a)", "1065"]
+        assert ("(a)" in row["history"]["title"], "worst" in row["history"]["title"]) == (True, not is_unknown)
+
+
+def test_a_figure_of_the_whole_run_is_told_from_that_of_the_finding() -> None:
+    page = runs.sample_page("io_bound")
+    (panel, *_), tile = page["worst"]["panels"], page["tiles"][0]
+    assert (tile["value"], panel["note"]) == ("48%", "46% on average over the run")
+    (row, *_) = runs.sample_page("imbalance")["rows"]
+    assert plain(row["extent"]) == "1.39 GPU-min lost compared with equal use, 12% of the run"
+
+
 def test_savings_are_promised_once_and_findings_cost_what_their_time_costs() -> None:
     apart = advised(gap("cpu_bound", 100, 160), gap("tail_idle", 500, 560))
     assert [share for kind, share, _ in apart if kind] == ["10%", "10%"]

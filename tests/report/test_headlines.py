@@ -326,7 +326,7 @@ def test_steps_say_how_training_scales_and_what_was_not_recorded_in_turn(
     def compare(*names: str) -> str:
         capsys.readouterr()
         with pytest.raises(SystemExit):
-            main(["compare", *(str(tmp_path / name) for name in names)])
+            main(["compare", *(name if name in {"--by", "folder"} else str(tmp_path / name) for name in names)])
         return plain(capsys.readouterr().out)
 
     record("g1", "2026-07-02T09:00", 1, 100)
@@ -337,4 +337,10 @@ def test_steps_say_how_training_scales_and_what_was_not_recorded_in_turn(
     for run_number in range(3):
         record(f"before/r{run_number}", f"2026-07-02T11:{run_number}0", 1, 100)
         record(f"after/r{run_number + 3}", f"2026-07-02T12:{run_number}0", 1, 90, is_warm=True)
+        record(f"cool/r{run_number + 6}", f"2026-07-02T13:{run_number}0", 1, 90)
     assert "Steps not alternated: r5 started 20 °C warmer and ran at a 9.3% lower clock" in compare("before", "after")
+    by_folder = {name: compare("before", name, "--by", "folder") for name in ("after", "cool")}
+    assert {name: said.count("not alternated") for name, said in by_folder.items()} == {"after": 1, "cool": 1}, (
+        by_folder
+    )
+    assert "not alternated (A B A B)" in by_folder["cool"]

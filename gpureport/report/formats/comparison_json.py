@@ -166,7 +166,7 @@ def _study(study: Study) -> Content:
     return {
         "by": [list_fields(factor) | {"values": values} for factor, values in zip(study.by, study.values, strict=True)],
         "groups": study.groups,
-        "best": {"cost": study.best_by_cost, "speed": study.best_by_speed},
+        "best": study.best,
         "also_varied": study.mixed_in,
         "repetitions": study.varied.repetitions,
         "names": study.varied.names,

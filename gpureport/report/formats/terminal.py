@@ -16,7 +16,7 @@ from gpureport.report.wording import display
 from gpureport.report.wording.display import join
 from gpureport.report.wording.terminal_lines import PIPE, Line, Page
 
-_HEIGHT = 30  # maximum number of lines on a screen
+_HEIGHT, _COMMAND = 30, 4  # maximum number of lines on a screen, and of its command
 _MOST = {"gaps": 2, "rules": 3, "signals": 3, "uses": 2, "bars": 8, "tiles": 6, "details": 6, "actions": 3}
 _MOST |= {"rows": 4, "runs": 3}
 _LEAST = (
@@ -48,8 +48,10 @@ def render(report: Report, page: Page = PIPE, *, full: bool = True) -> str:
     command = build_report_command(report.method.command)
     text = " ".join(each.replace(" ", "\0") for each in command)
     # continued lines of a command end with a backslash
-    *lines, last = replace(page, width=page.width - 2).wrap(text, 2, "Full report: ")
-    texts = [*(f"{line.text} \\" for line in lines), last.text] if command else []
+    lines = replace(page, width=page.width - 2).wrap(text, 2, "Full report: ")
+    texts = " \\\n".join(line.text for line in lines).split("\n") if command else []
+    if not full and len(texts) > _COMMAND:
+        texts[_COMMAND - 2 : -1] = ["  … \\"]
     closing = [Line(each.replace("\0", " "), "soft") for each in texts]
     return write_blocks(list_blocks(report), page, closing, full=full)
 
@@ -181,7 +183,7 @@ def draw_bar(segments: Sequence[TimeSegment], longest: float, length: int, signs
 
 
 def _bars(spent: TimeSpent, page: Page, most: int | None) -> Iterator[Line]:
-    """Yield a line per bar, then the legend. If there are too many bars, keep the first, the last and the worst."""
+    """Yield a line per bar, then the legend. Of too many bars, keep the first, last and worst."""
     bars, are_steps = spent.bars, any(bar.change for bar in spent.bars)
     ends = {0, len(bars) - 1}
     wanted = sorted(range(len(bars)), key=lambda place: (place not in ends, not bars[place].is_bad, place))

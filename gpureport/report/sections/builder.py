@@ -73,8 +73,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     repetitions = groups.suggest_repetitions(comparison)
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
-    is_hinted = bool(repetitions) and repetitions in result.details
-    next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=is_hinted)
+    next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=repetitions in result.details)
     worst = find_worst(inputs)
     history = signal_history.build_history(inputs[0], worst.findings if worst else ()) if len(inputs) == 1 else None
     histories = {place: over_time.ClassHistory(run, rules) for place, run in enumerate(inputs)}

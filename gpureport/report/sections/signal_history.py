@@ -248,7 +248,7 @@ def _build_panel(view: _View, signal: Signal, *, is_alert: bool) -> SignalPanel 
         is_filled=signal.is_filled,
         is_alert=is_alert,
         is_of_host=signal.is_of_host,
-        note=display.join(_describe(signal, view.kind, shown, peak, (usual, meanwhile)), limit_text, by=", "),
+        note=display.join(_describe(signal, view, shown, peak, (usual, meanwhile)), limit_text, by=", "),
     )
 
 
@@ -286,9 +286,9 @@ def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float |
 
 
 def _describe(
-    signal: Signal, kind: str, known: FloatArray, peak: float, change: tuple[float | None, float | None]
+    signal: Signal, view: _View, known: FloatArray, peak: float, change: tuple[float | None, float | None]
 ) -> str:
-    (usual, meanwhile), when = change, _TIMES.get(kind, "meanwhile")
+    (usual, meanwhile), when = change, _TIMES.get(view.kind, "meanwhile")
     if not len(known):
         return ""
     if signal in {TEMPERATURE, MEMORY}:
@@ -298,5 +298,5 @@ def _describe(
         return f"{format_value(signal, usual, bare=True)} → {format_value(signal, meanwhile)} {when}"
     average = format_value(signal, float(known.mean()))
     if meanwhile is None or (then := format_value(signal, meanwhile)) == average:
-        return f"{average} on average"
+        return f"{average} on average{' over the run' if view.kind and not view.spans else ''}"
     return f"{then} {when}"

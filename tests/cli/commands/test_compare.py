@@ -64,6 +64,18 @@ def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, tmp_path:
     assert names(*one_by_one) == ["c1/fast", "c2/fast"]
 
 
+def test_a_long_command_leaves_room_for_the_comparison(gpureport: Program, tmp_path: Path) -> None:
+    names = [f"steps/a-log-with-a-name-that-fills-most-of-a-line-{place:02}.csv" for place in range(15)]
+    (tmp_path / "steps").mkdir()
+    for place, each in enumerate(names):
+        (tmp_path / each).write_text(log(300 + place))
+    short, screen = (gpureport("compare", *words).out.splitlines() for words in (["steps"], names))
+    headings = [[line.partition("  ")[0] for line in lines if line[:4].isupper()] for lines in (short, screen)]
+    assert headings[0] == headings[1]
+    assert (len(headings[0]) >= 3, len(screen) <= 30, names[7] in "".join(screen)) == (True, True, False)
+    assert [each for each in names if each not in gpureport("compare", *names, "--detail", "full").out] == []
+
+
 def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
     (two / "more").mkdir()
     for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):

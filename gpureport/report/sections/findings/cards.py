@@ -191,13 +191,15 @@ def build_rows(runs: Sequence[ReportRun], cards: Sequence[FindingCard], *, is_ch
             marks.append(RunMark(run=run.label, step=run.step, outcome=outcome))
         is_gone = is_chain and {mark.outcome for mark in marks if mark.step == runs[-1].step} == {"not found"}
         history = build_history(found.run, found.worst.findings, is_cropped=True)
+        # without a known loss, no run is the worst
+        which = f"in {'the worst' if found.lost else 'one'} run ({found.run.label})"
         if history is not None and found.several:
-            history = replace(history, title=f"{history.title}, worst run: {found.run.label}")
+            history = replace(history, title=f"{history.title}, {which}")
         groups = {(group.position, group.fingerprints) for group in found.groups}
         own = [each for each in cards if (each.run_index, each.fingerprints) in groups]
-        summary = own[0].summary
+        summary = _summarize(found.worst)
         if len(found.runs) > 1:
-            summary = words.describe_finding(found) or f"In the worst run ({found.run.label}): {summary}"
+            summary = words.describe_finding(found) or f"{display.raise_first(which)}: {summary}"
         amounts = [lost for lost in found.lost_by_run.values() if lost > 0]
         priced = found.cost_by_run
         costs = [format_gpu_time_range(amounts)] if amounts else []

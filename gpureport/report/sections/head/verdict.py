@@ -65,8 +65,10 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
         details = (*details, *filter(None, _write_run_lead(code, told, of_last, findings)))
         sentence = f"{display.clean(last.label)}: {display.lower_first(sentence)}" if several else sentence
     doubts = doubted.describe_doubts(comparison)
-    details = (*doubts[:_DOUBTS], *details)
-    further = filter(None, _write_notes(comparison, findings, (*details, *doubts), repetitions))
+    order = doubted.describe_recording_order(comparison.steps)
+    details = (*doubts[:_DOUBTS], *details, *filter(None, ["" if doubts else order]))
+    notes = _write_notes(comparison, findings, (*details, *doubts), repetitions)
+    further = filter(None, [order if doubts else "", *notes])
     broken, rules = [check for check in checks if check.outcome is CheckOutcome.BROKEN], list[str]()
     if broken:
         failed = f"{display.plural(len(broken), 'rule')} failed"
@@ -251,8 +253,6 @@ def _write_notes(comparison: Comparison, findings: Findings, lead: Sequence[str]
     if comparison.tested > 1:
         training = comparison.training_tested if comparison.training_tested > 1 else 0
         yield words.say("table.allowance", n=comparison.tested, training=training)
-    if len(comparison.steps) > 1:
-        yield doubted.describe_recording_order(comparison.steps)
     yield from doubted.list_jobs(final)
     unseen = gpu_time.unobserved_ratio(final)
     # the sentence about losses may already say this

@@ -1,4 +1,4 @@
-"""Comparison of groups (the best one, and the effect of each setting), and statements about all steps."""
+"""The best groups, the effect of each setting, and statements about all steps."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from gpureport.comparison import figures as measured
 from gpureport.comparison.across import across_findings
 from gpureport.comparison.chain import Comparison
 from gpureport.comparison.factors import Factor, step_folders
-from gpureport.comparison.figures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
+from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, recorded_seconds
 from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
@@ -24,7 +24,7 @@ from gpureport.report.wording.differences import build_change, format_percent_ch
 from gpureport.report.wording.display import drop_equal_ends
 from gpureport.report.wording.words import WORDS, choose_headline, name_some, say
 
-_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work"}  # otherwise speed
+_METRICS = {COST_PER_WORK: "cost", PER_WORK: "work", ENERGY_PER_WORK: "energy"}  # otherwise speed
 _KINDS = {
     Verdict.BETTER: ("better", VerdictCode.BEST_GROUP),
     Verdict.UNCONFIRMED: ("unconfirmed", VerdictCode.BEST_GROUP_UNCONFIRMED),
@@ -39,18 +39,19 @@ _SAME = 1e-9
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
-    """Return the headline, code and lead about the best group. Without one, the headline is empty."""
-    best = study.best_by_cost or study.best_by_speed
+    """Return the headline, code and lead about the best group, if there is one."""
+    best = study.best["cost"] or study.best["speed"]
     if best is None:
         return "", None, ()
     _, code = _KINDS.get(best.verdict, _UNCLEAR)
     code = VerdictCode.BEST_GROUP_LOWER_QUALITY if best.lower_quality else code
-    details = tuple(f"{fact.name}: {fact.text}" for fact in _list_best(study))
+    told = (fact for fact in _list_best(study) if fact.name != WORDS["best_by.energy"])
+    details = tuple(f"{fact.name}: {fact.text}" for fact in told)
     return choose_headline(list(_list_headlines(best, study, comparison))), code, details
 
 
 def _list_headlines(best: BestGroup, study: Study, comparison: Comparison) -> Iterator[str]:
-    """Yield headlines about the best group, longest first: `batch 256 with 8 workers is cheapest: 31% cheaper …`."""
+    """Yield headlines about the best group, longest first."""
     values = next((group.values for group in study.groups if group.label == best.label), ())
     settings = [
         f"{display.clean(factor.name)} {display.clean(value)}" if factor.key else display.clean(value)
@@ -90,7 +91,7 @@ def list_study(study: Study, comparison: Comparison) -> Iterator[Block]:
         products = [one * other for one, other in zip(_list_changes(each), rates, strict=False)]
         # omit a figure that only mirrors the rate
         is_told = products and all(abs(product - 1) < _SAME for product in products)
-        if each.metric not in {COST_PER_WORK, PER_WORK} or not is_told:
+        if each.metric not in _METRICS or not is_told:
             title = Figures(comparison).format(each.metric).title
             table = _build_effects_table(each)
             yield Block(forms=_FORMS, title="What each setting did", label=title, level=3, table=table)
@@ -105,13 +106,12 @@ def _name_settings(factors: Sequence[Factor]) -> str:
 
 
 def _list_best(study: Study) -> Iterator[Fact]:
-    bests = [best for best in (study.best_by_cost, study.best_by_speed) if best]
+    bests = list(filter(None, study.best.values()))
     for best in bests:
         yield Fact(name=_word(best, "best_by"), text=_describe_best(best))
     if not bests:
         yield Fact(name="Not known", text=WORDS["study.no_best"])
-    is_of_gpus = any(factor.kind == "gpu" for factor in study.by)
-    if study.best_by_cost and study.best_by_cost.metric == PER_WORK and is_of_gpus:
+    if any(best.metric == PER_WORK for best in bests) and any(factor.kind == "gpu" for factor in study.by):
         yield Fact(name="Not known", text=WORDS["study.no_prices"])
     if study.mixed_in:
         yield Fact(name="Also varied", text=say("study.mixed_in", names=_name_settings(study.mixed_in)))
@@ -198,7 +198,7 @@ def _list_rows(setting: SettingEffect, *, relative: bool) -> Iterator[tuple[str,
 
 def build_study_tiles(comparison: Comparison, study: Study) -> tuple[Tile, ...]:
     found = []
-    for best in filter(None, (study.best_by_cost, study.best_by_speed)):
+    for best in filter(None, (study.best["cost"], study.best["speed"])):
         shown = Figures(comparison).format(best.metric)
         context = f"{display.clean(best.label)}; next {display.clean(best.next)}, {shown.value(best.next_value)}"
         found.append(Tile(label=shown.title, value=shown.value(best.value), context=context))
@@ -212,7 +212,7 @@ def list_remaining(
     comparison: Comparison, inputs: Sequence[ReportRun], study: Study | None, cards: Sequence[FindingCard]
 ) -> Iterator[Fact]:
     step = select_focus(comparison, study)
-    if recorded_seconds(step.analyses) < SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
+    if recorded_seconds(step.analyses) < measured.SHORTEST_SECONDS or not (lost := describe_loss(step.analyses)):
         return
     yield Fact(name="Still lost", text=f"{display.clean(step.label)}: {display.lower_first(lost)}")
     own = [card for card in cards if inputs[card.run_index].step == display.clean(step.label) and card.lost_seconds]
