@@ -1,8 +1,8 @@
 """The verdict of a gate, based on the checks of a run or night, as a line, text, Markdown, JSON and JUnit XML.
 
 Each rule is described in one sentence: the rule as written, the runs, the observation and the reason. CI servers
-identify a JUnit case by its class and name. A case is named only after its rule and run, without dates or numbers, so
-that its name is the same every night and for any number of sources.
+identify a JUnit case by its class and name. A case is named only after its rule and its undated run, so that its name
+is the same every night and for any number of sources.
 """
 
 import json
@@ -182,9 +182,9 @@ def render_text(checks: Sequence[Check]) -> str:
 
 
 def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] = ()) -> str:
-    lines = [f"## {_escape(heading)}", ""]
+    lines = [f"## {markdown.escape(display.plain(heading))}", ""]
     for line in state:
-        lines += [_escape(line), ""]
+        lines += [markdown.escape(display.plain(line)), ""]
     if checks:
         lines += ["| Outcome | Run | Rule | Observed | |", "|---|---|---|---|---|"]
     for check in sort_by_gravity(checks)[:_ROWS]:
@@ -195,10 +195,6 @@ def render_markdown(checks: Sequence[Check], heading: str, state: Sequence[str] 
     if len(checks) > _ROWS:
         lines += ["", f"{len(checks) - _ROWS} more checks are not listed."]
     return "\n".join(lines) + "\n"
-
-
-def _escape(text: str) -> str:
-    return markdown.escape(display.plain(text))
 
 
 def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequence[PolicyEntry] = ()) -> str:
@@ -229,8 +225,12 @@ def render_junit(checks: Sequence[Check], command: str = "check", rules: Sequenc
 
 
 def _name_class(run: str) -> str:
-    """Return `gpureport` and the undated name of a run, such as `gpureport.train` for `train-2026-03-14.csv`."""
-    return ".".join(["gpureport", *filter(None, ["-".join(_WORD.findall(_DATE.sub("", PurePath(run).stem)))])])
+    """Return `gpureport` and the undated name of a run, such as `gpureport.train`, or `gpureport.w8.2` for `w8/2`."""
+    path = PurePath(run)
+    names = [_DATE.sub("", path.stem)]
+    if re.fullmatch(r"\d\d?", path.stem):
+        names = [_DATE.sub("", str(path.parent)), path.stem]
+    return ".".join(filter(None, ("gpureport", *("-".join(_WORD.findall(name)) for name in names))))
 
 
 def _add_case(suite: ET.Element, check: Check, class_name: str) -> None:

@@ -95,7 +95,7 @@ COMMANDS = {
         from the --policy file, and from --fail-on. Every run in a SOURCE (a log, a folder of logs, a stored run) is
         checked separately; a rule on changes treats runs with the same --step as repetitions.""",
         "check gpu.csv --fail-on 'idle_ratio <= 5%'",
-        "gate_form fail_on baseline policy junit summary config step host training / anonymise exports store @ALL",
+        "gate_form fail_on baseline policy junit summary work step host training / anonymise exports store @ALL",
         (_name_several(required=True),),
         brief="Check runs against rules, as a gate in a pipeline.",
     ),
@@ -106,7 +106,7 @@ COMMANDS = {
         and --fail-on are checked as in `gpureport check`, with the same exit codes; changes are measured against
         --baseline.""",
         "nightly runs/tonight --site site",
-        "site! label night fail_on fail_on_change fail_on_standing_change baseline summary host training / anonymise "
+        "site! label night fail_on fail_on_change fail_on_standing_change baseline summary work training / anonymise "
         "all_reports policy junit step store @ALL",
         (_name_several(),),
         brief="Keep a history of nightly runs, and write its pages.",
@@ -180,7 +180,7 @@ COMMANDS = {
         "Create or replace the baseline NAME with copies of runs. Several runs are repetitions of one step.",
         """A SOURCE is a stored run, or a log or folder of logs, which is ingested first.""",
         "",
-        "store host training as_one_run tz gpus name step param tag / anonymise @READ",
+        "store host training as_one_run tz work name step param tag / anonymise @READ",
         (_name("baseline_name", metavar="NAME"), _name_several(required=True)),
     ),
     "publish": Entry(

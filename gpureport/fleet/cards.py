@@ -46,10 +46,13 @@ def assess_health(rows: Sequence[Row]) -> Facts:
     unidentified = cards.pop(None, [])
     assessed = [_assess_card(own) for own in cards.values()]
     verdicts = [card["verdict"] for card in assessed]
+    # one run may suffice to pull a GPU that cannot be followed
+    single = [card for row in unidentified if (card := _assess_card([row]))["verdict"] == PULL]
     return {
-        "cards": sorted((card for card in assessed if card["symptoms"]), key=_rank_card),
+        "cards": sorted([*single, *(card for card in assessed if card["symptoms"])], key=_rank_card),
         "healthy": verdicts.count("healthy"),
         "not_assessed": verdicts.count("not assessed"),
+        "identified_gpus": len(assessed),
         "unidentified_gpu_seconds": fsum(row["job"] for row in unidentified),
     }
 
@@ -71,7 +74,7 @@ def _rank_card(card: Facts) -> tuple[bool, int, int, str, str, str]:
 def _assess_card(rows: Sequence[Row]) -> Facts:
     last, found = rows[-1], [_count_symptom(rows, symptom) for symptom in SYMPTOMS]
     shown = [each for each in found if each["runs"]]
-    temperatures = [row["max_temperature_celsius"] for row in rows]
+    temperatures = [value for row in rows if (value := row["max_temperature_celsius"]) is not None]
     # a GPU as fast as others may still be unhealthy
     is_assessed = any(each["assessed"] for each in found if each["symptom"] != "slow_gpu")
     return {
@@ -81,7 +84,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
         "device": last["device"].rpartition("/")[2],
         "runs": len({row["run_id"] for row in rows}),
         "gpu_seconds": fsum(row["job"] for row in rows),
-        "max_temperature_celsius": max((value for value in temperatures if value is not None), default=None),
+        "max_temperature_celsius": max(temperatures, default=None),
         "symptoms": shown,
         "verdict": _judge_symptoms(shown) if shown else "healthy" if is_assessed else "not assessed",
     }
@@ -90,9 +93,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
     """Return the runs that show a symptom. Memory rows remapped before the first run ended do not count."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
-    amounts = [(row, row[column]) for row in rows]
-    known = [(row, _CHECKS.get(amount, amount)) for row, amount in amounts]
-    known = [(row, amount) for row, amount in known if amount is not None]
+    known = [(row, amount) for row in rows if (amount := _CHECKS.get(row[column], row[column])) is not None]
     assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}
     if symptom == "remapped_rows":
         known = [(row, max(more - fewer, 0)) for (_, fewer), (row, more) in pairwise(known)]

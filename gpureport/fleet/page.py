@@ -186,13 +186,13 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
         best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"
     yield Tile(label="Would save most", value=best, context=gain)
     is_assessed = bool(health["cards"] or health["healthy"])
-    counts = [(words.count_cards(health, WATCH), "to watch"), (health["healthy"], "healthy")]
-    counts += [(health["not_assessed"], "not assessed")]
+    counts = {"can be tracked": 0 if gpus else health["identified_gpus"], "to watch": words.count_cards(health, WATCH)}
+    counts |= {"healthy": health["healthy"], "not assessed": health["not_assessed"]}
     yield Tile(
         label="GPUs to pull",
         value=display.integer(words.count_cards(health, PULL)) if is_assessed else "not assessed",
-        unit=f"of {display.integer(gpus)}" if is_assessed and gpus is not None else "",
-        context=", ".join(f"{display.integer(count)} {what}" for count, what in counts if count),
+        unit=f"of {display.integer(gpus)}" if is_assessed and gpus else "",
+        context=", ".join(f"{display.integer(count)} {what}" for what, count in counts.items() if count),
     )
 
 

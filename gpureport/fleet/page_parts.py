@@ -50,8 +50,8 @@ def list_parts(report: Facts, amounts: words.Amounts, command: str, shown_steps:
     yield PagePart(id="method", title="Method", line="how the figures were computed", facts=facts)
 
 
-def _hidden(hidden: int, what: str, where: str = "the JSON lists all") -> tuple[str, ...]:
-    return (f"{display.plural(hidden, f'more {what}')}: {where}.",) if hidden > 0 else ()
+def _hidden(hidden: int, what: str) -> tuple[str, ...]:
+    return (f"{display.plural(hidden, f'more {what}')}: the JSON lists all.",) if hidden > 0 else ()
 
 
 def _tabulate(entries: Sequence[Facts], heads: Sequence[Cell], title: str, amounts: words.Amounts) -> Table:
@@ -151,7 +151,7 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
     whole = [place for place, week in enumerate(weeks) if not week["is_partial"]]
     line = f"{len(report['weeks'])} weeks"
     if len(whole) > 1:
-        first, last = (f"{words.format_lost_share(weeks[place]['use'])}" for place in (whole[0], whole[-1]))
+        first, last = (words.format_lost_share(weeks[place]["use"]) for place in (whole[0], whole[-1]))
         line = f"{first} lost in the week of {days[whole[0]]}, {last} in the week of {days[whole[-1]]}"
     undated = report["undated_gpu_seconds"]
     dateless = (f"{amounts.format_both(undated)} have no date and are not in any week.",) if undated else ()
@@ -166,7 +166,7 @@ def _build_weeks(report: Facts, amounts: words.Amounts) -> PagePart:
         is_open=True,
         table=_tabulate(weeks, heads, "Week of", amounts),
         bars=_split_losses(weeks, amounts),
-        notes=(*_hidden(len(used) - len(weeks), "week", "the JSON lists all"), *dateless, *empty),
+        notes=(*_hidden(len(used) - len(weeks), "week"), *dateless, *empty),
     )
 
 
@@ -205,7 +205,7 @@ def _build_health(health: Facts, amounts: words.Amounts) -> PagePart:
 
 
 def _name_card(card: Facts) -> Cell:
-    place = card["node"] or (card["uuid"] or "")[:_UUID]
+    place = card["node"] or (card["uuid"] or "")[:_UUID] or card["symptoms"][0]["runs"][0]["name"]
     name = (words.shorten_name(part) for part in (place, card["device"].replace("gpu:", "GPU ")) if part)
     beside = (display.clean(part) for part in (card["uuid"] or "no uuid recorded", card["model"]) if part)
     return Cell(text=", ".join(name), small=" · ".join(beside))
@@ -241,7 +241,7 @@ def _build_savings(savings: Sequence[Facts], amounts: words.Amounts) -> PagePart
         title="Other savings",
         line=display.plural(len(savings), "more step"),
         table=build_table(columns, rows, in_words=columns[-2:]),
-        notes=(once, *_hidden(len(savings) - len(shown), "step", "the JSON lists all")),
+        notes=(once, *_hidden(len(savings) - len(shown), "step")),
     )
 
 

@@ -113,11 +113,11 @@ def describe_period(report: Facts) -> tuple[str, str]:
     length = f"in {(end - start).days + 1} days"
     if seconds < _DAYS_FROM:
         length = f"in {display.duration(seconds)}"
-    last = monthrange(start.year, start.month)[1]
-    if (start.year, start.month) == (end.year, end.month) and start.day <= 1 + _EDGE and end.day >= last - _EDGE:
+    is_month = (start.year, start.month) == (end.year, end.month)
+    if is_month and start.day <= 1 + _EDGE and end.day >= monthrange(end.year, end.month)[1] - _EDGE:
         length = f"in {start:%B}"
     first = format_day(start) if start.year != end.year else f"{start.day} {start:%B}"
-    if (start.year, start.month) == (end.year, end.month):
+    if is_month:
         first = str(start.day)
     return length, format_day(end) if start == end else f"{first} to {format_day(end)}"
 

@@ -34,6 +34,7 @@ from gpureport.analysis.results import GPU_TIME_CLASSES, LOST_CLASSES, Analysis,
 from gpureport.analysis.rulebook import Rule, kinds_by_gpu_time_class
 from gpureport.comparison import gains
 from gpureport.findings import Finding, Severity
+from gpureport.importers.labels import expand_node_list, shorten_node
 from gpureport.places import Place
 from gpureport.recording import Device, Recording, Run
 from gpureport.redaction import OwnSecrets, get_own_secrets
@@ -256,8 +257,10 @@ def read_labels(run: Run) -> Row:
 
 def apply_labels(row: Row, run: Run) -> Row:
     node, slash, _ = (row["device"] or "").rpartition("/")
-    named = (row["node"] or node) if slash else names.find_label(run.params_and_tags, "node")
-    return {**row, **read_labels(run), "node": named if row["device"] else None}
+    named = names.find_label(run.params_and_tags, "node")
+    # joined logs that record no node are named after their files
+    is_known = not slash or shorten_node(node) in map(shorten_node, expand_node_list(named or ""))
+    return {**row, **read_labels(run), "node": (node or named) if row["device"] and is_known else None}
 
 
 def summarise_run(recording: Recording, analysis: Analysis, key: str) -> list[Row]:
@@ -278,7 +281,6 @@ def _summarise_gpu(recording: Recording, analysis: Analysis, gpu: Device, times:
     # nothing is known about a GPU that has no samples, or whose rows may belong to another GPU
     seconds = times.get(gpu.id, {"no_samples": (run.ended - run.started) / 1e6})
     return {
-        "node": gpu.node or names.find_label(run.params_and_tags, "node"),
         "device": gpu.id,
         "uuid": gpu.uuid,
         "model": gpu.model,

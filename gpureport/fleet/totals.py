@@ -143,10 +143,7 @@ def _pairs(row: Row) -> list[tuple[str, str]]:
 
 
 def _read_label(row: Row, label: str) -> str | None:
-    if label in _OWN_LABELS:
-        own: str | None = row[label]
-        return own
-    return names.find_label(_pairs(row), label)
+    return row[label] if label in _OWN_LABELS else names.find_label(_pairs(row), label)
 
 
 def _sum(rows: Collection[Row]) -> Sums:
@@ -286,11 +283,11 @@ def _merge_advice(rows: Sequence[Row]) -> list[Facts]:
 
 
 def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: set[str]) -> Facts:
-    runs, kinds, advice = Counter[str](), Counter[str](), Counter[tuple[str, str | None, tuple[str, ...]]]()
+    runs, kinds, advice = (defaultdict[Any, float](float) for _ in range(3))
     for row, finding, seconds in losses:
-        runs[row["run_id"]] += seconds  # type: ignore[assignment]  # a counter adds up seconds as well
-        kinds[finding["kind"]] += seconds  # type: ignore[assignment]
-        advice[finding["kind"], finding["cause"], tuple(finding["steps"])] += seconds  # type: ignore[assignment]
+        runs[row["run_id"]] += seconds
+        kinds[finding["kind"]] += seconds
+        advice[finding["kind"], finding["cause"], tuple(finding["steps"])] += seconds
     names = {row["run_id"]: name_run(row) for row, _, _ in losses}
     others = Counter(each for _, finding, _ in losses for each in finding["steps"][1:])
     costs = [row["price"] and row["price"] * seconds / _HOUR for row, _, seconds in losses]
@@ -303,7 +300,7 @@ def _merge_losses(step: str, losses: Sequence[tuple[Row, Row, float]], taken: se
         "kinds": _by_amount(kinds),
         "runs": len(runs),
         "gpu_seconds": fsum(seconds for _, _, seconds in losses),
-        "cost": None if None in costs else fsum(cost for cost in costs if cost is not None),
+        "cost": None if None in costs else fsum(filter(None, costs)),
         "examples": [names[run] for run in _by_amount(runs)[:_MOST_EXAMPLES]],
         "other_steps": _by_amount(others)[:_MOST_EXAMPLES],
     }

@@ -1,8 +1,8 @@
 """Finds a run's row in a job table, and reads the run's tags from that row.
 
-A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names the run or
-its job. If there is none, it gets the row of the only job on its machine at that time. If several rows fit equally
-well, it gets no tags.
+A job table is the output of `sacct -P`, or any other table with headings. A run gets the row that names the run, its
+folder or its job, in this order. If there is none, it gets the row of the only job on its machine at that time. If
+several rows fit equally well, it gets no tags.
 """
 
 import csv
@@ -73,8 +73,8 @@ class LabelTable:
         rows = rows[:1] if len({row.tags for row in rows}) == 1 else rows
         doubt = SEVERAL if len(rows) > 1 else ""
         if not rows:
-            fits = [_fits_time(run, row) for row in self._look_up("node", nodes) if row.start is not None]
-            doubt = TIMES if fits and fits == [None] * len(fits) else NO_ROW
+            fits = {_fits_time(run, row) for row in self._look_up("node", nodes) if row.start is not None}
+            doubt = TIMES if fits == {None} else NO_ROW
         self.matches[run.id] = LabelMatch(run.name, rows, doubt)
         if doubt:
             return ()
@@ -85,11 +85,13 @@ class LabelTable:
     def _find_rows(self, run: Run, nodes: list[str]) -> list[LabelRow]:
         paths = [PurePath(source.locator) for source in run.sources if source.kind not in TRACKER_KINDS]
         names = {run.id, run.name, *(source.locator.rpartition("#")[2] for source in run.sources if run.tracked)}
-        for tail in (PurePath(*path.parts[place:]) for path in paths for place in range(len(path.parts))):
-            names |= {str(tail), _ENDINGS.sub("", str(tail)), *([str(tail.parent)] if len(tail.parts) > 1 else [])}
+        tails = [PurePath(*path.parts[place:]) for path in paths for place in range(len(path.parts))]
+        names |= {name for tail in tails for name in (str(tail), _ENDINGS.sub("", str(tail)))}
+        folders = {str(tail.parent) for tail in tails if len(tail.parts) > 1}
         jobs = (find_label(run.params_and_tags, "job"), dict(run.params_and_tags).get("SLURM_JOB_ID"))
         stated = [job for job in jobs if job]
-        rows = self._look_up("run", names) or self._look_up("job", stated[:1]) or self._look_up("job", stated)
+        named = self._look_up("run", names) or self._look_up("run", folders)
+        rows = named or self._look_up("job", stated[:1]) or self._look_up("job", stated)
         if rows or any(job.replace("_", "").isdigit() for job in stated):
             # a different job on the same machine is not considered
             return rows
@@ -97,8 +99,7 @@ class LabelTable:
         for number in (number for text in shown for number in _NUMBER.findall(text)):
             rows += self._look_up("job", [number]) or self._look_up("job", number.split("_"))
         # a number in a name is a job id if the time fits and the machine does not contradict it
-        rows = [row for row in rows if _fits_node(nodes, row) or not (nodes and row.nodes)]
-        rows = [row for row in rows if _fits_time(run, row)]
+        rows = [row for row in rows if _fits_time(run, row) and (_fits_node(nodes, row) or not (nodes and row.nodes))]
         return rows or [row for row in self._look_up("node", nodes) if _fits_time(run, row)]
 
     def _look_up(self, kind: str, keys: Iterable[str]) -> list[LabelRow]:
@@ -124,7 +125,7 @@ def _fits_node(nodes: list[str], row: LabelRow) -> bool:
 def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
     table = _split_cells(path)
     names = ["_".join(_WORD.findall(redact_text(name))).lower() for name in next(table, (1, []))[1]]
-    if {*names}.isdisjoint((*_RUN, _RAW_JOB, *(each for tag in ("job", "node") for each in BY_NAME[tag].columns))):
+    if {*names}.isdisjoint((*_RUN, _RAW_JOB, *BY_NAME["job"].columns, *BY_NAME["node"].columns)):
         what = f"no column names a run, job or node (columns: {', '.join(filter(None, names[:8]))})"
         hint = f"add a run or job_id column, or give the output of: {SACCT}"
         raise SettingsError(str(path), what, hint, code="no_key_column")
@@ -136,8 +137,8 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
         texts = [(name, cell.strip()) for name, cell in zip(names, cells, strict=True)]
         said = {name: text for name, text in reversed(texts) if text.lower() not in _EMPTY}
         row = _make_row(line, dict(reversed(said.items())))
-        rows += [row] if row is not None else []
-        machines += len(row.nodes) if row is not None else 0
+        rows += [row] if row else []
+        machines += len(row.nodes) if row else 0
         if machines > _MOST_MACHINES:
             what = f"the jobs up to line {line} ran on more than {_MOST_MACHINES:,} machines in total"
             hint = "give a table that covers fewer days (sacct -S and -E)"
@@ -146,7 +147,6 @@ def _read_rows(path: Path) -> tuple[list[LabelRow], list[int]]:
 
 
 def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    hint = f"give the output of: {SACCT}"
     try:
         content = read_regular_file(path, most=_MOST_BYTES) if path.is_file() else read_small_text(path).encode()
         lines = content.decode("utf-8-sig", errors="replace").split("\n")
@@ -156,7 +156,7 @@ def _split_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         yield from ((table.line_num, cells) for cells in table)
     except (OSError, csv.Error) as error:
         what = getattr(error, "strerror", "") or str(error)
-        hint = getattr(error, "hint", hint)
+        hint = getattr(error, "hint", f"give the output of: {SACCT}")
         code = code_system_error(error, "cannot_read") if isinstance(error, OSError) else "damaged_table"
         raise SettingsError(str(path), what, hint, code=code) from error
 

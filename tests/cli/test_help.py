@@ -35,6 +35,11 @@ def test_help_lists_the_usual_options_and_help_all_the_rest(gpureport: Program, 
     assert (usual <= every, len(usual) <= 10, len(every) >= count) == (True, True, True)
 
 
+@pytest.mark.parametrize("name", ["check", "nightly", "baseline set", "compare"])
+def test_work_is_a_usual_option_where_rules_need_it(gpureport: Program, name: str) -> None:
+    assert "--work N:UNIT" in gpureport(*name.split(), "--help").out
+
+
 @pytest.fixture
 def long_log(tmp_path: Path) -> Path:
     """Return the folder of the test, which holds a log."""

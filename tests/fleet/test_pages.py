@@ -83,14 +83,16 @@ def test_a_card_is_known_by_its_uuid_wherever_it_sits(gpureport: Program, tmp_pa
     write_job(jobs, "late", Card(), HOT, start="2026-10-06T12:00", node="n2")
     write_job(jobs, "early", HOT, start="2026-10-05T12:00", node="n1")
     write_job(jobs, "other", Card(uuid="GPU-2", uncorrected=0), start="2026-10-04T12:00", node="n1")
-    write_job(jobs, "nobody", Card(spans=HOT.spans), start="2026-10-03T12:00")
+    write_job(jobs, "nobody", Card(spans=HOT.spans, uncorrected=1), start="2026-10-03T12:00")
     health = report(gpureport, "jobs")["health"]
     (card,) = [each for each in health["cards"] if each["uuid"] == "GPU-1"]
     (heat,) = card["symptoms"]
     assert (card["node"], card["device"], card["runs"], card["max_temperature_celsius"]) == ("n2", "gpu:1", 2, 90.0)
     assert ([run["name"] for run in heat["runs"]], heat["assessed"]) == (["early", "late"], 2)
     assert heat["amount"] == pytest.approx(4 * MINUTE, rel=0.1)
-    assert health["unidentified_gpu_seconds"] == 3 * MINUTE
+    (pulled,) = [each for each in health["cards"] if each["uuid"] is None]
+    assert (pulled["verdict"], pulled["symptoms"][0]["runs"][0]["name"]) == ("pull", "nobody")
+    assert (health["identified_gpus"], health["unidentified_gpu_seconds"]) == (3, 3 * MINUTE)
 
 
 MADE_UP = 4321.0

@@ -118,6 +118,19 @@ def test_runs_that_overlap_on_one_gpu_count_twice(gpureport: Program, jobs: Path
     assert (found["overlaps"], found["gpus"]) == ([], None)
 
 
+@pytest.mark.parametrize(("tags", "nodes"), [({}, 0), ({"node": "n[1-3].site"}, 2), ({"host": "n1, n9"}, 1)])
+def test_a_node_that_is_only_a_file_name_identifies_no_gpu(
+    gpureport: Program, jobs: Path, tags: dict[str, str], nodes: int
+) -> None:
+    for name, spans in (("n1", (("work", 60),)), ("n2", (("idle", 10), ("hot", 50)))):
+        write_job(jobs, name, Card(spans=spans, uncorrected=0))
+        (jobs / f"{name}.json").unlink()
+    (jobs / "labels.json").write_text(json.dumps({"tags": tags}))
+    found = report(gpureport, "jobs")
+    assert (found["use"]["runs"], found["gpus"]) == (1, 2)
+    assert (found["nodes"], found["health"]["identified_gpus"]) == (nodes, nodes)
+
+
 def test_what_is_in_no_sum_is_named(gpureport: Program, jobs: Path) -> None:
     write_job(jobs, "good")
     write_job(jobs, "bad", start="2026-10-06T12:00")

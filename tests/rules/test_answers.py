@@ -81,6 +81,13 @@ def test_junit_follows_a_rule_night_after_night(gate: Program) -> None:
     assert names("night.csv", "2-other.csv") == [alone, other]
     write_log(Path("night-2.csv"), pause=60, rows=301)
     assert names("night.csv", "night-2.csv") == [alone, ("gpureport.night.2", "no idle_gap")]
+    # repetitions have only numbers for names
+    for number in (1, 2):
+        Path(f"w8/{number}").mkdir(parents=True)
+        write_log(Path(f"w8/{number}/gpu.csv"), pause=60, rows=310 + number)
+    numbered = [(f"gpureport.w8.{number}", "no idle_gap") for number in (1, 2)]
+    assert names("w8") == numbered
+    assert names("w8/2") == numbered[1:]
     assert names("gone.csv") == [("gpureport.gone", "the run has data"), ("gpureport.gone", "no idle_gap")]
 
 

@@ -83,6 +83,10 @@ def test_another_table(tmp_path: Path, hold: Hold) -> None:
     text = "run;Cost Center;owner;AllocTRES\nbase;cc7;ada;gres/gpu=4\nnight/gpu.csv;cc8;bob;\nnight;cc9;eve\n"
     for path in ("base.csv", "night/gpu.csv"):
         hold(path, partial(labelled, tmp_path, path, text=text))
+    # a run's own row precedes that of its folder
+    text = "run,user\nforms,eve\ndmon,ada\n"
+    for path in ("forms/dmon.csv", "forms/gpu.csv"):
+        hold(f"{path} of forms", partial(labelled, tmp_path, path, text=text))
     # a folder is named as it is typed
     for named in ("1", "./runs/w8/1/", "{}/runs/w8/1", "w8/1/gpu.csv"):
         text = f"run,user\n{named.format(tmp_path)},ada\nw8,eve\n.,eve\n"
