@@ -258,7 +258,7 @@ def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
     figure = BY_METRIC[comparison.primary]
     is_ratio = figure.role is FigureRole.WORK
     values = [log(value) if is_ratio else value for value in gather_evidence(base, base, figure).figures[0]]
-    if len(values) < 2 or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:  # noqa: PLR2004 - one has no scatter
+    if len(values) <= 1 or delta is None or delta.verdict is Verdict.NOT_ENOUGH_DATA:
         why = "" if delta is None else display.clean_sentence(describe_reason(delta.reason))
         yield f"No rule about changes can be assessed against these runs. {why}".rstrip()
         return

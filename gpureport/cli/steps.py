@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from gpureport.cli import recordings, words
+from gpureport.cli import recordings, sources, words
 from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.values import amount
@@ -27,27 +27,29 @@ _FORM = (
 
 
 def list_factors(options: Options) -> tuple[Factor, ...]:
-    return () if options.steps is not None else tuple(each for each in options.by or () if each.kind not in CHAIN_KINDS)
+    return tuple(each for each in options.by or () if each.kind not in CHAIN_KINDS)
 
 
 def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = False) -> list[Recording]:
     by = options.by or _BY_LABEL
-    source = words.select_sources(source, options, steps=True)
-    if (options.steps is None) == (not source):
+    selected = words.select_sources(source, options, steps=True)
+    if (options.steps is None) == (not selected):
         msg = "name the runs, or give a file of steps with --steps"
         raise UsageError(msg, code="named_or_selected")
     if options.steps is None:
+        by = _BY_LABEL if by[0].kind == "folder" and len(options.step) > 1 else by
+        # group by folder before hiding names
         hides_folders = options.anonymise and by[0].kind == "folder"
-        # group by folder before hiding names, and number the folders afterwards, unless --step names them
-        by = _BY_LABEL if hides_folders and options.step else by
         own = replace(options, anonymise=options.anonymise and not hides_folders)
-        found = recordings.read_recordings(source, own, tolerant=tolerant, steps=True)
+        found = recordings.read_recordings(selected, own, tolerant=tolerant, steps=True)
         chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
-        labelled = _label_steps(chosen, by, hides_folders=hides_folders)
+        # a shell lists numbered folders in alphabetical order
+        listed = [*source] == sorted(source) and all(Path(each).name[:1].isdigit() for each in source)
+        labelled = _label_steps(chosen, by, hidden=hides_folders, ordered=len(source) > 1 and not listed)
         return recordings.name_runs(labelled, options) if hides_folders else labelled
-    if options.step:
+    if given := sources.find_given(options, ("step", "by")):
         what = f"{options.steps} already assigns each run to a step"
-        raise SettingsError("--step", what, "leave out --step or --steps", code="steps_stated_twice")
+        raise SettingsError(given, what, f"leave out {given} or --steps", code="steps_stated_twice")
     steps = list(_read_step_file(options.steps))
     named = [run for step, _ in steps for run in step.runs]
     # hide the names of all runs at once
@@ -82,15 +84,16 @@ def _keep_grouped(found: Sequence[Recording], factors: Sequence[Factor]) -> Sequ
     return kept
 
 
-def _label_steps(found: Sequence[Recording], by: tuple[Factor, ...], *, hides_folders: bool) -> list[Recording]:
+def _label_steps(found: Sequence[Recording], by: Sequence[Factor], *, hidden: bool, ordered: bool) -> list[Recording]:
+    steps = assign_steps([one.run for one in found], by)
     labelled = [
         found[place] if label is None else replace(found[place], run=replace(found[place].run, step=label))
-        for place, label in assign_steps([one.run for one in found], by)
+        for place, label in (sorted(steps) if ordered and by[0].kind == "folder" else steps)
     ]
     if by[0].kind == "folder":
-        runs = [one.run for one in labelled]
-        folders, order = order_folders(runs, [run.step or "" for run in runs])
-        if hides_folders:
+        runs, names = [one.run for one in labelled], [one.run.step or "" for one in labelled]
+        folders, order = ([*dict.fromkeys(names)], "") if ordered else order_folders(runs, names)
+        if hidden:
             numbers = {folder: f"step_{number}" for number, folder in enumerate(folders, 1)}
             return [replace(one, run=replace(one.run, step=numbers[one.run.step or ""])) for one in labelled]
         # report what determines the order, if the names do not show it

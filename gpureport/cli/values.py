@@ -145,8 +145,7 @@ def export(text: str) -> Place:
 def local_folder(text: str) -> Path:
     found = parse_place(text)
     if isinstance(found, RemotePath):
-        what = "a recording needs a local folder"
-        raise SettingsError(str(found), what, "name one", code="only_local")
+        raise SettingsError(str(found), "a recording needs a local folder", "name one", code="only_local")
     return found
 
 

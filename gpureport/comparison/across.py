@@ -156,7 +156,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
             }
     (total,) = totals if len(totals) == 1 else (None,)
     # a batch is divided among all GPUs, so with more GPUs, each one processes less
-    if len(found) < 2 or total is None or len({step.gpu_count for step in steps}) > 1:  # noqa: PLR2004 - a line needs two points
+    if len(found) <= 1 or total is None or len({step.gpu_count for step in steps}) > 1:
         return None
     sizes, peaks = zip(*sorted(found.items()), strict=True)
     each, fixed = _fit_line(sizes, peaks)

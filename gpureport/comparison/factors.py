@@ -116,11 +116,12 @@ def step_folders(runs: Sequence["Run"]) -> list[str | None]:
 
 
 def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[str], str]:
-    """Return the folders in step order, and a description of the order unless it is numeric."""
+    """Return the folders in step order, and what decides the order unless their names do."""
     different = list(dict.fromkeys(folders))
     numbers = {folder: int(found[0]) for folder in different if (found := re.match(r"\d+", folder))}
     if len(set(numbers.values())) == len(different):
-        return sorted(different, key=numbers.__getitem__), ""
+        ordered = sorted(different, key=numbers.__getitem__)
+        return ordered, "" if ordered == sorted(different) else "the numbers in their names"
     if not share_a_clock(runs):
         return sorted(different), "the names of their folders, because not all start times are known"
     starts: dict[str, int] = {}
@@ -130,8 +131,8 @@ def order_folders(runs: Sequence["Run"], folders: Sequence[str]) -> tuple[list[s
 
 
 def share_a_clock(runs: Sequence["Run"]) -> bool:
-    """Return whether the times of runs are comparable: all have timestamps, and either all or none have a time zone."""
-    return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) < 2  # noqa: PLR2004 - with and without a zone
+    """Return whether the times of runs are comparable: all have timestamps, and all or none have a time zone."""
+    return not any(run.quality.synthetic_time for run in runs) and len({run.timezone is None for run in runs}) <= 1
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
@@ -155,8 +156,7 @@ def order_values(values: Iterable[str]) -> list[str]:
 
 
 def order_levels(column: Sequence[str | None]) -> list[str | None]:
-    known = order_values(value for value in column if value is not None)
-    return [*known, *([None] if None in column else [])]
+    return [*order_values(value for value in column if value is not None), *([None] if None in column else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

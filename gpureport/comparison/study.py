@@ -143,7 +143,7 @@ def find_best_group(steps: Sequence[Step], metric: str, goals: TrainingGoals) ->
     figure = BY_METRIC[metric]
     long_enough = [each for each in steps if recorded_seconds(each.analyses) >= figures.SHORTEST_REPETITION_SECONDS]
     known = [(value, step) for step in long_enough if (value := gather_evidence(step, step, figure).before)]
-    if len(known) < 2 or len({step.work_unit for _, step in known}) > 1:  # noqa: PLR2004 - at least two groups
+    if len(known) <= 1 or len({step.work_unit for _, step in known}) > 1:
         return None
     (value, best), (next_value, following), *_ = ranked = sorted(known, key=lambda each: -figure.better * each[0])
     others = [step for _, step in ranked[1:]]

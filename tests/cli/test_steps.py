@@ -54,8 +54,12 @@ def test_folders_are_steps_whatever_they_hold_and_are_called(gpureport: Program,
     folders = ("runs/base", "runs/8-workers", "--by", "folder", "--anonymise")
     assert steps(gpureport, *folders) == {"step_1": 3, "step_2": 3}
     assert gpureport("compare", "runs", "--by", "folder").err.endswith(": base, 8-workers, pinned\n")
-    assert steps(gpureport, *folders, "--step", "a", "--step", "b") == {"a": 3, "b": 3}
-    assert steps(gpureport, "runs/base", "runs/8-workers", "--step", "a", "--step", "b") == {"a": 3, "b": 3}
+    for given in (folders, folders[:-1], folders[:2]):
+        assert steps(gpureport, *given, "--step", "a", "--step", "b") == {"a": 3, "b": 3}
+    assert list(steps(gpureport, *folders[1::-1], "--by", "folder")) == ["8-workers", "base"]
+    shutil.copytree(runs / "runs" / "8-workers", runs / "numbered" / "8-workers")
+    shutil.copytree(runs / "runs" / "base", runs / "numbered" / "11-workers")
+    assert gpureport("compare", "numbered", "--by", "folder").err.endswith("in their names: 8-workers, 11-workers\n")
     (runs / "runs" / "base" / "2" / "labels.json").write_text('{"step": "second"}')
     assert steps(gpureport, "runs/base", "runs/8-workers") == {"base": 2, "second": 1, "8-workers": 3}
     for name in PLACES:
@@ -127,6 +131,7 @@ def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
     assert [(head["text"], head["small"]) for head in heads] == [("old", ""), ("new", "")]
     gpureport("report", *files, "--step", "same", "-o", "report.json")
     assert json.loads((four / "report.json").read_text())["steps"] is None
+    assert ["2 repeated steps" in gpureport("compare", *names).out for names in (files, files[:2])] == [True, False]
     document = json.loads(gpureport("compare", *files, *steps, "--format", "json").out)
     assert [len(step["runs"]) for step in document["steps"]] == [2, 2]
     assert (document["remaining"]["step"], document["remaining"]["runs"]) == ("new", 2)

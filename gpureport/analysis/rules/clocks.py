@@ -336,8 +336,11 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
             share = float(series.seconds[chosen].sum() / max(series.seconds[s.busy].sum(), 1e-9))
             highest = float(np.fmax.reduce(s.clock)) if np.isnan(s.clock_max) else s.clock_max
             ratio = median(s.clock[s.busy]) / highest if highest > 0 else np.nan
-            if not ratio >= limits.highest if share >= limits.held else _stands_still(series, s, ratio, limits):
+            is_constant = _stands_still(series, s, limits)
+            if not ratio >= limits.highest if share >= limits.held else ratio < limits.below and is_constant:
                 found.append((ratio, share, highest, series))
+            elif is_constant and np.isnan(s.clock_max):
+                yield doubts.not_recorded("clocks_locked", device, "gpu_sm_clock_max_hertz")
     if not found:
         return
     ratio, share, highest, series = min(found, key=lambda one: 1.0 if np.isnan(one[0]) else one[0])
@@ -363,10 +366,8 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
     )
 
 
-def _stands_still(series: DeviceSeries, s: ClockSignals, ratio: float, limits: Limits) -> bool:
-    """Return whether the clock at work is constant and below its maximum, but not because of power or heat."""
-    if not ratio < limits.below:
-        return False
+def _stands_still(series: DeviceSeries, s: ClockSignals, limits: Limits) -> bool:
+    """Return whether the clock at work is constant, but not because of power or heat."""
     rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)
     rows &= ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
     if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):

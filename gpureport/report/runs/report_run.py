@@ -104,8 +104,7 @@ def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Compar
     held = [(display.clean(step.label), analysis) for step in comparison.steps for analysis in step.analyses]
     steps = [step for step, _ in held]
     for step, analysis in held:
-        # the label is the step and, if it has several runs, the run name; a run name that begins or
-        # ends with the step is the whole label
+        # if a step has several runs, the run name follows, or is the label if it begins or ends with the step
         name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label = whole if steps.count(step) > 1 else step

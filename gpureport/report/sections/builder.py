@@ -70,7 +70,7 @@ def build(  # noqa: PLR0913 - the inputs of a report
     study = build_study(comparison, by) if by and several else None
     told = tuple(cards.build_rows(inputs, found, is_chain=study is None))
     bars = gpu_time.build_time_bars(inputs)
-    repetitions = groups.suggest_repetitions(comparison)
+    repetitions = groups.suggest_repetitions([recording.run for recording, _ in runs])
     best = study.best_label if study else None
     result = verdict.build_verdict(comparison, inputs, findings, study, repetitions, checks=checks)
     next_steps = actions.build_actions(inputs, told, comparison, best, is_hinted=repetitions in result.details)

@@ -222,7 +222,6 @@ def list_gains(comparison: Comparison, links: Sequence[StepPair]) -> Block:
     facts = [Fact(name="Potential", text=text)] if (text := _describe_potential(comparison)) else []
     for place, gain in enumerate(found):
         step, since = gain.step, gain.since_before
-        # the subtitle shows the number of runs if it is the same for all steps
         small = display.plural(len(step.runs), "run") if len({len(each.step.runs) for each in found}) > 1 else ""
         head = Cell(text=display.clean(step.label), small=small)
         rows.append([head, *(_format(each, since) if place else _show(figures, step, each.metric) for each in columns)])

@@ -1,5 +1,6 @@
 """The best groups, the effect of each setting, and statements about all steps."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from gpureport.comparison.figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WOR
 from gpureport.comparison.quality import MissingTarget, TimeToTarget, measure_time_to_target
 from gpureport.comparison.study import BestGroup, FigureEffects, SettingEffect, Study, select_focus
 from gpureport.comparison.verdict import Verdict
+from gpureport.recording import Run
 from gpureport.report.model.blocks import Block, Form
 from gpureport.report.model.head import Tile, VerdictCode
 from gpureport.report.model.report_content import FindingCard
@@ -36,6 +38,7 @@ _FORMS = Form.LONG | Form.PAPER
 _NAME, _NAMED = 60, 6  # maximum length of a group name, and number of settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
+_REPETITION = re.compile(r"(.*)(?<![^\W_])(?:r|rep|run)?\d(?![^\W_])[\d\W_]*(.*)", re.IGNORECASE)
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
@@ -43,8 +46,7 @@ def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCo
     best = study.best["cost"] or study.best["speed"]
     if best is None:
         return "", None, ()
-    _, code = _KINDS.get(best.verdict, _UNCLEAR)
-    code = VerdictCode.BEST_GROUP_LOWER_QUALITY if best.lower_quality else code
+    code = VerdictCode.BEST_GROUP_LOWER_QUALITY if best.lower_quality else _KINDS.get(best.verdict, _UNCLEAR)[1]
     told = (fact for fact in _list_best(study) if fact.name != WORDS["best_by.energy"])
     details = tuple(f"{fact.name}: {fact.text}" for fact in told)
     return choose_headline(list(_list_headlines(best, study, comparison))), code, details
@@ -268,8 +270,8 @@ def _describe_time(found: TimeToTarget, currency: str) -> str:
     return f"{display.duration(found.seconds)} ({', '.join(spent)})"
 
 
-def suggest_repetitions(comparison: Comparison) -> str:
-    runs = [analysis.run for step in comparison.steps for analysis in step.analyses]
-    is_compared = len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps)
-    folders = set(step_folders(runs)) if is_compared and all(run.step is None for run in runs) else {None}
-    return say("across.folders", n=len(folders)) if None not in folders and 1 < len(folders) < len(runs) else ""
+def suggest_repetitions(runs: Sequence[Run]) -> str:
+    marks = [_REPETITION.match(run.name) for run in runs if run.step is None]
+    groups = {"folders": step_folders(runs), "names": [mark and mark[1] + mark[2] for mark in marks]}
+    counts = {key: len({*names}) for key, names in groups.items() if None not in names and len(marks) == len(runs)}
+    return next((say(f"across.{key}", n=n) for key, n in counts.items() if 1 < n < len(runs)), "")

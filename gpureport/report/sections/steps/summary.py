@@ -110,7 +110,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 def _describe_step_change(base: Step, step: Step) -> str:
     """Return the change that a step label of at least two words names: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
-    if len(words) < 2 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):  # noqa: PLR2004 - see above
+    if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
     losses = [gpu_time.lost_seconds_by_class(side.analyses) for side in (base, step)]
     before, after = (lost.get("waiting_for_input", 0.0) for lost in losses)
