@@ -140,7 +140,7 @@ def _explain_no_change(limit: Limit, delta: Delta, found: BaselineComparison) ->
     if BY_METRIC[limit.name].role is not FigureRole.WORK or not lacking:
         return _explain_absence(limit.name, sides)
     steps = {
-        _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",
+        _BASELINE: "store the baseline with gpureport baseline set NAME SOURCE --work N:UNIT",
         _CHECKED: "give --work N:UNIT to this check",
     }
     remedy = ", and ".join(steps[side] for side in lacking)

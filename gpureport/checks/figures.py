@@ -172,9 +172,9 @@ def _read_device(limit: Limit, held: DeviceStatistics) -> tuple[float | None, fl
 
 
 def explain_short_time(seconds: float, name: str) -> Why:
-    if seconds >= SHORTEST_SECONDS:
-        return NO_REASON
-    return Why("too_short", f"only {display.duration(seconds)} of {name} were recorded; at least a minute is needed")
+    length = display.duration_below(seconds, SHORTEST_SECONDS)
+    why = Why("too_short", f"only {length} of {name} were recorded; at least a minute is needed")
+    return why if seconds < SHORTEST_SECONDS else NO_REASON
 
 
 def _explain_low_coverage(seconds: float, whole: float, name: str) -> Why:

@@ -1,4 +1,4 @@
-"""Named baselines: complete copies of runs in the store's `baselines/` folder, which may be kept in git or a bucket.
+"""Named baselines: copies of runs in the store's `baselines/` folder, which may be kept in git or a bucket.
 
 Each baseline is a small store. A copy does not change when its run is relabelled or removed.
 """
@@ -6,8 +6,8 @@ Each baseline is a small store. A copy does not change when its run is relabelle
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from gpureport.errors import DamagedRunError, SettingsError, StoreError
 from gpureport.places import Place, fetch
@@ -22,8 +22,7 @@ _MARKER = "store.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(NamedTuple):
     """A named baseline and its runs; a damaged baseline has none."""
 
     name: str
@@ -31,7 +30,7 @@ class Baseline:
 
 
 def open_baseline(store: Store, name: str) -> Store:
-    """Return a baseline as a store. Raises StoreError, which suggests a similar name if there is one."""
+    """Return a baseline as a store. Raises StoreError, which suggests a similar name."""
     folder = _baseline_folder(store, name)
     if not (folder / _MARKER).is_file():
         names = [each.name for each in list_baselines(store)]
@@ -78,7 +77,7 @@ def remove_baseline(store: Store, name: str) -> None:
 
 
 def read_baseline(store: Store, name: str) -> list[Recording]:
-    """Return the runs of a baseline. Raises StoreError if there is no such baseline or if it is damaged."""
+    """Return the runs of a baseline. Raises StoreError if it is missing or damaged."""
     small = open_baseline(store, name)
     runs = small.folder / "runs"
     try:

@@ -25,8 +25,8 @@ COUNT = "count"  # the unit of counts
 class FigureKind:
     """A figure of a run that is tracked from night to night. Its unit is a base unit or `count`.
 
-    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` (in this
-    unit) and at least `relative` (a share of the earlier value).
+    `better` is `higher`, `lower`, or empty if neither is better. A change matters if it is at least `smallest` and, as
+    a share of the earlier value, `relative`.
     """
 
     name: str
@@ -39,7 +39,7 @@ class FigureKind:
 
     @property
     def grain(self) -> float:
-        """The minimum night-to-night deviation to assume; 0.5 for counts, which are whole numbers."""
+        """The minimum deviation to assume between nights; 0.5 for counts, which are whole."""
         return 0.5 if self.unit == COUNT else self.smallest / 3
 
     @property
@@ -95,13 +95,12 @@ def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
     )
     hottest = [each.metric("gpu_temperature_celsius") for each in run.analysis.statistics]
     known["gpu_temperature_celsius"] = max((each.max for each in hottest if each is not None), default=None)
-    # as in the report, count findings of one kind and cause once, at the highest severity
+    # count findings of one kind and cause once, at the highest severity
     ranked = sorted(run.analysis.findings, key=lambda each: [*Severity].index(each.severity))
     gravest = [*{(each.kind, each.cause): each.severity for each in ranked}.values()]
     known |= {f"findings_{severity.value}": float(gravest.count(severity)) for severity in Severity}
-    values = {name: known.get(name) for name in (*BY_NAME, SAMPLING)}
-    finite = {name: None if value is None or not isfinite(value) else float(value) for name, value in values.items()}
-    return tuple(Figure(name=name, value=value) for name, value in finite.items())
+    finite = {name: float(value) for name, value in known.items() if value is not None and isfinite(value)}
+    return tuple(Figure(name=name, value=finite.get(name)) for name in (*BY_NAME, SAMPLING))
 
 
 def _measure_times(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
@@ -135,12 +134,11 @@ def render_openmetrics(runs: Sequence["SampledRun"], checks: Sequence[Check]) ->
             for name, run, values in zip(names, runs, measured, strict=True)
             if figure in values
         ]
-        if held:
-            family = f"gpureport_check_{figure.metric}"
-            lines += [f"# TYPE {family} gauge"]
-            # cleaned names have no line breaks
-            safe = [(name.replace("\\", "\\\\").replace('"', '\\"'), value) for name, value in held]
-            lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
+        family = f"gpureport_check_{figure.metric}"
+        lines += [f"# TYPE {family} gauge"] if held else []
+        # cleaned names have no line breaks
+        safe = [(name.replace("\\", "\\\\").replace('"', '\\"'), value) for name, value in held]
+        lines += [f'{family}{{run="{name}"}} {value!r}' for name, value in safe]
     family = "gpureport_check_limits"
     lines += [f"# TYPE {family} gauge", f"# HELP {family} Limits by outcome."]
     for outcome in CheckOutcome:

@@ -1,6 +1,6 @@
 """The history: a folder of records. Records are only ever added, so folders can be merged by copying.
 
-A record is one small Parquet file with a row per figure, so that any tool can read all records as one table.
+A record is a Parquet file with a row per figure, so that any tool can read all records as one table.
 """
 
 import json
@@ -24,7 +24,7 @@ from gpureport.redaction import redact_start
 from gpureport.store import atomic_writes
 
 FORMAT = 1
-"""Version of the layout. 1 (2026-11): one row per figure of a run, and one per source without data, with the reason."""
+"""Version of the layout. 1 (2026-11): one row per figure of a run, and one per source without data."""
 FOLDER = "history"
 _SUFFIX = ".parquet"
 _DAMAGE = (
@@ -34,7 +34,7 @@ _DAMAGE = (
 """Exceptions that reading a damaged night may raise."""
 _KEY = b"gpureport.history"
 _CHECKS = b"gpureport.checks"
-"""Metadata key of the checks, which are stored as JSON because they do not fit the table of figures."""
+"""Metadata key of the checks, which are JSON because they do not fit the table."""
 _TEXT, _TIME = pa.dictionary(pa.int32(), pa.string()), pa.timestamp("us")
 _COLUMNS = {
     "night": pa.date32(),
@@ -104,14 +104,14 @@ def _list_rows(night: NightlyRecord) -> Iterator[dict[str, Any]]:
 
 
 def load_record(content: bytes) -> NightlyRecord:
-    """Return a record from a Parquet file's bytes. Raises ValueError for other files and newer versions."""
+    """Return a record. Raises ValueError for other files and newer versions."""
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     metadata = file.schema_arrow.metadata or {}
     version = int(metadata.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
         msg = f"format {version} is not {FORMAT}" if version else "it is not a nightly record"
         raise ValueError(msg)
-    # times are read as integers, as those without a zone would become naive datetimes
+    # read times as integers, as those without a zone would become naive datetimes
     whole = [pa.field(field.name, pa.int64()) if pa.types.is_timestamp(field.type) else field for field in SCHEMA]
     rows = file.read().cast(pa.schema(whole)).to_pylist()
     first = rows[0]
@@ -148,8 +148,7 @@ class History:
     def append(self, night: NightlyRecord) -> Place:
         """Write a record atomically to a file named after its content, and return the file.
 
-        An existing file is kept, unless its runs have since been recorded differently. In that case, it is written
-        again to become the latest.
+        An existing file is kept unless its runs have since been recorded differently. It then becomes the latest.
         """
         path = self.folder / f"{night.id}{_SUFFIX}"
         with atomic_writes.raise_store_errors(self.folder):
@@ -163,7 +162,7 @@ class History:
         return path
 
     def read_all(self, known: Iterable[NightlyRecord] = ()) -> list[NightlyRecord]:
-        """Return every record, in order of date, without rereading the files of known records."""
+        """Return every record in order of date, without rereading known ones."""
         records = {night.file: night for night in known}
         try:
             # a folder that cannot be listed must not be treated as empty
@@ -197,8 +196,8 @@ def _read_file(path: Place) -> NightlyRecord:
 def keep_latest_records(nights: Iterable[NightlyRecord]) -> list[NightlyRecord]:
     """Return records that contain each run once, as last recorded, and no gaps that a later call filled.
 
-    A source without data is a gap. A later call in the same night fills a gap with a run from a source of the same name
-    and step. A run from the same call does not fill the gap, because it comes from a different file with that name.
+    A source without data is a gap. A later call in the same night fills it with a run from a source of the same name
+    and step. A run from the same call does not, because it comes from another file of that name.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.page))
     kept: dict[tuple[str | int, ...], tuple[NightlyRecord, NightlyRun]] = {}

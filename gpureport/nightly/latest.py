@@ -1,4 +1,4 @@
-"""The latest night: what changed, what is missing and what cannot be compared yet, in words and as a check."""
+"""The latest night: what changed, is missing or cannot be compared yet, in words and as a check."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from gpureport.comparison.figures import PER_WORK
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.figures import COUNT, FigureKind
 from gpureport.nightly.records import NightlyRecord, NightlyRun, name_models
-from gpureport.nightly.shifts import FEWEST, LevelShift
+from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift
 from gpureport.nightly.trends import (
     ChangeEvent,
     ParamChange,
@@ -42,8 +42,8 @@ _CAUSES = frozenset({"waiting_ratio", "throttled_ratio", "startup_ratio", "idle_
 class LatestNight:
     """The latest night of a history: its records, one per parallel job, and its groups of runs.
 
-    `new_events` are changes first seen on this night, and `standing_events` are earlier changes for the worse that
-    persist. `unrecorded` are figures that its runs no longer record.
+    `new_events` are changes first seen on this night, `standing_events` earlier changes for the worse that persist, and
+    `unrecorded` figures that its runs no longer record.
     """
 
     date: str
@@ -130,27 +130,28 @@ def _describe_most_important(night: LatestNight) -> str:
         named = sources if len(sources) <= _NAMED else [*sources[:_NAMED], "others"]
         return f"no data from {display.join_words(named)}."
     # a change is more informative than its failed rule
-    known = [check for record in night.records for check in record.checks]
-    checks = [check for check in known if check.limit not in {_RULE, _STANDING_RULE}]
-    failed = len(select_checks(checks, CheckOutcome.BROKEN))
-    if failed:
+    checks = [check for record in night.records for check in record.checks if check.origin != ORIGIN]
+    if failed := len(select_checks(checks, CheckOutcome.BROKEN)):
         what = name_failure(checks)
         return f"{f'{what}: ' if what else ''}{display.plural(failed, 'rule')} failed."
     if night.new_events:
         (event, *_) = night.new_events
-        # if the night also shows an older change in the job, give the date of this one
+        # give the date if the night also shows an older change in the job
         is_one_of_several = any(each.group == event.group and each.date < event.date for each in night.new_events)
         since = f", since {format_day(event.date)}." if is_one_of_several else "."
         return f"{night.name(event.group, '{}: ')}{describe_event(event).removesuffix('.')}{since}"
     if night.standing_events:
         (event, *_) = night.standing_events
         return f"{night.name(event.group, '{}: ')}{describe_standing_event(event)}"
-    shown = ((each.kind, each.points[-1].value) for each in night.own_trends)
-    figure = "".join(f"{kind.title} {format_value(kind, value)}, " for kind, value in shown)
-    said = figure if len(night.groups) == 1 else ""
+    for own in night.own_trends:
+        if own.emerging:
+            return f"{night.name(own.group, '{}: ')}{_describe_unusual(own, own.emerging, 'a change')}"
+    shown = ((each.kind, each.points[-1].value) for each in night.own_trends if len(night.groups) == 1)
+    said = "".join(f"{kind.title} {format_value(kind, value)}, " for kind, value in shown)
+    result = f"no change{' in the metrics recorded' if night.unrecorded else ''}"
     if night.nights_needed:
-        return f"{said}{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show."
-    return f"{said}no change{' in the metrics recorded' if night.unrecorded else ''}."
+        result = f"{display.plural(max(night.nights_needed.values()), 'more night')} needed before changes show"
+    return f"{said}{result}."
 
 
 def describe_latest_night(night: LatestNight) -> list[str]:
@@ -161,11 +162,9 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     ]
     for group in night.groups:
         # figures that are no longer recorded
-        titles = [trend.kind.title for trend in night.unrecorded if trend.group == group]
-        if titles:
+        if titles := [trend.kind.title for trend in night.unrecorded if trend.group == group]:
             lines.append(f"Recorded before, but not this night{night.name(group, ' for {}')}: {'; '.join(titles)}.")
-    for event in night.new_events:
-        lines += _describe_new_event(night, event)
+    lines += [line for event in night.new_events for line in _describe_new_event(night, event)]
     for event in night.standing_events:
         trend, change = event.changes[0]
         good, bad = name_night(trend.recorded_points[change.shift.place - 1]), name_night(event)
@@ -215,13 +214,12 @@ def _judge_group(
     if standing:
         said += [describe_standing_event(event) for event in night.standing_events if event.group == group]
     if said:
-        return CheckOutcome.BROKEN, " ".join(said), NO_REASON
+        return CheckOutcome.BROKEN, "; ".join(each.removesuffix(".") for each in said), NO_REASON
     if needed := night.nights_needed.get(group):
         of = "".join(f" with {own.kind.title}" for own in night.own_trends if own.group == group)
         return unknown, "", Why("few_nights", f"{display.plural(needed, 'more night')}{of} needed before changes show")
     if gone := [trend.kind.title for trend in night.unrecorded if trend.group == group]:
-        known = f"recorded before, but not this night: {'; '.join(gone)}"
-        return unknown, "", Why("not_recorded", known)
+        return unknown, "", Why("not_recorded", f"recorded before, but not this night: {'; '.join(gone)}")
     return CheckOutcome.PASSED, "no change for the worse", NO_REASON
 
 
@@ -255,7 +253,7 @@ def format_change_interval(kind: FigureKind, step: LevelShift) -> str:
 
 
 def format_change(kind: FigureKind, step: LevelShift) -> str:
-    """Return the change in a figure in words that follow its name, such as `−50%`, `20% → 9%` or `gone`."""
+    """Return a change in words that follow the figure's name, such as `−50%`, `20% → 9%` or `gone`."""
     if kind.unit == "1" and step.after < _GONE <= step.before:
         return "gone"
     if kind.unit in ("1", COUNT) or step.before <= 0:
@@ -300,9 +298,19 @@ def describe_event(event: ChangeEvent) -> str:
 
 def describe_standing_event(event: ChangeEvent) -> str:
     trend, change = event.changes[0]
+    day = format_day(event.date)
+    if shift := trend.emerging:
+        is_over = change.shift.is_undone_at(shift.after)
+        return _describe_unusual(trend, shift, f"undoing the change of {day}" if is_over else "a new change")
     # use today's level, because later changes may have moved it
     size = format_change(trend.kind, replace(change.shift, after=trend.changes[-1].shift.after))
-    return f"{name_for_one(trend.kind.title)} still {size} since {format_day(event.date)}."
+    return f"{name_for_one(trend.kind.title)} still {size} since {day}."
+
+
+def _describe_unusual(trend: Trend, shift: LevelShift, what: str) -> str:
+    tonight, usual = (format_value(trend.kind, value) for value in (trend.points[-1].value, shift.before))
+    left = max(SHORTEST + shift.place - len(trend.recorded_points), 1)
+    return f"{trend.kind.title} {tonight} instead of {usual}; {what} needs {display.plural(left, 'more such night')}."
 
 
 def format_day(night: str) -> str:

@@ -1,4 +1,4 @@
-"""The content of the site's pages as text ready to print; templates look up values by name."""
+"""The content of the site's pages as text ready to print."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -52,7 +52,7 @@ SMALL_NIGHTS = 90
 _LARGE, _SMALL = (720, 200), (180, 28)
 _MARGIN = 4
 _LEAST_RANGE = 0.1
-"""Minimum range of the vertical axis as a share of the largest value, to keep 1% noise from looking like a jump."""
+"""Minimum range of the vertical axis as a share of the largest value, so that noise is no jump."""
 _TICKS, _SHORTEST_MONTH = 8, 28
 Content = dict[str, Any]
 
@@ -63,7 +63,7 @@ def build_index(
     tonight = summarize_latest_night(nights, trends, accepted)
     checks = [check for record in tonight.records for check in _list_checks(record)]
     groups = list_followed_groups(nights, tonight)[:_MAIN]
-    # draw the figure whose change is in the headline, or else the job's own figure
+    # draw the figure in the headline, or else the job's own figure
     changed = {event.group: event.changes[0][:1] for event in reversed([*tonight.new_events, *tonight.standing_events])}
     own = {group: list_own_trends(trends, group)[:1] for group in groups} | changed
     events = group_changes(trends)
@@ -107,8 +107,8 @@ def _build_night_row(
         "label": format_label(night.label),
         "name": format_label(run.name or run.source),
         "group": format_group(*run.group) if is_measured else format_label(run.step),
-        "figures": [format_value(kind, run.value(kind.name)) for kind in kinds] if is_measured else [],
-        "findings": (found or ("none" if counts else "")) if is_measured else "",
+        "figures": [format_value(kind, run.value(kind.name)) for kind in kinds],
+        "findings": found or ("none" if counts else ""),
         "verdict": _mark(_list_checks_of_run(night, run)),
         "reason": display.clean_sentence(run.reason),
         "report": night.page if is_measured and night.page in reports else "",
@@ -120,7 +120,7 @@ def _list_checks(record: NightlyRecord) -> list[Check]:
 
 
 def _list_checks_of_run(record: NightlyRecord, run: NightlyRun) -> list[Check]:
-    """Return a run's checks. A step's checks belong to its first run, and all others to the night's first run."""
+    """Return a run's checks. A step's checks belong to its first run, others to the night's first run."""
     if run.run_id is None:
         return [build_missing_check(run.name or run.source, run.reason)]
     measured = record.measured_runs
@@ -137,10 +137,9 @@ def _mark(checks: Sequence[Check]) -> Content:
     if not checks:
         return dict.fromkeys(("word", "line", "counts", "style"), "")
     verdict = Verdict(checks=tuple(checks))
-    word = verdict.word
     return {
-        "word": word,
-        "line": verdict.line.removeprefix(word),
+        "word": verdict.word,
+        "line": verdict.line.removeprefix(verdict.word),
         "counts": verdict.counts,
         "style": _STYLES[verdict.exit_code],
     }
@@ -300,8 +299,7 @@ def choose_date_ticks(first: date, last: date) -> list[tuple[date, str]]:
     months = next(each for each in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if days < _TICKS * _SHORTEST_MONTH * each)
     firsts = [date(year, month, 1) for year in range(first.year, last.year + 1) for month in range(1, 13)]
     chosen = [day for day in firsts[::months] if first <= day <= last]
-    several = first.year != last.year
-    return [(day, f"{day:%b}{f' {day.year}' if day.month == 1 and several else ''}") for day in chosen]
+    return [(day, f"{day:%b}{f' {day.year}' if day.month == 1 else ''}") for day in chosen]
 
 
 def _find_range(values: Sequence[float], most: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The record of a night: the figures of each run and the results of the rules, or why there are none."""
+"""The record of a night: the figures of each run and the results of the rules."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Params = tuple[tuple[str, str], ...]
 _TEXTS = ("source", "name", "step", "reason")
 WORK, CURRENCY = "--work", "--gpu-hour-price currency"
-"""Keys for a run's work (such as `12000 steps`) and currency; no param of a user can have these names."""
+"""Keys for a run's work (such as `12000 steps`) and currency, which no param of a user can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class NightlyRun:
 def capture_run(source: str, run: "SampledRun") -> NightlyRun:
     known = run.analysis.run
     work = known.work
-    # work counted from a log varies slightly from night to night, so only its unit is recorded
+    # work counted from a log varies from night to night, so only its unit is recorded
     amount = f"{work.amount:.0f} " if work is not None and work.amount.is_integer() else ""
     stated = [] if work is None else [(WORK, f"{amount}{work.unit}")]
     stated += [(CURRENCY, run.analysis.cost.currency)] if run.analysis.cost and run.analysis.cost.currency else []
@@ -90,7 +90,7 @@ def _name_source(source: str) -> str:
 
 
 def capture_check(check: Check) -> Check:
-    """Return a check as recorded in the history, with only the file name of its origin."""
+    """Return a check with only the file name of its origin."""
     value = check.value if check.value is not None and isfinite(check.value) else None
     return replace(check, origin=PurePath(check.origin).name, value=value)
 

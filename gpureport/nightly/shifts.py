@@ -1,4 +1,4 @@
-"""Detects shifts in the level of a figure that exceed its noise, over many nights rather than between two."""
+"""Detects shifts in the level of a figure that exceed its noise, over many nights."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
 
 SHORTEST = 3
 """Minimum number of values in a level. One or two deviating values are outliers."""
+_LEFT = 0.1
+"""Maximum share of a change that may remain for it to count as undone."""
 _MOST_LEVELS = 256
 _CLIP = 2.5
-"""Number of deviations at which differences are clipped, so that outliers and shifts do not count as noise."""
+"""Number of deviations at which differences are clipped, so that outliers are not noise."""
 _CENTRE_CLIP = 2.0
 """Number of deviations at which the values of a level are clipped to estimate its centre."""
 _TO_DEVIATION = 1.4826
 """Ratio of standard deviation to median absolute deviation in a normal distribution."""
 _USUAL = 0.5
 _USUAL_NIGHTS = 60
-"""The assumed correlation of a night with the previous one, and the weight of this assumption, in nights."""
+"""The assumed correlation of a night with the previous one, and its weight in nights."""
 _HIGHEST = 0.8
-"""Maximum correlation to assume. Drift would appear as 1 and make the deviation unbounded. The value is
-chosen, not measured: at 0.8, the deviation is 1.6 times that of differences between nights."""
+"""Maximum correlation to assume, chosen and not measured. Drift would appear as 1 and make the deviation unbounded."""
 _DOUBT = 0.3
-"""Standard errors added to the correlation, because an underestimate would make chance look like a change."""
+"""Standard errors added to the correlation, as an underestimate makes chance look like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)
 _VARIANCE_LEFT = _INSIDE + _CLIP**2 * (1 - erf(_CLIP / sqrt(2)))
 """Share of the variance of a normal distribution that remains after clipping at `_CLIP`."""
@@ -42,9 +43,8 @@ _LIMIT = 4.5
 _LIMIT_OF_FEW = 9.0
 """A step must exceed `_LIMIT` * (1 + `_LIMIT_OF_FEW` / nights) standard errors, as a short series shows less noise.
 
-In simulations of twenty figures over sixty nights at a correlation of 0.5, 20 of 3060 nights raise an alarm, and a step
-of five deviations is detected by its third night in seven out of ten cases. With a limit of 4.3, 27 nights raise an
-alarm; with 4.6, 13 nights do, but fewer than seven steps in ten are detected.
+In simulations at a correlation of 0.5, 20 of 3060 nights raise an alarm. With a limit of 4.3, 27 nights do; with 4.6,
+13 nights do, but fewer than seven in ten steps of five deviations are detected by their third night.
 """
 _APART = 2.5
 _YOUNG = 2 * SHORTEST
@@ -54,14 +54,14 @@ A single large shock fades over the following nights, so the mean of three such 
 """
 _LEVEL = 1.96
 _LEVEL_OF_FEW = 4.0
-"""Number of standard errors to each end of a 95% interval, and the term that widens it for few nights."""
+"""Number of standard errors to each end of a 95% interval, and a term that widens it for few nights."""
 _GRADUAL = 0.8
-"""A change is gradual if the distances from a straight line are below this share of those from two levels."""
+"""A change is gradual if distances from a line are below this share of those from two levels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightNoise:
-    """The variation from night to night: a process in which each night resembles the one before (AR(1))."""
+    """The variation from night to night, in which each night resembles the one before (AR(1))."""
 
     deviation: float
     correlation: float
@@ -69,8 +69,8 @@ class NightNoise:
     def levels(self, before: "FloatArray", after: "FloatArray") -> tuple[float, float, float]:
         """Return the levels before and after a step, and the standard error of their difference.
 
-        Levels are fitted by generalised least squares, because the first night of a level is more informative than any
-        later one if each night resembles the one before. Values far from the median of their level are clipped.
+        Levels are fitted by generalised least squares, because nights that resemble the night before tell less. Values
+        far from the median of their level are clipped.
         """
         reach = _CENTRE_CLIP * self.deviation
         centred = [np.clip(part, np.median(part) - reach, np.median(part) + reach) for part in (before, after)]
@@ -79,7 +79,7 @@ class NightNoise:
         design = self._prewhiten(np.column_stack([~places, places]).astype(np.float64))
         spread = np.linalg.inv(design.T @ design)
         old, new = spread @ (design.T @ self._prewhiten(values[:, None])[:, 0])
-        # the deviation of the innovation: the part of a value that the night before does not predict
+        # deviation of the part of a value that the night before does not predict
         shock = self.deviation * sqrt(1 - self.correlation**2)
         return float(old), float(new), shock * sqrt(spread[0, 0] + spread[1, 1] - 2 * spread[0, 1])
 
@@ -100,7 +100,7 @@ def estimate_noise(values: "FloatArray", grain: float) -> NightNoise:
 
 
 def estimate_noise_about_levels(parts: "Sequence[FloatArray]", grain: float) -> NightNoise:
-    """Return the noise around levels of three or more values, based on the innovation of each night."""
+    """Return the noise around levels of three or more values, from the innovation of each night."""
     values = np.concatenate([part - np.median(part) for part in parts])
     correlation = _estimate_correlation(values, _robust_deviation(np.diff(values)) ** 2)
     shock = _robust_deviation(values[1:] - correlation * values[:-1])
@@ -119,7 +119,7 @@ def _estimate_correlation(values: "FloatArray", one: float) -> float:
 
 
 def _robust_deviation(differences: "FloatArray") -> float:
-    """Return a robust standard deviation around zero, based on the mean size if most differences are zero."""
+    """Return a robust standard deviation around zero, from the mean size if most are zero."""
     sizes = np.abs(differences)
     unit = _TO_DEVIATION * float(np.median(sizes)) or sqrt(pi / 2) * float(sizes.mean())
     clipped = np.minimum(sizes, _CLIP * unit)
@@ -127,7 +127,7 @@ def _robust_deviation(differences: "FloatArray") -> float:
 
 
 def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
-    """Return the start of each level in the fit that minimises the sum of absolute distances and step penalties.
+    """Return the start of each level in the fit with the smallest sum of distances and step penalties.
 
     The fit is optimal among levels of at least SHORTEST values that equal a value or, in a long series, a quantile.
     Values must not be NaN.
@@ -138,8 +138,8 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
     levels = np.unique(values)
     if len(levels) > _MOST_LEVELS:
         levels = np.quantile(levels, np.linspace(0, 1, _MOST_LEVELS))
-    # each row is a last level, and each column its length so far (the last one: any sufficient length); cells contain
-    # the cost of the best fit and the start of that level
+    # a row is a last level, a column its length so far (the last: any sufficient length); a cell contains the cost of
+    # the best fit and the start of that level
     cost = np.full((len(levels), SHORTEST), np.inf)
     cost[:, 0] = np.abs(values[0] - levels)
     start = np.zeros(cost.shape, dtype=np.int64)
@@ -161,7 +161,7 @@ def fit_levels(values: "FloatArray", penalty: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelShift:
-    """A change in level: the index of the first value that shows it, and the 95% interval of its size."""
+    """A change in level: the index of its first value, and the 95% interval of its size."""
 
     place: int
     before: float
@@ -173,6 +173,9 @@ class LevelShift:
     @property
     def difference(self) -> float:
         return self.after - self.before
+
+    def is_undone_at(self, level: float) -> bool:
+        return (level - self.before) * self.difference <= _LEFT * self.difference**2
 
 
 def detect_changes(
@@ -243,3 +246,9 @@ def select_new_shifts(found: tuple[LevelShift, ...], before: tuple[LevelShift, .
         for step in found
         if all(abs(step.place - old.place) > SHORTEST or step.difference * old.difference <= 0 for old in before)
     )
+
+
+def keep_shifts(fits: list[tuple[LevelShift, ...]]) -> tuple[LevelShift, ...]:
+    """Return the newest fit, which is the first, or an older one of which it contains only a part."""
+    fuller = (fit for fit in fits if len(fit) > len(fits[0]) and not select_new_shifts(fits[0], fit))
+    return next(fuller, fits[0])

@@ -1,4 +1,4 @@
-"""The site: static pages made only from the history. The same history always yields the same bytes."""
+"""The site: static pages. The same history always yields the same bytes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -23,7 +23,7 @@ BACK = f"../{INDEX}"
 REPORTS, FIGURES = "nights", "figures"
 """Folders for reports and for figure pages."""
 MARKER = "gpureport-site"
-"""The file that marks a folder as a site. It is not hidden, since CI systems omit hidden files from artifacts."""
+"""The file that marks a folder as a site. It is not hidden, so that CI artifacts contain it."""
 _NIGHTS = "nights.html"
 """A page covering all nights, written by earlier versions."""
 _MARKER_TEXT = f"gpureport nightly writes {INDEX}, {REPORTS}/ and {FIGURES}/ here.\n"
@@ -35,7 +35,7 @@ ReportRenderer = Callable[[NightlyRecord], bytes | None]
 
 
 def check_site(site: Place) -> None:
-    """Raise RenderError if a folder's index page is not from gpureport. Called before any other work."""
+    """Raise RenderError if a folder's index page is not from gpureport."""
     # check even a marked folder, as someone may have added a page
     if isinstance(site, Path) or not (site / MARKER).is_file():
         _refuse_foreign_page(site / INDEX)

@@ -1,4 +1,4 @@
-"""The course of each figure over the nights, its changes, and events, which combine changes that begin together."""
+"""The course of each figure over the nights, its changes, and events of changes that begin together."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,13 +11,11 @@ import numpy as np
 from gpureport.comparison.figures import FINEST_RATIO, TIMED_FIGURES
 from gpureport.nightly.figures import FIGURES, SAMPLING, WORK_FIGURES, FigureKind
 from gpureport.nightly.records import CURRENCY, NightlyRecord, NightlyRun
-from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.nightly.shifts import FEWEST, SHORTEST, LevelShift, detect_changes, keep_shifts, select_new_shifts
 from gpureport.report.wording.terms import name_figure, per_batch
 
 _TIME_FIGURES = ("lost_ratio", "gpu_utilization_ratio", "idle_ratio")
 """Figures by which a job with unknown work is judged, in order of precedence."""
-_LEFT = 0.1
-"""Maximum share of a change that may remain for it to count as undone."""
 
 
 class ParamChange(NamedTuple):
@@ -28,7 +26,7 @@ class ParamChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A change in a figure, the first night that shows it, and any params, driver and version that changed then."""
+    """A change in a figure, the first night that shows it, and the params that changed then."""
 
     date: str
     label: str
@@ -40,13 +38,13 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The mean of a figure over one night's runs, or None if it was not recorded or the job ran on other GPUs."""
+    """The mean of a figure over one night's runs, or None if it was not recorded."""
 
     date: str
     label: str
     value: float | None
     runs: tuple[NightlyRun, ...]
-    is_on_other_gpus: bool = False
+    is_on_other_gpus: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +55,7 @@ class Trend:
     kind: FigureKind
     points: tuple[Point, ...]
     changes: tuple[FigureChange, ...]
+    emerging: LevelShift | None  # the new change that shows if the latest value lasts
 
     @property
     def recorded_points(self) -> tuple[Point, ...]:
@@ -64,10 +63,9 @@ class Trend:
 
     @property
     def is_no_longer_recorded(self) -> bool:
-        if not self.points[-1].runs or self.points[-1].value is not None:
-            return False
+        lacks_value = bool(self.points[-1].runs) and self.points[-1].value is None
         before = [point for point in self.points[:-1] if point.runs]
-        return any(point.value is not None for point in before[-FEWEST:])
+        return lacks_value and any(point.value is not None for point in before[-FEWEST:])
 
     @property
     def nights_needed(self) -> int:
@@ -76,32 +74,28 @@ class Trend:
 
 def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
     dates = {night.date: night.label for night in nights}
-    grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[NightlyRecord, NightlyRun]]]]
-    grouped = defaultdict(lambda: defaultdict(list))
+    held = defaultdict[tuple[tuple[str, str], str], list[tuple[NightlyRecord, NightlyRun]]](list)
     for night in nights:
         for run in night.measured_runs:
-            grouped[run.group][night.date].append((night, run))
-    found, measured = [], {(night.date, run.step) for night in nights for run in night.measured_runs}
-    for group, held in sorted(grouped.items()):
-        for kind in FIGURES:
-            built = (_build_point(date, dates[date], held.get(date, []), kind.name) for date in sorted(dates))
-            points = tuple(
-                replace(each, is_on_other_gpus=not each.runs and (each.date, group[0]) in measured) for each in built
-            )
-            if any(point.value is not None for point in points):
-                found.append(_build_trend(group, kind, points))
+            held[run.group, night.date].append((night, run))
+    found, measured = [], {(step, date) for (step, _), date in held}
+    for group in sorted({group for group, _ in held}):
+        own = [(*night, held[group, night[0]], (group[0], night[0]) in measured) for night in sorted(dates.items())]
+        found += [_build_trend(group, kind, tuple(_build_point(*each, kind.name) for each in own)) for kind in FIGURES]
     return tuple(trend for trend in found if trend.recorded_points)
 
 
-def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], name: str) -> Point:
+def _build_point(
+    date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], is_measured: bool, name: str
+) -> Point:
     values = [value for _, run in held if (value := run.value(name)) is not None]
     runs = []
     for night, run in held:
-        # treat driver, GPUs and version as params, because each may affect the figures
+        # the driver, GPUs and version may affect figures as params do
         beside = {"driver": run.driver, "GPUs": str(run.gpus), "gpureport": night.version}
         runs.append(replace(run, params=(*run.params, *((key, value) for key, value in beside.items() if value))))
     value, own = sum(values) / len(values) if values else None, held[-1][0].label if held else label
-    return Point(date=date, label=own, value=value, runs=tuple(runs))
+    return Point(date=date, label=own, value=value, runs=tuple(runs), is_on_other_gpus=is_measured and not held)
 
 
 def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, ...]) -> Trend:
@@ -112,12 +106,15 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         points = tuple(replace(at, value=None) if held - {unit} else at for at, held in zip(points, units, strict=True))
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
-    found, before = (
+    has_value = points[-1].value is not None
+    lasting = np.pad(values, (0, SHORTEST - 1), "edge") if has_value and len(values) >= FEWEST else values
+    last, *fits = (
         detect_changes(each, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
-        for each in (values, values[:-1])
+        for each in (lasting, *(values[: len(values) - lacking] for lacking in range(SHORTEST + 1)))
     )
+    found, before = keep_shifts(fits[:-1]), keep_shifts(fits[1:])
     # a change visible the night before is not new, and nothing is new in a night without a value
-    newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
+    newest = {each.place for each in select_new_shifts(found, before)} if has_value else set()
     shifts = _widen_intervals(found, known) if kind.name in TIMED_FIGURES else found
     stated = {dict(run.params).get(CURRENCY, "") for point in known for run in point.runs}
     title = name_figure(kind.name, per_batch(unit)) if unit and kind.is_of_work else kind.title
@@ -126,14 +123,14 @@ def _build_trend(group: tuple[str, str], kind: FigureKind, points: tuple[Point, 
         kind=replace(kind, title=title, currency=stated.pop() if len(stated) == 1 else ""),
         points=points,
         changes=tuple(_build_change(known, each, kind, is_new=each.place in newest) for each in shifts),
+        emerging=next(iter(select_new_shifts(last[-1:], found)), None),
     )
 
 
 def _widen_intervals(shifts: Sequence[LevelShift], known: Sequence[Point]) -> Iterator[LevelShift]:
-    """Widen the intervals of changes to at least the sampling error of job lengths in the nights around them.
+    """Widen the intervals of changes to at least the sampling error of job lengths.
 
-    Every job has the same error, because recordings begin with the job, so more nights do not average it out. Nights
-    without a recorded sampling interval are treated like those around them.
+    Every job has the same error, because recordings begin with the job, so more nights do not average it out.
     """
     places = [0, *(shift.place for shift in shifts), len(known)]
     for at, shift in enumerate(shifts, 1):
@@ -173,8 +170,8 @@ def _collect_params(runs: Iterable[NightlyRun]) -> dict[str, str]:
 class ChangeEvent:
     """Changes in one step on one GPU model that begin within a few nights of each other.
 
-    The job's own figure comes first and decides the verdict, which is `changed` if that figure stayed the same. An
-    event is new if the latest night is the first to show its deciding change, and undone if a later change reversed it.
+    The job's own figure comes first and decides the verdict, which is `changed` if it stayed the same. An event is new
+    if the latest night is the first to show its deciding change, and undone if a later change reversed it.
     """
 
     date: str
@@ -197,23 +194,20 @@ def group_changes(trends: Sequence[Trend]) -> tuple[ChangeEvent, ...]:
     """Return the changes in all figures as events, earliest first.
 
     A group with known work is judged by figures per unit of work, since a faster job can have a larger idle share. A
-    group without known work is judged by its lost share of GPU time, then by its utilisation. A change more than two
-    nights after the first change in an event starts a new event.
+    change more than two nights after the first change in an event starts a new event.
     """
     events = []
     for _, group in groupby(trends, key=lambda trend: trend.group):
         own = list(group)
         nights = {point.date: place for place, point in enumerate(own[0].points)}
-        held: list[tuple[Trend, FigureChange]] = []
+        clusters: list[list[tuple[Trend, FigureChange]]] = []
         for entry in sorted(
             ((trend, each) for trend in own for each in trend.changes), key=lambda entry: entry[1].date
         ):
-            if held and nights[entry[1].date] - nights[held[0][1].date] >= SHORTEST:
-                events.append(_build_event(held, _list_own_figures(own)))
-                held = []
-            held.append(entry)
-        if held:
-            events.append(_build_event(held, _list_own_figures(own)))
+            if not clusters or nights[entry[1].date] - nights[clusters[-1][0][1].date] >= SHORTEST:
+                clusters.append([])
+            clusters[-1].append(entry)
+        events += [_build_event(held, _list_own_figures(own)) for held in clusters]
     return tuple(sorted(events, key=lambda event: (event.date, event.group)))
 
 
@@ -235,16 +229,14 @@ def _build_event(held: Sequence[tuple[Trend, FigureChange]], own: Sequence[str])
     deciding = [each for other, each in ordered if (other.kind.name in ranks) == is_own]
     is_known = any(not each.is_new and (not is_own or each.verdict == verdict) for each in deciding)
     # once a later change has restored the level, the event is over, whatever follows
-    before, whole = change.shift.before, change.shift.difference
-    levels = [each.shift.after for each in trend.changes if each.date >= change.date]
-    is_undone = any((level - before) * whole <= _LEFT * whole * whole for level in levels)
+    later = [each.shift.after for each in trend.changes if each.date >= change.date]
     return ChangeEvent(
         date=held[0][1].date,
         label=held[0][1].label,
         changes=tuple(ordered),
         verdict=verdict,
         is_new=change.is_new and not is_known,
-        is_undone=is_own and is_undone,
+        is_undone=is_own and any(change.shift.is_undone_at(level) for level in later),
     )
 
 

@@ -256,6 +256,19 @@ def test_changes_apart_are_events_and_those_undone_stand_no_longer() -> None:
     assert [event.date[5:] for event in found.standing_events] == ["02-06"]
 
 
+def test_one_night_is_told_and_a_change_stands_until_three_nights_undo_it() -> None:
+    usual, slow = (1.82, 1.97, 1.88), (3.63, 3.63, 3.2)
+    history = nights({WORK: usual * 3 + slow + usual, IDLE: (0.1, 0.1, 0.1) * 3 + (0.5, 0.5, 0.5) + (0.1, 0.1, 0.1)})
+    told = []
+    for count in range(9, 16):
+        found = latest(history[:count])
+        (own,) = found.own_trends
+        new, standing = ([each.date[-2:] for each in events] for events in (found.new_events, found.standing_events))
+        told.append((own.emerging is not None, "".join(new), "".join(standing)))
+    still = (True, "", "10")
+    assert told == [(False, "", ""), *[(True, "", "")] * 2, (False, "10", ""), still, still, (False, "13", "")]
+
+
 def test_the_latest_change_leads_and_what_is_undone_breaks_no_gate() -> None:
     for nights_after in (3, 4, 5):
         found = latest(back_again(nights_after))
