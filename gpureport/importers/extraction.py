@@ -230,6 +230,7 @@ class Extraction:
                     reasons.NO_TIME in rejected,
                     (f"its rows ({', '.join(self._account.forms)}) have no time", _INTERVAL, "no_timestamps"),
                 ),
+                (reasons.OTHER_FORMAT in rejected, (what, "correct the format in the map", "other_time_format")),
                 (
                     {*rejected} == {reasons.NOT_SELECTED},
                     ("it contains none of the selected GPUs", f"--gpus accepts {known}", "gpus_not_held"),

@@ -1,4 +1,4 @@
-"""Explains what an unreadable file is and what to do about it, and picks the informative lines of a long text."""
+"""Explains unreadable files, and picks the informative lines of a long text."""
 
 import re
 import string
@@ -6,7 +6,6 @@ from collections import Counter
 
 from gpureport.errors import CodedProblem
 from gpureport.importers.account import find_message_kind, format_columns_option
-from gpureport.importers.headings import is_time_heading
 from gpureport.importers.protocol import HEAD_BYTES
 from gpureport.importers.source_text import head_text
 from gpureport.importers.tools.mapped import draft_map
@@ -66,13 +65,12 @@ def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedPro
     start = redact_start(first, 60).replace("\t", " ")
     shown = start if start.isprintable() and "\ufffd" not in start else ""
     before = _PREFIXED.match(text)
-    known = next((said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE)), None)
-    known = _DRIVER if find_message_kind(first) else known
+    patterns = (said for pattern, said in _FIRST_LINES.items() if re.match(pattern, first, re.IGNORECASE))
+    known = _DRIVER if find_message_kind(first) else next(patterns, None)
     row = [cell.strip() for cell in text.partition("\n")[0].split(",")]
     bare = 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row))
-    timed = len(row) > 1 and any(map(is_time_heading, row))
     hint = f"{RECORDS_ONE}; if it is one without its header, {format_columns_option(row)}" if bare else RECORDS_ONE
-    hint = _MAP if draft_map(text) else _JSON if timed else hint
+    hint = _MAP if draft_map(text) else hint
     what, *rest = known or ("", "", "")
     what += f" ({redact_start(first, 120)})" if "error_message" in rest else ""
     return next(

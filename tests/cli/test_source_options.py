@@ -40,13 +40,32 @@ def test_a_draft_of_a_map_holds_what_the_header_proves(tmp_path: Path, gpureport
         "GPU1 power": {"metric": "gpu_power_watts", "device": "gpu:1"},
         "memory used": {"metric": "gpu_memory_used_bytes", "unit": "?", "device": "gpu:0"},
         "cpu %": {"metric": "cpu_utilization_ratio", "unit": "%"},
+        "card speed": {"metric": "?", "unit": "?", "device": "gpu:0"},
     }
     (tmp_path / "map.toml").write_text(done.out)
     assert gpureport("ingest", "sheet.csv", "--map", "map.toml").code == 2
-    completed = done.out.replace('"?"', '"MiB"').replace('"iso"', '"%m/%d/%Y %I:%M:%S %p"')
+    completed = done.out.replace('metric = "?"\nunit = "?"', 'metric = "gpu_fan_ratio"\nunit = "%"')
+    completed = completed.replace('"?"', '"MiB"').replace('"iso"', '"%m/%d/%Y %I:%M:%S %p"')
     (tmp_path / "map.toml").write_text(completed)
     done = gpureport("ingest", "sheet.csv", "--map", "map.toml")
     assert (done.code, "no lines lost" in done.out) == (0, True)
+
+
+def test_a_draft_needs_no_known_heading(tmp_path: Path, gpureport: Program) -> None:
+    rows = "".join(f"14.03.2026 09:26:{tick};0;{tick},0;0\n" for tick in range(10, 40))
+    (tmp_path / "karten.csv").write_text(f"when;card;load;watt\n{rows}")
+    assert "--map" in gpureport("analyze", "karten.csv").err
+    draft = gpureport("ingest", "karten.csv", "--source-kind", "mapped").out
+    unknown = {"metric": "?", "unit": "?"}
+    assert tomllib.loads(draft) == {
+        "time": {"column": "when", "format": "iso"},
+        "device": {"column": "card"},
+        "columns": {"load": unknown, "watt": unknown},
+    }
+    load, watt = ('metric = "gpu_utilization_ratio"\nunit = "%"', 'metric = "gpu_power_watts"\nunit = "W"')
+    both = 'metric = "?"\nunit = "?"'
+    (tmp_path / "map.toml").write_text(draft.replace(both, load, 1).replace(both, watt))
+    assert "no lines lost" in gpureport("ingest", "karten.csv", "--map", "map.toml").out
 
 
 def test_an_unknown_table_needs_a_map_which_every_command_takes(wrapper: Path, gpureport: Program) -> None:

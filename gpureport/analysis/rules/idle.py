@@ -16,7 +16,6 @@ from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
-from gpureport.analysis.series.clock_and_power import draws_working_power
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import difference, intersection, overlap_seconds, to_spans, total_seconds
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -77,7 +76,7 @@ def _name_causes(
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], known: Sequence[JobEvents]
 ) -> list[Gap]:
     name = series.device.id
-    if name not in context.active and not draws_working_power(series):
+    if context.findings("unused_gpu", name):
         return [gap._replace(cause="unused") for gap in gaps]
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
     waited = overlap_seconds(edges[:, 0], edges[:, 1], context.spans_on(name)).tolist()
@@ -168,10 +167,12 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
 ) -> Iterator[Finding]:
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
-        # very little work is not a problem, and another finding covers an unused GPU
+        # very little work is no problem; another check covers unused GPUs
         is_little = between < limits.sparse and cause in _NO_LOSS
         severity = _rate_severity(limits, share)
-        if severity is Severity.PROBLEM and (is_little or cause in {"unused", REQUESTS}):
+        if severity is Severity.PROBLEM and (
+            is_little or cause in {"unused", REQUESTS} or series.device.id not in context.active
+        ):
             severity = Severity.WARNING
         shortest = min(gap.interval.seconds for gap in own)
         least = min(own, key=lambda gap: gap.samples - gap.needed)

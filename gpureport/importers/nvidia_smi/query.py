@@ -106,7 +106,7 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
     if names is None:
         return None, notes
     above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
-    delimiter = header.delimiter if header else next((each for each in ",;\t" if above and each in above[0]), ",")
+    delimiter = header.delimiter if header else next((each for each in ";\t" if above and each in above[0]), ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
     if None in columns:
         hint = "use the field names of --query-gpu, one per cell"

@@ -4,17 +4,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import headings, source_text, tools
-from gpureport.importers.account import GPU_NOT_NAMED, Account
+from gpureport.importers.account import GPU_NOT_NAMED, OTHER_FORMAT, Account
 from gpureport.importers.clock import parse_time
 from gpureport.importers.extraction import Extraction
 from gpureport.importers.protocol import HEAD_BYTES, ReadOptions
-from gpureport.metrics import BY_NAME, Scope
+from gpureport.metrics import BY_NAME, Metric, Scope
 from gpureport.parsing import MOST_GPUS, UNITS
 from gpureport.redaction import redact_start
 from gpureport.settings import Section, Settings
@@ -139,8 +139,9 @@ def read_mapped(
     for number, header, row in tools.table_rows(lines, first, account, find, delimiter):
         said = {name: _use_point(cell) if delimiter == ";" else cell for name, cell in zip(header, row, strict=True)}
         index = re.fullmatch(r"(?ai)(?:gpu)?[ :_]*(\d{1,4})[ :_]*", said.get(told.device, ""))
-        if told.device and index is None:
-            account.reject(GPU_NOT_NAMED, number, delimiter.join(row))
+        when = _find_time(said[told.time], told.format) if told.time else None
+        if (told.device and index is None) or (told.time and when is None):
+            account.reject(GPU_NOT_NAMED if when or not told.time else OTHER_FORMAT, number, delimiter.join(row))
             continue
         named = int(index[1]) if index else None
         devices: dict[int | None, tools.Record] = {}
@@ -154,7 +155,7 @@ def read_mapped(
         elif rest:
             names = ", ".join(heading for heading, _ in rest[:30])
             account.note(f"These columns are not in the map and were not kept: {names}.")
-        yield from tools.split_devices(number, _find_time(said[told.time], told.format) if told.time else None, devices)
+        yield from tools.split_devices(number, when, devices)
 
 
 def _find_time(cell: str, pattern: str) -> tools.Stamp:
@@ -169,52 +170,51 @@ def _use_point(cell: str) -> str:
     return f"{whole.replace('.', '')}.{decimals}" if comma and "," not in whole and "." not in decimals else cell
 
 
+_UNKNOWN = Metric("?", "?", "", "", "")
 _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
 
 
 def draft_map(text: str) -> str:
-    """Draft a map of the columns whose headings show their metrics; return an empty string if there are none."""
-    for line, delimiter in product(text.splitlines(), _DELIMITERS):
-        header = tools.split_cells(line, delimiter)
+    """Draft a map; return an empty string if no line has headings."""
+    for (line, below), delimiter in product(pairwise([*filter(str.strip, text.splitlines()), ""]), _DELIMITERS):
+        header, row = (tools.split_cells(each, delimiter) for each in (line, below))
         texts = {cell for cell in header if cell and headings.parse_number(cell) is None}
+        numbers = len(row) == len(header) and {*map(headings.parse_number, map(_use_point, row))} - {None}
         # several different texts are headings
-        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and any(map(_prove, header)):
-            return "\n".join(_draft(header)) + "\n"
+        if 1 < len(header) == len(texts) <= _MOST_COLUMNS and (numbers or any(map(_prove, header))):
+            return "\n".join(_draft(header, row)) + "\n"
     return ""
 
 
-def _draft(header: Sequence[str]) -> Iterator[str]:
-    time = next(filter(headings.is_time_heading, header), None)
+def _draft(header: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    stamped = [name for name, cell in zip(header, row, strict=False) if tools.parse_stamp(cell)]
+    time = [*filter(headings.is_time_heading, header), *stamped, "?"][0]
     numbered = next((one for one in header if headings.recognise_column(one, headings.INDEX_COLUMNS)), None)
-    yield "# Complete this, save it as map.toml, and give --map map.toml. Only listed columns are read."
-    if time:
-        yield f'[time]\ncolumn = {_quote(time)}\nformat = "{ISO}"  # or epoch_s, or a pattern such as %d.%m.%Y %H:%M:%S'
-    else:
-        yield "# No heading looks like a time. Name the column in [time], or give --interval."
+    yield '# Replace each "?", save this as map.toml, and give --map map.toml.'
+    yield f"[time]  # or leave it out and give --interval\ncolumn = {_quote(time)}"
+    yield f'format = "{ISO}"  # or epoch_s, or %d.%m.%Y %H:%M:%S'
+    yield '# zone = "Europe/Berlin"'
     yield from [f"\n[device]\ncolumn = {_quote(numbered)}"] if numbered else []
-    proved = {heading: found for heading in header if heading not in {time, numbered} and (found := _prove(heading))}
-    firsts = {(found.target, gpu): heading for heading, (found, gpu) in reversed(proved.items())}
-    for (target, gpu), heading in reversed(firsts.items()):
-        metric, unit = BY_NAME[target], proved[heading][0].unit
-        yield f"\n[columns.{_quote(heading)}]\nmetric = {_quote(target)}"
-        if unit:
-            yield f'unit = "{unit}"'
+    for name in (one for one in header if one not in {time, numbered}):
+        found, of_gpu = _prove(name), _GPU.search(name)
+        metric = BY_NAME[found.target] if found else _UNKNOWN
+        yield f"\n[columns.{_quote(name)}]\nmetric = {_quote(metric.name)}"
+        if found and found.unit:
+            yield f'unit = "{found.unit}"'
         elif metric.unit not in CLEAR:
-            yield f'unit = "?"  # one of {", ".join(_list_units(metric.unit))}'
-        if metric.scope is Scope.GPU and (not numbered or _GPU.search(heading)):
-            yield f'device = "gpu:{gpu}"'
+            yield f'unit = "?"  # such as {", ".join(_list_units(metric.unit) or ("%", "MiB", "W"))}'
+        if metric.scope is Scope.GPU and (of_gpu or not numbered):
+            yield f'device = "gpu:{int(of_gpu[1]) if of_gpu else 0}"'
 
 
 def _list_units(base: str) -> list[str]:
     return [name for name, unit in UNITS.items() if name and unit.base == base]
 
 
-def _prove(heading: str) -> tuple[headings.ColumnName, int] | None:
-    of_gpu = _GPU.search(heading)
-    bare = heading.replace(of_gpu[0], "gpu", 1) if of_gpu else heading
-    found = headings.recognise_column(bare, headings.GPU_COLUMNS)
+def _prove(heading: str) -> headings.ColumnName | None:
+    found = headings.recognise_column(_GPU.sub("gpu", heading, count=1), headings.GPU_COLUMNS)
     found = found or headings.recognise_column(heading, headings.HOST_COLUMNS)
-    return (found, int(of_gpu[1]) if of_gpu else 0) if found and found.target in BY_NAME else None
+    return found if found and found.target in BY_NAME else None
 
 
 def _quote(text: str) -> str:

@@ -146,6 +146,10 @@ def test_what_an_unused_gpu_makes_of_gaps_and_of_samples_far_apart(hold: Hold) -
     times = np.array([0, 1, 2, 9, 10, 11, 12, 40]) * 900.0
     far = rec(util=[np.full(8, 60.0), np.zeros(8)], memory=[np.full(8, 40.0)] * 2, times=times, every=900)
     hold("idle_gap, GPU time", {"gaps": rec(util=[BUSY, NEVER], memory=[HELD, NEVER]), "far apart": far})
+    brief = rec(
+        util=[steps((94, 11)), steps((5, 10), (95, 1))], memory=[steps((32, 11)), steps((20, 10), (22, 1))], every=0.6
+    )
+    hold("idle_gap, GPU time, summaries", {"brief": brief})
 
 
 def bursty() -> Recording:
