@@ -261,7 +261,6 @@ def build_content(found: Sequence[Analysis] | Comparison, title: str | None = No
 
 
 def _show(found: Sequence[Analysis] | Comparison) -> str:
-    """Return a report's headline, bars and findings as an HTML fragment without scripts or style sheets."""
     from gpureport.report.formats.html import template_environment
 
     report = build_content(found)

@@ -229,7 +229,7 @@ def _observe_quality_change(limit: Limit, changes: Sequence[QualityChange]) -> O
 
 
 def map_new_fingerprints(found: BaselineComparison) -> dict[str, Why]:
-    """Return the fingerprints of findings that are or may be new since the baseline, with the reason for any doubt."""
+    """Return the fingerprints of findings that are or may be new, with the reason for any doubt."""
     new = {}
     for each in found.finding_changes:
         if each.change is ChangeKind.NEW:

@@ -58,7 +58,7 @@ _KINDS_BEHIND_CLASS = {
     "waiting_for_input": ("cpu_bound",),
     "hollow": ("hollow_util",),
 }
-"""Kinds of findings that assign time to a class of GPU time. If they cannot be judged, the class remains empty."""
+"""Kinds of findings that assign GPU time to a class. If they cannot be judged, the class remains empty."""
 
 
 def join_reasons(*reasons: Why) -> Why:
@@ -132,7 +132,7 @@ def explain_currency(currency: str, limit: Limit) -> Why:
 
 
 def observe_device(limit: Limit, run: CheckedRun) -> Observed:
-    """Return the figure for the device that does worst against the limit. Doubt about one device applies to the run."""
+    """Return the figure for the device that does worst. Doubt about one device applies to the run."""
     scope = BY_NAME[limit.name].scope if limit.subject is Subject.STATISTIC else Scope.GPU
     devices = [device for device in run.analysis.run.devices if device.scope is scope]
     if not devices:

@@ -75,8 +75,7 @@ def build_selection(options: Options) -> run_selection.RunSelection:
 
 
 def select_sources(source: tuple[str, ...], options: Options, *, steps: bool = False) -> tuple[str, ...]:
-    selection = build_selection(options)
-    if not selection:
+    if not (selection := build_selection(options)):
         return source
     if source:
         msg = "either name the runs or select stored runs with --where and --since"

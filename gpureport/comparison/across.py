@@ -1,4 +1,4 @@
-"""Estimates how work scales with the number of GPUs, how large a batch fits, and which GPUs have enough memory."""
+"""Estimates scaling with the number of GPUs, the largest batch that fits, and which GPUs have enough memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -146,7 +146,7 @@ def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Fac
 
 
 def order_values(values: Iterable[str]) -> list[str]:
-    """Return distinct values, sorted if all are numbers with the same unit or none, otherwise in the given order."""
+    """Return distinct values, sorted if all are numbers with at most one unit, otherwise in the given order."""
     different = list(dict.fromkeys(values))
     numbers = [_NUMBER.fullmatch(value.strip()) for value in different]
     if any(number is None for number in numbers) or len({number[2] for number in numbers if number}) > 1:

@@ -37,7 +37,6 @@ def loses_unknown_time(findings: Iterable[Finding]) -> bool:
 
 
 def _list_unmeasured_kinds(findings: Iterable[Finding]) -> list[str]:
-    """Return the kinds of findings that lost an unknown amount of GPU time, excluding those with a root."""
     unmeasured = {one.kind for one in findings if one.lost_gpu_seconds is None and one.root is None}
     # these kinds always lose GPU time, so a missing amount is unknown rather than zero
     return sorted(unmeasured & {kind.name for rule in RULES for kind in rule.descriptions if kind.always_loses_time})

@@ -208,7 +208,7 @@ def _interpolate(work: FloatArray, values: FloatArray, common: float) -> Reading
 
 
 def _count_last(count: int) -> int:
-    """Return how many of the last values count as the end: a tenth, but at least three, or half if there are few."""
+    """Return how many of the last values count as the end: a tenth, at least three, or half of a few."""
     return max(round(count * _LAST), min(_FEWEST, (count + 1) // 2), min(2, count))
 
 

@@ -75,7 +75,7 @@ class SettingEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureEffects:
-    """Each setting's effect on one figure, from a linear model of the figure's logarithm (for a share, its value)."""
+    """Each setting's effect on one figure, from a linear model of its logarithm (for a share, its value)."""
 
     metric: str
     unit: str

@@ -1,4 +1,4 @@
-"""The fleet page as text ready to print: headline, key figures, bars by class, best savings, and other sections."""
+"""The fleet page as text: headline, key figures, bars by class, best savings, and other sections."""
 
 import re
 from collections.abc import Iterator

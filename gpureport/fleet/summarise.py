@@ -61,7 +61,7 @@ _FINDING = pa.struct(
 A consequence follows from another finding, whose loss includes that of the consequence.
 """
 CLASS_COLUMNS = {name: f"{name}_seconds" for name in GPU_TIME_CLASSES}
-"""The column of each class of GPU time; together they add up to the time from the first to the last sample."""
+"""The column of each class of GPU time; together they cover the time from first to last sample."""
 _COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
     ("key", pa.string()),
     ("run_id run_name source step node device uuid model", _TEXT),

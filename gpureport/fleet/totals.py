@@ -218,7 +218,7 @@ def _group_runs(rows: Sequence[Row], label: str) -> Facts:
 
 
 def _divide_by_week(rows: Sequence[Row]) -> list[Facts]:
-    """Return the sums of each week, oldest first. A run that spans several weeks is divided between them by time."""
+    """Return the sums of each week, oldest first. Runs that span several weeks are divided by time."""
     parts: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         start, stop = row["started"], row["ended"]

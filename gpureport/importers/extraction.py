@@ -35,7 +35,7 @@ _MOST_AT_ONCE = 128
 """Maximum number of rows of GPUs, or of parts of GPUs, at one moment."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
 _FEW = 2
-"""Metrics that every healthy GPU reports; if at least two were recorded and all contain errors, the GPU is lost."""
+"""Metrics that every healthy GPU reports. If two or more were recorded and all contain errors, the GPU is lost."""
 
 
 class Extraction:

@@ -205,5 +205,5 @@ def _list_numbers(text: str) -> Iterator[str]:
 
 
 def shorten_node(name: str) -> str:
-    """Return a machine's name in lower case and without its domain, because tools write names differently."""
+    """Return a machine's name in lower case and without its domain, as tools differ."""
     return name.lower() if re.fullmatch(r"[\d.]+", name) else name.lower().partition(".")[0]

@@ -131,8 +131,7 @@ class TrainingLog:
         rows, points = array("d"), array("d")
         for number, text, cells in _read_rows(file, name, account):
             time, step, waits = _find_time_and_step(tuple(cells))
-            when = _find_when(cells, time, started)
-            if when is None:
+            if (when := _find_when(cells, time, started)) is None:
                 account.reject(f"{MALFORMED} time", number, text)
                 continue
             # validation rows from mmengine count the steps of the validation itself

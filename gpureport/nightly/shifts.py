@@ -27,7 +27,7 @@ _USUAL = 0.5
 _USUAL_NIGHTS = 60
 """The assumed correlation of a night with the previous one, and its weight in nights."""
 _HIGHEST = 0.8
-"""Maximum correlation to assume, chosen and not measured. Drift would appear as 1 and make the deviation unbounded."""
+"""Maximum correlation to assume. Drift would appear as 1 and make the deviation unbounded."""
 _DOUBT = 0.3
 """Standard errors added to the correlation, as an underestimate makes chance look like a change."""
 _INSIDE = erf(_CLIP / sqrt(2)) - 2 * _CLIP * exp(-(_CLIP**2) / 2) / sqrt(2 * pi)

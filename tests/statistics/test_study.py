@@ -264,7 +264,7 @@ def test_what_by_refuses_and_what_is_studied_without_one_unit_of_work() -> None:
     mixed += [run(200.0, seed, unit="tokens", batch="16") for seed in (2, 3)]
     for runs in (silent, mixed):
         found = study(runs)
-        assert found["best"] == {"cost": None, "speed": None}
+        assert found["best"] == {"cost": None, "speed": None, "energy": None}
         (effects,) = found["effects"]
         assert (effects["metric"], effects["relative"]) == ("gpu_utilization_ratio", False)
     runs = [of("1", a="1"), of("2", a="2")]

@@ -367,7 +367,6 @@ def find_locked_clocks(context: Context, limits: Limits) -> Found:
 
 
 def _stands_still(series: DeviceSeries, s: ClockSignals, limits: Limits) -> bool:
-    """Return whether the clock at work is constant, but not because of power or heat."""
     rows = s.busy & ~(series.values(UTILISATION) < limits.busy) & ~np.isnan(s.clock)
     rows &= ~find_event_rows(series, CAP, SLOWDOWN, BRAKE, *HEAT)
     if rows.sum() < max(limits.steady, limits.below * s.busy.sum()):

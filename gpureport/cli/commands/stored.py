@@ -100,8 +100,7 @@ def baseline_list(options: Options) -> None:
     from gpureport.nightly import baselines
 
     place = _open(options)
-    found = baselines.list_baselines(place)
-    if not found:
+    if not (found := baselines.list_baselines(place)):
         click.echo(f"No baselines in {place.folder}. Make one: gpureport baseline set NAME SOURCE")
     for each in found:
         listed = [f"{run.name} ({run.id}, {account.find_date(run):%Y-%m-%d})" for run in each.runs]

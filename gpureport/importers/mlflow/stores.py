@@ -205,7 +205,7 @@ def _read_meta(folder: Path, root: Path) -> dict[str, str]:
 
 
 def _read_metric(content: str) -> tuple[Points, int]:
-    """Return a metric's points and the number of invalid lines. A point may end with a dataset's name and digest."""
+    """Return a metric's points and the number of invalid lines. A dataset's name may follow a point."""
     parse: Any = partial(np.loadtxt, dtype=POINT, delimiter=" ", comments=None, usecols=(0, 1, 2), ndmin=1)
     # the last line may be cut off; NumPy warns about empty input
     *lines, cut = content.split("\n")

@@ -1,4 +1,4 @@
-"""Reads CSV from `nvidia-smi --query-gpu`, parsing intact blocks at once and damaged blocks line by line."""
+"""Reads CSV from `nvidia-smi --query-gpu`, intact blocks at once and damaged ones line by line."""
 
 import re
 from collections import Counter, deque

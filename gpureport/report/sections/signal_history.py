@@ -1,4 +1,4 @@
-"""Signals of one GPU over time, one panel per quantity, for the worst finding or the findings of one kind."""
+"""Signals of one GPU over time, one panel per quantity, for the worst finding or one kind."""
 
 from collections.abc import Sequence
 from math import ceil, floor

@@ -1,4 +1,4 @@
-"""Finding cards, one per kind and cause in a run, and finding rows, one per kind and cause across all runs."""
+"""Finding cards, one per kind and cause in a run, and rows, one per kind and cause in all runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -108,7 +108,7 @@ def _list_causes(comparison: Comparison, delta: Delta) -> list[str]:
 
 
 def _describe_step_change(base: Step, step: Step) -> str:
-    """Return the change that a step label of at least two words names: `more loader workers` for `2-more-workers`."""
+    """Return the change that a label of two or more words names: `more loader workers` for `2-more-workers`."""
     words = re.split(r"[-_\s]+", re.sub(r"^[\W_]*(?:\d+[-_.]+)?", "", display.clean(step.label)).strip())
     if len(words) <= 1 or not all(re.fullmatch("[A-Za-z]{2,}", word) for word in words):
         return ""
