@@ -275,7 +275,7 @@ def _name_kinds(found: Sequence[Finding]) -> str:
 
 
 def _add_up(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observed:
-    """Return the number of findings, or their loss. The loss of a root includes that of its consequences."""
+    """Return the number of findings, or their loss, including the consequences of roots."""
     unit, cost, held = limit.threshold.unit, analysis.cost, analysis.job_gpu_seconds
     named = f": {_name_kinds(found)}" if found else ""
     if unit == FINDINGS:

@@ -24,7 +24,8 @@ def list_commands(gpureport: Program, *command: str) -> Iterator[str]:
     text, name = gpureport(*command, "--help-all").out, " ".join(command)
     # earlier versions of click double the brackets, and write COMMAND without them
     usage = text.split("\n\n")[0].replace("[[", "[").replace("]]", "]").split("gpureport")[1].split()[len(command) :]
-    yield f"command {name} {' '.join(word for word in usage if word.strip('[]') not in {'OPTIONS', 'COMMAND', 'ARGS]...'})}"
+    words = [word for word in usage if word.strip("[]") not in {"OPTIONS", "COMMAND", "ARGS]..."}]
+    yield f"command {name} {' '.join(words)}"
     for option in re.findall(r"^  ((?:-\w, )?--[\w-]+(?: \S+)*)", text.partition("Options:\n")[2], re.MULTILINE):
         yield f"option {name} {option}"
     for line in text.partition("Commands:\n")[2].partition("\n\n")[0].splitlines():

@@ -122,7 +122,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
 
 
 def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
-    """Return what other GPUs were doing in a long gap: waiting in a collective (`hang`) or working (`peers busy`)."""
+    """Return what other GPUs did in a long gap: wait in a collective (`hang`) or work (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
     span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
