@@ -124,7 +124,7 @@ def _find_axes(runs: Runs) -> list[tuple[str, list[FloatArray]]] | NoWork:
 
 
 def _are_steps_alike(runs: Runs) -> bool:
-    """Return whether steps of unknown size seem equal, judging by logged rates or, without them, by GPU counts."""
+    """Return whether steps of unknown size seem equal, judging by logged rates or else by GPU counts."""
     measured = [_measure_step(run) for run, _ in runs]
     sizes = [found[1] for found in measured if found is not None]
     if len(sizes) == len(measured):

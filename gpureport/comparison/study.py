@@ -192,7 +192,7 @@ def _find_lower_quality(best: Step, steps: Sequence[Step], goals: TrainingGoals)
 
 
 def estimate_effects(steps: Sequence[Step], factors: Sequence[Factor], metric: str) -> FigureEffects | None:
-    """Return each setting's effect on a figure, or None if units of work differ, a value is 0, or no setting varied."""
+    """Return each setting's effect on a figure; None if units of work differ, a value is 0, or no setting varied."""
     figure = BY_METRIC[metric]
     relative = figure.role is figures.FigureRole.WORK
     runs = [run for step in steps for run in step.runs]

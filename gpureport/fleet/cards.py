@@ -14,7 +14,7 @@ Facts: TypeAlias = dict[str, Any]
 PULL, WATCH = "pull", "watch"
 _MOST_OVERLAPS = 20  # maximum number listed
 _SEVERAL, _MOST_OF_THEM = 2, 0.5
-"""Minimum number of runs that rules out coincidence, and minimum share of runs that makes a symptom lasting."""
+"""Minimum number of runs that rules out coincidence, and share of runs that makes a symptom lasting."""
 SYMPTOMS = {
     "gpu_lost": "stopped responding",
     "ecc_uncorrected": "uncorrectable memory errors",
@@ -91,7 +91,7 @@ def _assess_card(rows: Sequence[Row]) -> Facts:
 
 
 def _count_symptom(rows: Iterable[Row], symptom: str) -> Facts:
-    """Return the runs that show a symptom. Memory rows remapped before the first run ended do not count."""
+    """Return the runs that show a symptom. Memory rows remapped in the first run do not count."""
     column = f"{symptom}_seconds" if symptom.endswith("_slowed") else symptom
     known = [(row, amount) for row in rows if (amount := _CHECKS.get(row[column], row[column])) is not None]
     assessed, is_check = len(known), symptom in {"gpu_lost", "slow_gpu", "slow_link"}

@@ -263,8 +263,7 @@ def _summarise_run(task: _SummaryTask) -> Outcome:
 
 
 def _find_entry(task: _SummaryTask) -> Entry:
-    entry = Store(task.store).get(task.run_id)
-    if entry is None:
+    if (entry := Store(task.store).get(task.run_id)) is None:
         raise StoreError(task.run_id, "no longer in the store", "run the command again", code="unknown_run")
     return entry
 

@@ -133,7 +133,7 @@ def _price_rows(summaries: Sequence[Row], prices: Prices) -> list[Row]:
 
 
 def _identify_card(row: Row) -> tuple[str, str] | None:
-    """Return a key that identifies a GPU across runs; None without a uuid or node, since jobs reuse ids."""
+    """Return a key that identifies a GPU across runs, or None, since jobs reuse ids."""
     node = row["node"] and (row["node"], row["device"].rpartition("/")[2])
     return ("uuid", row["uuid"]) if row["uuid"] else node or None
 

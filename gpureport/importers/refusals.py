@@ -58,7 +58,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
 
 
 def explain(name: str, head: bytes, *, beside: bool, is_other: bool) -> CodedProblem:
-    """Return what a file is, what to do, and a code; `is_other` means a host log instead of a GPU log or vice versa."""
+    """Return what a file is, what to do, and a code; `is_other`: a host log instead of a GPU log or vice versa."""
     text = head_text(head)
     first = head.decode(errors="replace").lstrip("\ufeff").lstrip().partition("\n")[0].strip()
     # the beginning of the first line that is not blank

@@ -164,7 +164,7 @@ def _format_quality(change: Mapping[str, Any]) -> str:
 
 
 def _format_change(delta: Mapping[str, Any]) -> str:
-    """Return a change and its interval in per cent, or points for a share, in ASCII, as some databases require."""
+    """Return a change and its interval in per cent or points, in ASCII, as some databases require."""
     difference, before, share = delta["difference"], delta["before"], delta["unit"] == "1"
     if difference is None or (not share and not before) or delta["verdict"] == Verdict.NOT_ENOUGH_DATA:
         return ""

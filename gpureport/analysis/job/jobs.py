@@ -112,7 +112,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
 
 
 def _estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
-    """Return the power above which a GPU is at work: half-way between its lowest power and its power at work."""
+    """Return the power above which a GPU is at work: half-way between its lowest and its working power."""
     known = watts[work & ~np.isnan(watts)]
     if not len(known):
         return float("inf")

@@ -90,7 +90,7 @@ def write_blocks(blocks: Iterable[Block], page: Page, closing: Sequence[Line] = 
 
 
 def _screen(blocks: Sequence[Block], page: Page, limits: Mapping[str, int]) -> list[Line]:
-    """Return the lines of blocks. `limits` gives the maximum number of entries per part (`gaps`: blank lines)."""
+    """Return the lines of blocks. `limits` is the maximum number of entries per part (`gaps`: blank lines)."""
     allowed = ((block, limits.get(block.part, 1)) for block in blocks)
     lines = [line for block, most in allowed if most or block.head for line in set_block(block, page, most)]
     blank = [place for place, line in enumerate(lines) if not line.text]

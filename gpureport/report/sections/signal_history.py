@@ -276,7 +276,7 @@ def _find_inside(spans: _Spans, moments: FloatArray) -> BoolArray:
 
 
 def _measure_meanwhile(view: _View, samples: Samples, signal: Signal) -> float | None:
-    """Return the mean of the samples in the shaded intervals. Buckets would include neighbouring samples."""
+    """Return the mean of the samples in the shaded intervals. Buckets would include their neighbours."""
     start, end, values = samples
     inside = _find_inside(view.spans, (start + end) / 2) & ~np.isnan(values) & (end > start)
     seconds = (end - start)[inside]
