@@ -189,7 +189,7 @@ def _advise_runs(limit: Limit, delta: Delta, found: BaselineComparison, value: f
         if runs is None and not limit.holds(value) and aim < _NEAR and distance < _NEAR * size:
             return "this close to the limit: choose another limit"
         cause = "this short" if now.least > wanted else "that differ this much"
-        remedy = f"use {runs} baseline runs" if runs else "record longer ones, or choose a larger limit"
+        remedy = f"use {runs} baseline runs" if runs else "record longer ones, or allow a larger change"
         return f"from runs {cause}: {remedy}"
     margin = BY_METRIC[delta.metric].margin(delta.before or 0.0)
     if max(high - difference, difference - low) > margin * (1 + 1e-9):
@@ -247,7 +247,7 @@ def format_size(limit: Limit, value: float) -> str:
 
 
 def describe_precision(runs: Sequence[SampledRun]) -> Iterator[str]:
-    """Yield sentences on how much the runs of a baseline differ and how small a change a rule can detect."""
+    """Yield sentences on how much a baseline's runs differ and which change a rule can detect."""
     if len(runs) == 1:
         yield "One run shows no spread; with three or more, a rule can detect smaller changes."
         return

@@ -112,7 +112,7 @@ def _check_run(entry: PolicyEntry, sampled: SampledRun, policy: Policy, given: C
 
 
 def _select_gpus(analysis: Analysis, asked: tuple[int, ...] | None) -> Analysis:
-    """Return the analysis of the GPUs in scope and all hosts, or of all devices if the run lacks these GPUs."""
+    """Return the analysis of the GPUs in scope and all hosts, or of all devices without these GPUs."""
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in (asked or ())}
     if not kept:

@@ -122,7 +122,8 @@ def _read_scope(section: Section) -> tuple[tuple[int, ...] | None, str | None, s
 
 
 def _read_exemption(section: Section) -> Exemption | None:
-    if not (text := section.text("unless")):
+    text = section.text("unless")
+    if not text:
         return None
     if label := _LABEL.fullmatch(text.strip()):
         return Exemption(label=(label[1], label[2], label[3].strip()), words=text)

@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """1 if a rule is broken, else 4 if a rule could not be assessed or none is set, else 0."""
+        """1 if a rule is broken, else 4 if one could not be assessed or none is set, else 0."""
         outcomes = {check.outcome for check in self.checks}
         if CheckOutcome.BROKEN in outcomes:
             return FAILED

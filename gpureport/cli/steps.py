@@ -43,9 +43,8 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         own = replace(options, anonymise=options.anonymise and not hides_folders)
         found = recordings.read_recordings(selected, own, tolerant=tolerant, steps=True)
         chosen = _keep_grouped(_keep_with_gpus(found), list_factors(options)) if tolerant else found
-        # a shell lists numbered folders in alphabetical order
-        listed = [*source] == sorted(source) and all(Path(each).name[:1].isdigit() for each in source)
-        labelled = _label_steps(chosen, by, hidden=hides_folders, ordered=len(source) > 1 and not listed)
+        # a shell lists folders in alphabetical order
+        labelled = _label_steps(chosen, by, hidden=hides_folders, ordered=[*source] != sorted(source))
         return recordings.name_runs(labelled, options) if hides_folders else labelled
     if given := sources.find_given(options, ("step", "by")):
         what = f"{options.steps} already assigns each run to a step"

@@ -142,7 +142,7 @@ def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
 
 
 def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
-    """Return the largest batch that fits, or None without two sizes for the same number and kind of GPUs."""
+    """Return the largest batch that fits, or None without two sizes for the same GPUs."""
     found: dict[float, int] = {}
     totals: set[int | None] = set()
     for analysis in (analysis for step in steps for analysis in step.analyses):
@@ -174,7 +174,7 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
 
 
 def _fit_line(places: Sequence[float], values: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """Return the exact least-squares slope and intercept, so that rounding cannot decide which batch fits."""
+    """Return the exact least-squares slope and intercept; rounding must not decide which batch fits."""
     exact, middle = [*map(Fraction, places)], mean(map(Fraction, places))
     rise = sum(((place - middle) * value for place, value in zip(exact, values, strict=True)), Fraction())
     slope = rise / sum(((place - middle) ** 2 for place in exact), Fraction())

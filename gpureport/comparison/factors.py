@@ -26,7 +26,7 @@ _REPETITION = re.compile(r"(?:^|[^a-z])(?:random_?seed|seed|random_?state|repeti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """A setting that may differ between runs: a `param` or `tag` with its key, `gpu`, `step` or `folder`."""
+    """A setting that may differ: a `param` or `tag` with its key, `gpu`, `step` or `folder`."""
 
     kind: str
     key: str = ""
@@ -45,7 +45,7 @@ class Factor:
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return the factors listed in `--by`, such as `param:framework,param:batch_size`. Raises ValueError."""
+    """Return the factors in `--by`, such as `param:framework,param:batch_size`. Raises ValueError."""
     parts, msg = _COMMA.split(text), ""
     factors = tuple(Factor(kind=kind, key=key) for kind, _, key in (part.partition(":") for part in parts))
     known = [each.kind in (_KEYED if each.key else _PLAIN) for each in factors]
@@ -136,7 +136,7 @@ def share_a_clock(runs: Sequence["Run"]) -> bool:
 
 
 def find_ungrouped(runs: Sequence["Run"], factors: Sequence[Factor]) -> dict[Factor, list[int]]:
-    """Return the indices of runs that lack a param or tag, keyed by the first factor that each run lacks."""
+    """Return the indices of runs that lack a param or tag, by the first factor that each lacks."""
     ungrouped: dict[Factor, list[int]] = {}
     for place, run in enumerate(runs):
         lacked = next((factor for factor in factors if factor.value(run) is None), None)

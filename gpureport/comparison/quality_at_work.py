@@ -77,7 +77,7 @@ def read_at_equal_work(runs: Runs) -> list[EqualWork] | NoWork:
 
 
 def _read(runs: Runs, unit: str, works: Sequence[FloatArray]) -> EqualWork | None:
-    """Return a metric at the largest amount of work that all runs reached. `works` gives the work at each value."""
+    """Return a metric at the most work that all runs reached. `works` gives the work at each value."""
     points = []
     for (_, curve), each in zip(runs, works, strict=True):
         # sort by work, and keep the last value logged for each amount

@@ -315,7 +315,7 @@ class LinearModel:
         return _count_effects(self.levels) == _count_effects(others, len(self.values)) + max(self.levels[factor])
 
     def effect(self, factor: int, level: int, finest: float = 0.0, ratio_of: float | None = None) -> DifferenceEstimate:
-        """Return the estimable effect of a level relative to its factor's first. `finest` sets the minimum error."""
+        """Return the effect of a level relative to its factor's first. `finest` sets the minimum error."""
         weights = self._inverse[sum(map(max, self.levels[:factor])) + level]
         change, scatter = float(weights @ self.values), sqrt(self.residual_squares / max(self.degrees, 1))
         error = max(scatter, finest / sqrt(12)) * sqrt(float(weights @ weights))

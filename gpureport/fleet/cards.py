@@ -58,7 +58,7 @@ def assess_health(rows: Sequence[Row]) -> Facts:
 
 
 def _find_slowness(row: Row) -> float | None:
-    """Return 1 if a GPU was slower than identical GPUs for no known reason, 0 if not, and None if not judged."""
+    """Return 1 if a GPU was slower than identical ones for no known reason, 0 if not, None if not judged."""
     slow = [each for each in row["findings"] if each["kind"] == "slow_gpu" and not each["is_consequence"]]
     # slowdowns due to heat or hardware are separate symptoms, and lower this finding to `info`
     is_own = any(each["cause"] not in _EXPLAINED and each["severity"] != "info" for each in slow)

@@ -22,12 +22,12 @@ from gpureport.report.sections.time_spent import build_segments, describe_pauses
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.words import choose_headline
 
-HEADING = "What would save most"
+HEADING = "What would save the most"
 _OPEN = 3
 _UNKNOWN = 0.05
 """Minimum share of GPU time without data that makes the lost share a lower bound."""
 _FEW, _MANY = 0.25, 3
-"""If at most this share of runs causes half the loss, the headline says so, given at least `_MANY` runs."""
+"""If at most this share of `_MANY` or more runs causes half the loss, the headline says so."""
 _NEGLIGIBLE, _MUCH = 0.002, 0.03
 """Share of GPU time below which a segment is too small to see, and minimum share of a flagged loss."""
 _TITLE = 80
@@ -184,7 +184,7 @@ def _list_tiles(report: Facts, amounts: words.Amounts) -> Iterator[Tile]:
     for saving in report["savings"][:1]:
         amount = amounts.format_both(saving["gpu_seconds"], saving["cost"])
         best, gain = words.shorten_name(saving["title"]), f"Up to {amount}, in {display.plural(saving['runs'], 'run')}"
-    yield Tile(label="Would save most", value=best, context=gain)
+    yield Tile(label="Would save the most", value=best, context=gain)
     is_assessed = bool(health["cards"] or health["healthy"])
     counts = {"can be tracked": 0 if gpus else health["identified_gpus"], "to watch": words.count_cards(health, WATCH)}
     counts |= {"healthy": health["healthy"], "not assessed": health["not_assessed"]}

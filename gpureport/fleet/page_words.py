@@ -31,7 +31,7 @@ _MODELS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """A page's unit of GPU time with its `size` in GPU-seconds, its currency, and whether any cost is known."""
+    """A page's unit of GPU time (`size` in GPU-seconds), its currency, and whether any cost is known."""
 
     unit: str
     long_unit: str
@@ -81,7 +81,9 @@ def format_lost_share(use: Facts, *, is_lower_bound: bool = False) -> str:
 
 
 def count_cards(health: Facts, verdict: str) -> int:
-    return sum(card["verdict"] == verdict for card in health["cards"])
+    # without uuid and node, several runs may have used one GPU
+    cards = [card for card in health["cards"] if card["verdict"] == verdict]
+    return len({(card["uuid"], card["node"], card["model"], card["device"]) for card in cards})
 
 
 def shorten_name(name: str) -> str:

@@ -345,8 +345,7 @@ def _read_health(recording: Recording, analysis: Analysis, device: str, unjudged
         return "found" if findings else "not assessed" if kind in unjudged else "clear"
 
     def sum_seconds(kind: str) -> float | None:
-        found = by_kind[kind]
-        if not found and kind in unjudged:
+        if not (found := by_kind[kind]) and kind in unjudged:
             return None
         return fsum(part.seconds for each in found for part in each.intervals)
 

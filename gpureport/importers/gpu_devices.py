@@ -76,7 +76,7 @@ class Gpu:
 
 @dataclass(slots=True)
 class Gpus:
-    """The GPUs in a log; `keep` contains the indices of GPUs to keep (None keeps all).
+    """The GPUs in a log; `keep` contains the indices to keep (None keeps all).
 
     If the cell in the most reliable column is empty, the next column identifies a row's GPU. A row without any
     identity is assigned to the only GPU in the log, or left out if there are several.

@@ -240,7 +240,7 @@ CONDITIONS: dict[str, _Told] = {
 
 
 def _has_worker_per_core(facts: RunFacts) -> bool | None:
-    """Return whether each process has one loader worker per core, or None if that is unknown or irrelevant."""
+    """Return whether each process has one loader worker per core, or None if unknown or irrelevant."""
     workers, cores = facts.setup.workers, facts.cores
     if workers is None or not workers.value:
         return None if workers is None else False
@@ -339,7 +339,7 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
 
 
 def _suggest_workers(facts: RunFacts) -> str:
-    """Return advice to double the loader workers, to at most one per core unless the job hardly uses the CPU."""
+    """Return advice to double the loader workers, up to one per core unless the job hardly uses the CPU."""
     cores, setting, most = facts.cores, facts.setup.workers, "at most one per core"
     if facts.job_hardly_uses_cpu:
         cores, most = None, "even more than one per core, since the job hardly uses the CPU"

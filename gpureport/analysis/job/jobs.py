@@ -281,7 +281,7 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
-    """Return log gaps long enough to separate sessions: half an hour, 60 intervals, and the total sampled time."""
+    """Return log gaps that separate sessions: over half an hour, 60 intervals and the sampled time."""
     rows = series.gap_rows
     breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))

@@ -81,7 +81,7 @@ def _find_spans(context: Context, series: DeviceSeries, limits: Limits) -> inter
 
 
 def _bound_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return rolling means plus twice their standard error, because a sensor may sample single moments."""
+    """Return rolling means plus twice their standard error, as a sensor may sample single moments."""
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
     number = rolling_mean(~np.isnan(values), length) * length
@@ -89,7 +89,7 @@ def _bound_mean(values: FloatArray, length: int) -> FloatArray:
 
 
 def _is_little(share: FloatArray, active: FloatArray, dram: FloatArray, power: float, limits: Limits) -> BoolArray:
-    """Return when a GPU does little: few multiprocessors are active, or they only spin and draw little power."""
+    """Return when a GPU does little: few multiprocessors are active, or they spin at little power."""
     idling = share < np.where(np.isnan(active), power, limits.still)
     return (active < limits.active) | (idling & ~(dram >= limits.streaming))
 

@@ -21,7 +21,7 @@ from gpureport.metrics import Gpu, find_gpu, load_gpus
 _TOTAL, _HOST = "gpu_memory_total_bytes", "host_memory_used_ratio"
 _TENSOR = "gpu_tensor_active_ratio"
 _AMPERE = (8, 0)
-_HOW = {"constant": "never changed", "coarse": "rose between two samples"}
+_HOW = {"constant": "never changed", "coarse": "rose between two samples", "mixed": "may not follow the work"}
 
 
 class _Use(NamedTuple):
@@ -134,7 +134,7 @@ def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Li
         ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
         words={"gpu": phrases.gpu_name(worst.device), "several": len(uses) > 1, "full": worst.ratio, "step": worst.step}
         | {"left": f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}", "share": 1 - worst.ratio}
-        | {"how": _HOW.get(" ".join(states), "")},
+        | {"how": _HOW.get(" ".join(states), _HOW["mixed"] if len(states) > 1 else "")},
     )
 
 

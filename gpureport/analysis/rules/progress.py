@@ -96,7 +96,7 @@ def find_fall(
 
 @memoized
 def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None:
-    """Return the metric, unit, times and values of the training rate: as logged, or from step times or step counts."""
+    """Return the training rate's metric, unit, times and values: as logged, or from step times or counts."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
     known = [metric for name in names if (metric := recognise_metric(name))]

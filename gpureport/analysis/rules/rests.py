@@ -120,7 +120,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
 
 
 def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
-    """Return the runs of low readings in which a GPU is idle or not yet at work. A stray reading does not end a run."""
+    """Return runs of low readings in which a GPU is idle or not yet at work. A stray reading ends none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
     is_before = contains(to_spans(leads), one.times - one.series.shift) & (one.used <= still)

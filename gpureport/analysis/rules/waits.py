@@ -303,7 +303,7 @@ def find_shortest(context: Context, limits: Limits) -> float:
 
 
 def _compare_with_fed(lane: Lane, sign: Sign, spans: intervals.Spans) -> tuple[intervals.Spans, float]:
-    """Return the episodes with a higher load than when GPUs are busy, and the mean load when they are (or NaN)."""
+    """Return episodes with a higher load than when GPUs are busy, and the mean load then (or NaN)."""
     fed, parts = rolling_mean(lane.used, sign.over) >= _FED, lane.grid.cut(sign.series, spans)
     for span in spans.tolist():
         fed[lane.grid.find_bin_slice(*span)] = False

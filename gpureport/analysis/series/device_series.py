@@ -252,6 +252,6 @@ def measure_sample_extents(
 
 
 def _compute_limits(interval: float) -> tuple[np.int64, np.int64, np.float64]:
-    """Return the time a sample covers next to a gap, the most it covers per side, and the longest pause."""
+    """Return the time that a sample covers next to a gap and at most per side, and the longest pause."""
     edge, cap = (np.int64(np.rint(interval * share * 1e6)) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     return edge, cap, np.float64(gap_seconds(interval) * 1e6)

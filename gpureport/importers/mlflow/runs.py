@@ -186,7 +186,7 @@ def _read_node(
 
 
 def _assign_writers(steps: "FloatArray | IntArray") -> IntArray:
-    """Return the number (from 0) of the monitor that logged each tick. A monitor's steps count its ticks."""
+    """Return the number of the monitor that logged each tick. A monitor's steps count its ticks."""
     found = np.zeros(len(steps), dtype=np.int64)
     if len(np.unique(steps)) == len(steps):
         return found

@@ -106,7 +106,8 @@ def _read_opening(where: str, text: str, names: Sequence[str] | None) -> tuple[L
     if names is None:
         return None, notes
     above = [line for line in before if header is None or line.count(header.delimiter) + 1 == len(names)]
-    delimiter = header.delimiter if header else next((each for each in ";\t" if above and each in above[0]), ",")
+    found = (each for each in ",;\t" if above and above[0].count(each) + 1 == len(names))
+    delimiter = header.delimiter if header else next(found, ",")
     columns = [read_heading(name, "," if delimiter == ";" else ".") for name in names]
     if None in columns:
         hint = "use the field names of --query-gpu, one per cell"

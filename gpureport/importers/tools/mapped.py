@@ -112,23 +112,22 @@ class Mapped:
 
     def extract(self, file: source_text.RawFile, options: ReadOptions) -> Extraction:
         text = source_text.head_text(source_text.head(file.again(), HEAD_BYTES))
-        told = options.map
-        if told is None:
+        if (told := options.map) is None:
             draft = draft_map(text)
             hint = ("save standard output as map.toml, complete it, and " if draft else "") + "give --map map.toml"
-            what = "no map explains the columns of this table"
-            raise SourceError(str(file.path), what, hint, draft, code="no_map")
+            raise SourceError(str(file.path), "no map explains the columns of this table", hint, draft, code="no_map")
+        form = partial(read_mapped, told=told, timed=bool(told.time) and options.interval is None)
         for delimiter in told.delimiter or _DELIMITERS:
             if any(told.headings <= {*tools.split_cells(line, delimiter)} for line in text.splitlines()):
-                return Extraction(file, options, partial(read_mapped, told=told, delimiter=delimiter), name=self.title)
+                return Extraction(file, options, partial(form, delimiter=delimiter), name=self.title)
         what = f"no line contains the headings in the map ({', '.join(sorted(told.headings))})"
         hint = f"its first line is {redact_start(text.lstrip().partition(chr(10))[0])!r}"
         raise SourceError(str(file.path), what, hint, code="no_mapped_header")
 
 
 @tools.form
-def read_mapped(
-    lines: Iterable[str], first: int, account: Account, told: Mapping, delimiter: str
+def read_mapped(  # noqa: PLR0913, PLR0917 - what the map says
+    lines: Iterable[str], first: int, account: Account, told: Mapping, delimiter: str, timed: bool
 ) -> Iterator[tools.Record]:
     """Yield the rows; if each row is about one GPU, keep cells without a metric as text."""
     meanings = {column.heading: (column.metric, column.unit) for column in told.columns}
@@ -140,8 +139,8 @@ def read_mapped(
         said = {name: _use_point(cell) if delimiter == ";" else cell for name, cell in zip(header, row, strict=True)}
         index = re.fullmatch(r"(?ai)(?:gpu)?[ :_]*(\d{1,4})[ :_]*", said.get(told.device, ""))
         when = _find_time(said[told.time], told.format) if told.time else None
-        if (told.device and index is None) or (told.time and when is None):
-            account.reject(GPU_NOT_NAMED if when or not told.time else OTHER_FORMAT, number, delimiter.join(row))
+        if (told.device and index is None) or (timed and when is None):
+            account.reject(OTHER_FORMAT if index or not told.device else GPU_NOT_NAMED, number, delimiter.join(row))
             continue
         named = int(index[1]) if index else None
         devices: dict[int | None, tools.Record] = {}

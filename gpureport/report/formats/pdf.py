@@ -133,7 +133,7 @@ def set_document(  # noqa: PLR0913 - the parts of a document
 
 
 def _choose_date(ended: int) -> int:
-    """Return SOURCE_DATE_EPOCH or, if not set, `ended`, so that the same input gives the same file."""
+    """Return SOURCE_DATE_EPOCH or, without it, `ended`, so that equal inputs give equal files."""
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     if stated is None:
         return ended

@@ -299,7 +299,7 @@ def _actions(actions: Sequence[Action], page: Page, most: int | None) -> Iterato
 
 
 def _table(table: Table, page: Page, most: int | None = None) -> Iterator[Line]:
-    """Yield a table. Columns that do not fit follow below it; a screen omits them. Narrow pages list each row."""
+    """Yield a table. Columns that do not fit follow below; a screen omits them. Narrow pages list rows."""
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     rows = []

@@ -112,7 +112,7 @@ class _View(NamedTuple):
 def build_history(
     run: ReportRun, findings: Sequence[Finding] = (), *, is_cropped: bool = False
 ) -> SignalHistory | None:
-    """Return the signals of a GPU with the findings (by default, the hottest), or None if there are none."""
+    """Return the signals of a GPU with findings (by default the hottest), or None if there are none."""
     gpu, kind = _choose_gpu(run, findings), findings[0].kind if findings else ""
     if gpu is None or run.seconds <= 0:
         return None

@@ -38,7 +38,7 @@ _FORMS = Form.LONG | Form.PAPER
 _NAME, _NAMED = 60, 6  # maximum length of a group name, and number of settings
 _ACROSS = {"scaling": "Scaling", "batch_size": "Batch size", "gpu_kinds": "GPU kinds"}
 _SAME = 1e-9
-_REPETITION = re.compile(r"(.*)(?<![^\W_])(?:r|rep|run)?\d(?![^\W_])[\d\W_]*(.*)", re.IGNORECASE)
+_REPETITION = re.compile(r"(.*)(?<![^\W_])(?<!\.)(?:(?:r|rep|run)\d|[1-3])(?![^\W_.])[\d\W_]*(.*)", re.IGNORECASE)
 
 
 def describe_study(study: Study, comparison: Comparison) -> tuple[str, VerdictCode | None, tuple[str, ...]]:
