@@ -50,7 +50,7 @@ class ReportRun:
     def since_start(self, microseconds: int) -> float:
         return (microseconds - self.run.started) / 1e6
 
-    def held_stretches(self, finding: Finding) -> tuple[Interval, ...]:
+    def job_intervals(self, finding: Finding) -> tuple[Interval, ...]:
         """Return the intervals of a finding, leaving out time when no job used its GPUs, if known."""
         devices, no_job = finding.devices or [gpu.id for gpu in self.run.gpus], self.analysis.no_job
         if finding.cause == NO_JOB or not no_job.keys() >= set(devices):

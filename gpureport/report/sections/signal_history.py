@@ -117,7 +117,7 @@ def build_history(
     if gpu is None or run.seconds <= 0:
         return None
     about = [found for found in findings if gpu.id in found.devices] or findings
-    held = to_spans(stretch for finding in about for stretch in run.held_stretches(finding))
+    held = to_spans(stretch for finding in about for stretch in run.job_intervals(finding))
     clipped = np.clip((held - run.run.started) / 1e6, 0.0, run.seconds)
     spans = tuple((float(first), float(last)) for first, last in clipped if last > first)
     start, end = _crop(run, spans) if is_cropped else (0.0, run.seconds)

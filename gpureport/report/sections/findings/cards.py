@@ -124,7 +124,7 @@ def _summarize(group: Found) -> str:
     known, run = terms.DESCRIPTIONS.get(group.finding.kind), group.run
     noun = (known.stretch if known else "") or "period"
     said = display.plural(len(group.spans), noun) if len(group.spans) else display.plural(count, "finding")
-    held = [(len(each.devices) or len(run.run.gpus), run.held_stretches(each)) for each in group.findings]
+    held = [(len(each.devices) or len(run.run.gpus), run.job_intervals(each)) for each in group.findings]
     lengths = [(gpus, span.seconds) for gpus, spans in held for span in spans]
     if lengths:
         length = display.duration(sum(gpus * seconds for gpus, seconds in lengths))

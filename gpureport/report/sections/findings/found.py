@@ -115,7 +115,7 @@ class Found:
 
     @cached_property
     def spans(self) -> Spans:
-        return to_spans(span for each in self.worst.findings for span in self.run.held_stretches(each))
+        return to_spans(span for each in self.worst.findings for span in self.run.job_intervals(each))
 
     @property
     def seconds(self) -> float:
