@@ -108,7 +108,7 @@ def _build_night_row(
         "name": format_label(run.name or run.source),
         "group": format_group(*run.group) if is_measured else format_label(run.step),
         "figures": [format_value(kind, run.value(kind.name)) for kind in kinds],
-        "findings": found or ("none" if counts else ""),
+        "findings": found or ("no problems or warnings" if counts else ""),
         "verdict": _mark(_list_checks_of_run(night, run)),
         "reason": display.clean_sentence(run.reason),
         "report": night.page if is_measured and night.page in reports else "",

@@ -60,7 +60,7 @@ class VerdictCode(StrEnum):
     NO_GPU = "no_gpu"
     NO_UTILISATION = "no_utilisation"
     TOO_SHORT = "too_short"
-    # Healthy, except that some of the user's rules failed.
+    # No problem, except that some of the user's rules failed.
     RULES_FAILED = "rules_failed"
     BETTER = "better"
     WORSE = "worse"
@@ -96,7 +96,7 @@ class Verdict:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Action:
     """An action. At most three are shown, most promising first.
 

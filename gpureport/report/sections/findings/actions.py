@@ -64,10 +64,12 @@ def build_actions(
     for row, each in zip(rows, gather(runs), strict=True):
         parts = [part for part in each.parts if part.run.step == step]
         if None in {part.root for part in parts}:
-            alone.append((row, words.leave_out_occupied_gpus(Found(parts, several=each.several))))
-    others = [part for _, part in alone]
-    ranked = [each for row, part in alone for each in _propose(row, part, others)]
-    ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0), each) for each in _try_workers(of_step, others)]
+            shown = words.leave_out_occupied_gpus(Found(parts, several=each.several))
+            alone.append((row, shown, len(parts) < len(each.parts)))
+    others = [part for _, part, _ in alone]
+    # of actions that rank equally, those for findings that are new in this step come first
+    ranked = [((*key, old), each) for row, part, old in alone for key, each in _propose(row, part, others)]
+    ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0, False), each) for each in _try_workers(of_step, others)]
     proposed = _drop_repeated([action for _, action in sorted(ranked, key=lambda each: each[0])])
     asked = group_holders(_list_measurements(comparison, of_step, others, is_hinted=is_hinted))
     first, measured, last = (asked.get(place, []) for place in range(3))
@@ -162,11 +164,7 @@ def _try_workers(runs: Sequence[ReportRun], every: Sequence[Found]) -> Iterator[
     trial = choose_workers_trial(gather_facts(last.run, last.statistics, last.findings, missing))
     title, how, gain = ACTIONS["workers" if trial else "profile"]
     text = f"{what}; the log doesn't show why. {how.format(workers=trial.suggestion) if trial else how}"
-    yield replace(_ask(title, words.UNKNOWN_GAIN if trial else gain, text, "No check found a cause."), is_trial=True)
-
-
-def _ask(title: str, gain: str, text: str, certainty: str, command: str = "") -> Action:
-    return Action(title=title, gain=gain, text=text, certainty=certainty, command=command)
+    yield Action(title, words.UNKNOWN_GAIN if trial else gain, text, "No check found a cause.", is_trial=True)
 
 
 def _list_measurements(
@@ -179,15 +177,15 @@ def _list_measurements(
         text = f"The shortest step lasts {display.duration_below(length, SHORTEST_REPETITION_SECONDS)}. A comparison "
         text += f"needs at least {least} of each step, and {better} or more to show small changes."
         certainty = "Steps this short cannot be compared."
-        yield 0, _ask("Record every step for longer", "Allows a comparison", text, certainty)
+        yield 0, Action("Record every step for longer", "Allows a comparison", text, certainty)
     if len(steps) > 1 and max(len(step.runs) for step in steps) == 1 and not is_hinted:
         text = "Each step has one run, so a difference may be due to chance. Run each step two more times."
-        yield 1, _ask("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
+        yield 1, Action("Repeat each step", "Shows what is due to chance", text, "Even runs of the same job differ.")
     # a log without CPU utilisation cannot show what GPUs wait for
     unknown = any(each.finding.kind in _UNEXPLAINED and each.finding.cause in {None, "unknown"} for each in every)
     if unknown and not any(_CPU in run.recording.rows.schema.names for run in runs):
         title, how, gain, _ = ACTIONS["record"]
-        yield 1, _ask(title, gain, how, "The CPU was not recorded.", RECORD)
+        yield 1, Action(title, gain, how, "The CPU was not recorded.", command=RECORD)
     # ask for longer logs only if every run is too short
     lacking = [[each for each in run.analysis.not_judged if each.needed_seconds is not None] for run in runs]
     count = min(len({each.kind for each in own}) for own in lacking)
@@ -197,12 +195,12 @@ def _list_measurements(
         said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log covers only one moment"
         text = f"{said}, too short for {count} checks."
         certainty = f"{count} checks need a longer log."
-        yield 1, _ask(f"Record at least {needed}", "Allows more checks", text, certainty)
+        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, certainty)
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
         text = "Fair comparisons are per unit of work: add --work N:UNIT, such as --work 12000:batches."
-        yield 2, _ask("Specify the amount of work", "Shows cost per unit of work", text, "No amount of work was given.")
+        yield 2, Action("Specify the amount of work", "Shows cost per unit of work", text, "The work is not known.")
 
 
 def _measure_longer(comparison: Comparison) -> Iterator[Action]:
@@ -227,4 +225,4 @@ def _measure_longer(comparison: Comparison) -> Iterator[Action]:
     places = [at for at, each in enumerate(comparison.steps, 1) if each in [step for *_, step in unclear]]
     names = f"steps {display.join_words(list(map(str, places)))}" if len(places) > 1 else display.clean(delta.step)
     title = "Measure longer runs" if is_short else "Repeat each step more often"
-    yield _ask(title, f"May settle {names}", text, f"No clear change in {display.plural(len(unclear), 'step')}.")
+    yield Action(title, f"May settle {names}", text, f"No clear change in {display.plural(len(unclear), 'step')}.")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.analysis import phrases
-from gpureport.analysis.doubts import SURE_READINGS
+from gpureport.analysis.doubts import COARSE_SECONDS, SURE_READINGS
 from gpureport.analysis.results import NOTABLE
 from gpureport.comparison import gains
 from gpureport.comparison import verdict as verdicts
@@ -40,6 +40,7 @@ _SHORT, _START_UP = 600.0, 0.2
 _USE = ("GPU use", "{mean}", "{gpus}", "For {length}")
 _CANNOT = "undetermined"
 _NAMED = 3  # maximum number of named classes
+_CLEAR = {VerdictCode.HEALTHY, VerdictCode.FEW_CHECKS, VerdictCode.SHORT_PAUSES, VerdictCode.PARTLY_OBSERVED}
 _MEMORY_KINDS = frozenset(("mem_pressure", "mem_leak", "mem_headroom", "mem_prealloc"))
 
 
@@ -74,8 +75,8 @@ def build_verdict(  # noqa: PLR0913 - the inputs of a verdict
         failed = f"{display.plural(len(broken), 'rule')} failed"
         named = (f"{display.clean(each.limit)} ({display.clean_sentence(each.observed)})" for each in broken[:_RULES])
         rules = [f"{failed}: {'; '.join(named)}."]
-        if code is VerdictCode.HEALTHY:
-            sentence, code = f"{failed}; no check found a cause.", VerdictCode.RULES_FAILED
+        if code in _CLEAR:
+            sentence, code = f"{failed}; no check found a problem.", VerdictCode.RULES_FAILED
     place = next((place for place in range(len(details), 0, -1) if _count_sentences(details[:place]) <= _LEAD), 1)
     in_lead = min(len(doubts), _DOUBTS, place)
     return Verdict(
@@ -120,10 +121,13 @@ def _describe_without_finding(step: Step, findings: Findings) -> tuple[str, Verd
         loss = losses.name_loss(name, analyses)
         part = f": {loss} {display.percent(seconds / held)}" if len(lost) > 1 else f", all of it {loss}"
         return f"{display.percent(share)} of the GPU time was lost{part}.", VerdictCode.LOST_TIME
+    apart = max(analysis.run.interval or 0.0 for analysis in analyses)
     said, code = "", VerdictCode.HEALTHY
     if unseen > gains.UNSEEN_RATIO:
         said = f", but {display.percent(unseen)} of the GPU time has no utilisation data"
         code = VerdictCode.PARTLY_OBSERVED
+    elif apart >= COARSE_SECONDS:
+        said, code = f", but samples {display.duration(apart)} apart miss short pauses", VerdictCode.FEW_CHECKS
     elif findings.missing > findings.judged or doubted.describe_data_waits(step.runs):
         said, code = f" in {display.plural(findings.judged, 'check')}", VerdictCode.FEW_CHECKS
         said += f"; {findings.missing} more could not be assessed" if findings.missing else ""
