@@ -57,7 +57,7 @@ def build_actions(
     *,
     is_hinted: bool = False,
 ) -> tuple[Action, ...]:
-    """Return up to three actions for the `best` group or, without one, for the last step."""
+    """Return up to three actions for the `best` group or, without one, the last step; equal ones new in it first."""
     step = next((run.step for run in runs if run.step == best), runs[-1].step)
     of_step = [run for run in runs if run.step == step]
     alone = []
@@ -67,8 +67,7 @@ def build_actions(
             shown = words.leave_out_occupied_gpus(Found(parts, several=each.several))
             alone.append((row, shown, len(parts) < len(each.parts)))
     others = [part for _, part, _ in alone]
-    # of actions that rank equally, those for findings that are new in this step come first
-    ranked = [((*key, old), each) for row, part, old in alone for key, each in _propose(row, part, others)]
+    ranked = [((*key, is_old), each) for row, part, is_old in alone for key, each in _propose(row, part, others)]
     ranked += [((-SEVERITIES.index(Severity.WARNING), 0.0, False), each) for each in _try_workers(of_step, others)]
     proposed = _drop_repeated([action for _, action in sorted(ranked, key=lambda each: each[0])])
     asked = group_holders(_list_measurements(comparison, of_step, others, is_hinted=is_hinted))
@@ -194,8 +193,7 @@ def _list_measurements(
         needed = display.duration(max(each.needed_seconds or 0.0 for own in lacking for each in own))
         said = f"The log covers {display.duration(longest)}" if longest > 0 else "The log covers only one moment"
         text = f"{said}, too short for {count} checks."
-        certainty = f"{count} checks need a longer log."
-        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, certainty)
+        yield 1, Action(f"Record at least {needed}", "Allows more checks", text, f"{count} checks need a longer log.")
         return
     yield from ((1, each) for each in _measure_longer(comparison))
     if any(run.run.gpus for run in runs) and any(step.work_unit is None for step in steps):
