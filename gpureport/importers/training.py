@@ -223,9 +223,9 @@ def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
     first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
     if _WHOLE.search(text) and (whole := _parse_object(text)):
         history = whole.get("log_history", _list_means(whole))
-        entries = [each for each in history if isinstance(each, dict)] if isinstance(history, list) else []
-        account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
-        yield from ((0, "", each) for each in entries)
+        rows = [each for each in history if isinstance(each, dict)] if isinstance(history, list) else []
+        account.continued += max(sum(not line.isspace() for line in lines) - len(rows), 0)
+        yield from ((0, "", each) for each in rows)
     elif is_training_text(text[:HEAD_BYTES]):
         yield from read_text(lines, account)
     elif any(line.startswith("{") for line in first):
@@ -239,7 +239,7 @@ def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
 
 
 def _list_means(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    # only the steps of TraceML cover the whole run
+    # TraceML's means leave out early steps
     with suppress(KeyError, TypeError, ArithmeticError):
         timed = summary["step_time"]
         means = timed["global"]["average"]
@@ -317,7 +317,7 @@ def _parse_number(cell: object) -> float | None:
 
 def is_training_text(text: str) -> bool:
     found = (
-        any(name.endswith("/s") or recognise_metric(name) for name in cells)
+        any(name.endswith(("/s", "lr", "rate")) or recognise_metric(name) for name in cells)
         for *_, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account())
     )
     return sum(found) >= _FEWEST
