@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import sha256
 from os.path import commonpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpureport.importers.surveys import Log
     from gpureport.importers.training import Training
 
-IMPORTER_VERSION = "15"
+IMPORTER_VERSION = "16"
 """Increase this version whenever a change affects how a source is read."""
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 """Logs that were read to find their runs, kept until they are read as part of a run."""
@@ -215,7 +215,7 @@ class Reading:
         tables = [read.table for read in self._training.values()]
         return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else empty_training()
 
-    def recording(self) -> Recording:
+    def recording(self: Any) -> Recording:
         batches = list(self.batches())
         run = self.run()
         series = collect_series(batches, [device.id for device in run.devices])

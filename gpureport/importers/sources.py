@@ -341,19 +341,19 @@ def list_label_files(log: Path) -> list[Path]:
 
 
 def read_label_files(log: Path, notes: list[str]) -> Labels:
-    own, params, tags = dict[str, str](), dict[str, str](), dict[str, str]()
+    parts: list[dict[str, str]] = [{}, {}, {}]
     for path in filter(Path.is_file, list_label_files(log)):
         content = None
         with suppress(OSError, ValueError, RecursionError):
             if path.stat().st_size <= _MOST_LABEL_BYTES:
                 content = parse_json(path.read_text(encoding="utf-8-sig"), parse_number=str)
         if (found := _parse_labels(content)) is not None:
-            own, params, tags = own | found[0], params | found[1], tags | found[2]
+            parts = [one | other for one, other in zip(parts, found, strict=True)]
         elif path.name in {record_folder.LABEL_FILE, f"{log.name}.json"}:
             what = "a JSON object with only name, step, params and tags"
             notes.append(f"{path.name} is not read as labels, because it is damaged, too large, or not {what}.")
-    pairs = tuple(params.items()), tuple(tags.items())
-    return Labels(name=own.get("name"), step=own.get("step"), params=pairs[0], tags=pairs[1])
+    own, params, tags = parts
+    return Labels(name=own.get("name"), step=own.get("step"), params=tuple(params.items()), tags=tuple(tags.items()))
 
 
 def _parse_labels(content: Any) -> list[dict[str, str]] | None:

@@ -32,11 +32,9 @@ from gpureport.recording import (
     SCHEMA,
     TRAINING_SCHEMA,
     Device,
-    Recording,
     Run,
     Source,
     Work,
-    collect_series,
     empty_training,
 )
 from gpureport.regular_files import name_by_url
@@ -343,7 +341,4 @@ class TrackedReading:
     def columns(self) -> tuple[tuple[str, str], ...]:
         return ()
 
-    def recording(self) -> Recording:
-        run = self.run()
-        series = collect_series(self.batches(), [device.id for device in run.devices])
-        return Recording(run=run, series=series, training=self.training())
+    recording = Reading.recording

@@ -30,7 +30,7 @@ from gpureport.importers.protobuf import MARK, read_events
 from gpureport.importers.protocol import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.source_text import RawFile, Text, head_text
 from gpureport.importers.tracker_series import Series, build_training_table
-from gpureport.names import Role, recognise_metric
+from gpureport.names import recognise_metric
 from gpureport.rates import count_gains
 from gpureport.recording import Work
 
@@ -41,7 +41,7 @@ _TIMES = (
 )
 _STEPS = ("step", "global_step", "iteration", "iter", "steps", "current_steps", "num_updates")
 _BOARD = {"wall_time", "step", "value"}
-_HISTORY = '"log_history"'
+_WHOLE = re.compile('"(?:log_history|traced_step_time_ms)"')
 _MARKED, _FIRST_LINES = 100, 20
 _FEW, _FALLING = 2, 0.1
 """The number of rows above which times are checked; they are durations if this share of them falls."""
@@ -144,7 +144,7 @@ class TrainingLog:
             rows.extend((number, *when, *(math.nan if each is None else each for each in (at, turn))))
             count += 1
         lines, kinds, whens, steps, done = np.array(rows).reshape(-1, 5).T
-        # the kind of time that most rows have is used
+        # the kind that most rows have is used
         most = int(np.bincount(kinds.astype(np.int64), minlength=len(_KINDS)).argmax())
         kept, kind = kinds == most, _KINDS[most]
         account.rows += int(kept.sum())
@@ -157,7 +157,7 @@ class TrainingLog:
         times = whens[taken].astype(np.int64)
         moves = np.diff(times)
         if kind == "elapsed" and account.rows > _FEW and (moves < 0).sum() >= _FALLING * (moves != 0).sum():
-            # these values are seconds per iteration
+            # they are seconds per iteration
             kind = "none"
         if kind == "local" and options.tz is not None:
             times = clock.to_utc(times, clock.load_zone(options.tz))
@@ -174,13 +174,17 @@ class TrainingLog:
             account.note(*[] if sound.all() else [_START_UP])
         table = build_training_table(known, codes[sound], series.taken(sound), dated=kind != "none", null=False)
         span = (int(series.times.min()), int(series.times.max()))
-        zone = "UTC" if kind == "utc" else None
-        outcome = Outcome(devices=(), quality=account.quality(), span=span, timezone=zone)
+        outcome = Outcome(
+            devices=(),
+            quality=account.quality(),
+            span=span,
+            timezone="UTC" if kind == "utc" else None,
+        )
         return Training(table, outcome, dated=kind in {"utc", "local"}, work=work if kind == "none" else None)
 
 
 def _is_training(text: str, *, of_loss: bool) -> bool:
-    if MARK in text[:_MARKED] or _HISTORY in text or is_training_text(text):
+    if MARK in text[:_MARKED] or _WHOLE.search(text) or is_training_text(text):
         return True
     lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
     return any(_tells_progress(tuple(_split_header(line)[1]), of_loss=of_loss) for line in lines)
@@ -193,7 +197,7 @@ def _tells_progress(names: tuple[str, ...], *, of_loss: bool) -> bool:
 
 
 def _normalise(name: str) -> str:
-    return name.strip('"').removeprefix("\ufeff").strip().strip("_").lower().replace(" ", "_").replace("-", "_")
+    return name.strip().strip("_").lower().replace(" ", "_").replace("-", "_")
 
 
 @lru_cache(64)
@@ -205,7 +209,7 @@ def _find_time_and_step(names: tuple[str, ...]) -> tuple[str | None, str | None,
     known = {_normalise(name): name for name in names}
     waits = DATA_TIME in known
     is_clock = not waits or known.keys() & STEP_TIMES != {"time"}
-    times = [each for each in _TIMES if each in known and (is_clock or each != "time")]
+    times = [each for each in _TIMES if is_clock or each != "time"]
     time, step = (next((known[each] for each in wanted if each in known), None) for wanted in (times, _STEPS))
     return time, step or (known.get("epoch") if time is None else None), waits
 
@@ -214,36 +218,44 @@ def _read_rows(file: RawFile, name: str, account: Account) -> Iterator[Row]:
     if MARK.encode() in file.first_bytes(_MARKED):
         yield from ((number, "", cells) for number, cells in read_events(file, account))
         return
-    lines = [line if line.isascii() else line.encode(errors="replace").decode() for line in Text(file)]
+    lines = [line.encode(errors="replace").decode() for line in Text(file)]
     text = "".join(lines)
     first = [line for line in lines if not line.isspace()][:_FIRST_LINES]
-    if _HISTORY in text and isinstance(content := _parse_object(text), dict):
-        history = content.get(_HISTORY.strip('"'))
-        entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
-        account.continued += max(sum(not line.isspace() for line in lines) - len(entries), 0)
-        yield from ((0, "", entry) for entry in entries)
+    if _WHOLE.search(text) and (whole := _parse_object(text)):
+        history = whole.get("log_history", _list_means(whole))
+        rows = [each for each in history if isinstance(each, dict)] if isinstance(history, list) else []
+        account.continued += max(sum(not line.isspace() for line in lines) - len(rows), 0)
+        yield from ((0, "", each) for each in rows)
     elif is_training_text(text[:HEAD_BYTES]):
         yield from read_text(lines, account)
     elif any(line.startswith("{") for line in first):
         for number, line in tools.text_lines(lines, 1, account, may_be_cut=True):
-            cells = _parse_object(line)
-            if isinstance(cells, dict):
+            if (cells := _parse_object(line)) is not None:
                 yield number, line, cells
             else:
-                cut = cells is None and number == len(lines)
-                account.reject(CUT_LAST_LINE if cut else f"{MALFORMED} object", number, line)
+                account.reject(CUT_LAST_LINE if number == len(lines) else f"{MALFORMED} object", number, line)
     else:
         yield from _read_table(lines, first, name, account)
 
 
-def _parse_object(text: str) -> object:
-    return next(iter(tools.parse_documents(text) or ()), None)
+def _list_means(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    # TraceML's means leave out early steps
+    with suppress(KeyError, TypeError, ArithmeticError):
+        timed = summary["step_time"]
+        means = timed["global"]["average"]
+        share = 1 - means["traced_step_time_ms"] / means["step_time_ms"]
+        return [{"step": 0}, {**means, "step": timed["metadata"]["training_latest_step"], WAITING: share}]
+    return []
+
+
+def _parse_object(text: str) -> dict[str, Any] | None:
+    found = (tools.parse_documents(text) or [None])[0]
+    return found if isinstance(found, dict) else None
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
     if line.startswith("{"):
-        content = _parse_object(line)
-        return ",", [*content] if isinstance(content, dict) else []
+        return ",", [*(_parse_object(line) or ())]
     delimiter = tools.find_delimiter(line)
     return delimiter, [name.strip().strip('"').removeprefix("\ufeff") for name in line.strip().split(delimiter)]
 
@@ -287,7 +299,7 @@ def _find_when(cells: Mapping[str, Any], time: str | None, started: int) -> tupl
     years = [f"{each:04}/" for each in (year - 1, year, year + 1)] if re.match(r"\d\d/\d\d[ T]", text) else [""]
     if days := [day for each in years if (day := clock.parse_time(each + text))]:
         found = min(days, key=lambda day: abs(day[0] - started))
-        return 3 if found[1] else 2, found[0]
+        return 2 + found[1], found[0]
     seconds = _parse_number(text) if ":" not in text else _parse_length(text)
     return (1, round(seconds * 1e6)) if seconds is not None and 0 <= seconds < _LONGEST_TIME else None
 
@@ -298,24 +310,17 @@ def _parse_length(text: str) -> float | None:
 
 
 def _parse_number(cell: object) -> float | None:
-    with suppress(ValueError, OverflowError):
-        if isinstance(cell, str | int | float) and not isinstance(cell, bool):
-            return math.nan if math.isinf(value := float(cell)) else value
+    with suppress(ValueError):
+        return math.nan if math.isinf(value := float(str(cell))) else value
     return None
 
 
 def is_training_text(text: str) -> bool:
-    of_loop = (
-        any(
-            name == STEP_TIME
-            or name.endswith("/s")
-            or LOSS.search(name.lower())
-            or getattr(recognise_metric(name), "role", None) is Role.THROUGHPUT
-            for name in cells
-        )
+    found = (
+        any(name.endswith(("/s", "lr", "rate")) or recognise_metric(name) for name in cells)
         for *_, cells in read_text(text.splitlines(keepends=True)[:_HEAD], Account())
     )
-    return sum(of_loop) >= _FEWEST
+    return sum(found) >= _FEWEST
 
 
 def read_text(lines: Sequence[str], account: Account) -> Iterator[Row]:

@@ -9,8 +9,11 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,12 +23,11 @@ import gpureport
 from gpureport import __version__
 from gpureport.cli.main import COMMANDS
 from gpureport.testing import Recording, check, recording
-from tests.docs.page_runner import install, install_programs
+from tests.docs.page_runner import ROOT, install, install_programs
 from tests.importers.trackers.mlflow.stores import HARDWARE, Made, database, folder, monitored, run_id
 from tests.places.s3_server import s3_server
-from tests.support.logs import log
+from tests.support.logs import log, read
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -126,6 +128,33 @@ def test_made_pages_are_up_to_date(part: str) -> None:
     words = [sys.executable, "docs/site/make_pages.py", "--check", part]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("place", range(2))
+def test_callbacks_log_rate_and_waits(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 6,400 samples in 105 s: each 32 wait for 0.2 s and take 0.3 s, and saving takes 5 s."""
+    code = blocks(ROOT / "docs" / "how-to" / "training-logs.md", "python")[place]
+    ((library, base),) = re.findall(r"from (\S+) import (\w*Callback)", code)
+    monkeypatch.setitem(sys.modules, library, SimpleNamespace(**{base: object}))
+    names, now = dict[str, Any](), datetime(2026, 3, 14, 9).timestamp()
+    exec(code, names)  # noqa: S102 - code of this project
+    names["time"] = SimpleNamespace(time=lambda: now)
+    callback = names["TrainingLog"](tmp_path / "training.jsonl", *[16] * (place == 0))
+    job = Mock(world_size=2, train_batch_size=8, gradient_accumulation_steps=2)
+    hooks = [getattr(callback, name) for name in re.findall(r"def (on_\w+)", code)]
+    hooks[0](job)
+    for job.global_step in range(1, 201):
+        for hook, seconds in zip(hooks[1:3], (0.2, 0.3), strict=True):
+            now += seconds
+            hook(job, job, {"loss": 1.5})
+        if job.global_step % 10 == 0 and place == 1:
+            callback.on_log(job, job, None, logs={"loss": 1.5})
+        for seconds in (5, 0) if job.global_step == 195 else ():
+            getattr(callback, ("on_save_checkpoint", "on_save")[place])(job)
+            now += seconds
+    (tmp_path / "gpu.csv").write_text(log(120))
+    found = check(["training_rate_hertz >= 60 /s", 'training "data_wait_ratio" <= 0.5'], read(tmp_path))
+    assert [each.value for each in found] == pytest.approx([6400 / 105, 0.4], rel=0.025)
 
 
 RECORD = ROOT / "docs" / "how-to" / "record.md"

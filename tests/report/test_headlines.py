@@ -249,7 +249,6 @@ SMALL = Path(__file__).with_name("small")
 _NAMES = {"util": "utilization.gpu [%]", "memory": "memory.used [MiB]", "total": "memory.total [MiB]", "name": "name"}
 _NAMES |= {"power": "power.draw [W]", "limit": "enforced.power.limit [W]", "temperature": "temperature.gpu"}
 _NAMES |= {"clock": "clocks.current.sm [MHz]", "reasons": "clocks_event_reasons.active"}
-_BOARD = {"name": "NVIDIA A100-SXM4-80GB", "total": 81920, "limit": 400}
 
 
 def smi(*parts: tuple[int, dict[str, Any]], every: float = 2.0, start: str = "2026-07-02T10:00", gpus: int = 1) -> str:
