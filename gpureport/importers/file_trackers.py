@@ -141,7 +141,7 @@ def _build_devices(
             values[gpu][column] = np.fmax(row * factor, values[gpu].get(column, np.nan))
         counts[fate] += len(own.times)
     series = {}
-    for gpu, held in sorted(values.items(), key=lambda item: (item[0] is None, item[0] or 0)):
+    for gpu, held in values.items():
         known = {name: each for name, each in held.items() if not np.isnan(each).all()}
         memory, limit = known.get("gpu_memory_total_bytes"), known.get("gpu_power_limit_requested_watts")
         device = Device(

@@ -153,7 +153,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         stages=found.list_stages(),
         params=tuple(params.items()),
         tags=tuple(tags.items()),
-        more={"size": sum(run.size for run in runs)},
+        size=sum(run.size for run in runs),
     )
 
 
