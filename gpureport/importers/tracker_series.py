@@ -104,7 +104,7 @@ def build_device_table(
     times: IntArray,
     values: Mapping[str, FloatArray],
     imputed: BoolArray | None = None,
-    stages: Sequence[str] = (),
+    stage: str | None = None,
 ) -> "pa.Table":
     """Return the rows of a device in time order; columns that are not metrics are text."""
     rows = np.flatnonzero(~np.isnan([*values.values()]).all(axis=0))
@@ -114,8 +114,8 @@ def build_device_table(
         "timestamp": columns.to_arrow(times[rows], pa.timestamp("us")),
         "imputed": columns.to_arrow(np.zeros(len(rows)) if imputed is None else imputed[rows], pa.bool_()),
     }
-    if any(stages):
-        arrays |= to_arrays("stage", Texts.of(stages[row] or None for row in rows.tolist()))
+    if stage:
+        arrays["stage"] = columns.category(stage, len(rows))
     for name, every in values.items():
         own = every[rows]
         if name in METRIC_TYPES and not np.isnan(own).all():
