@@ -231,12 +231,9 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         # no measurement reaches MOST
         one.values[~tracker_series.is_measured(one.values)] = np.nan
     account = _Account(Counter({TORN: torn}), Counter(), [], [])
-    read = [
-        pair
-        for node, named in _group_by_node(points).items()
-        for pair in _read_node(node, named, info.started, options, account)
-    ]
-    tables = dict(read)
+    tables = dict[Device, pa.Table]()
+    for node, named in _group_by_node(points).items():
+        tables |= _read_node(node, named, info.started, options, account)
     if selection.require_hardware and not tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
     notes = [f"Read from an MLflow {store.kind}{store.version and f' ({store.version})'} with status {info.status}."]
