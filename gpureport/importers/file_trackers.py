@@ -129,19 +129,16 @@ def _build_devices(
     values: dict[int | None, dict[str, FloatArray]] = defaultdict(dict)
     for (key, own), row in zip(points.items(), read, strict=True):
         match = _GPU.fullmatch(key)
-        gpu, fate = int(match[1]) if match else None, "kept"
-        if gpus is not None and gpu not in {None, *gpus}:
-            fate = NOT_SELECTED
-        elif gpu is None and key.startswith("gpu/"):
+        gpu, what = (int(match[1]), match[2]) if match else (None, re.sub("cpu/[0-9]+/", "busiest/", key))
+        if what.startswith("gpu/") or (gpu is not None and gpus is not None and gpu not in gpus):
             # sums and means over GPUs add no information
-            fate = "noise"
-        else:
-            what = match[2] if match else re.sub("cpu/[0-9]+/", "busiest/", key)
-            column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
-            values[gpu][column] = np.fmax(row * factor, values[gpu].get(column, np.nan))
-        counts[fate] += len(own.times)
+            counts[NOT_SELECTED if match else "noise"] += len(own.times)
+            continue
+        counts["kept"] += len(own.times)
+        column, factor = _COLUMNS.get(what, (extra_name(what), 1.0))
+        values[gpu][column] = np.fmax(row * factor, values[gpu].get(column, np.nan))
     series = {}
-    for gpu, held in sorted(values.items(), key=lambda item: (item[0] is None, item[0] or 0)):
+    for gpu, held in values.items():
         known = {name: each for name, each in held.items() if not np.isnan(each).all()}
         memory, limit = known.get("gpu_memory_total_bytes"), known.get("gpu_power_limit_requested_watts")
         device = Device(

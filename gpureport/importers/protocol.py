@@ -182,8 +182,7 @@ def describe_devices(devices: Set[object]) -> str:
 class Tracked:
     """One run from a tracker, without an id yet; its account counts points as lines.
 
-    `state` changes when the tracker has new data about the run. `attachments` are files that may be hardware logs, and
-    `sources` are the logs that were used. `lasted` is the run's start and end if samples do not cover both.
+    `state` changes when the tracker has new data about the run. `sources` are attached logs that were read.
     """
 
     run: Run
@@ -191,9 +190,7 @@ class Tracked:
     state: str
     training: pa.Table = field(default_factory=empty_training)
     size: int | None = None
-    attachments: tuple[tuple[str, Path], ...] = ()
     sources: tuple[Source, ...] = ()
-    lasted: tuple[int, int] | None = None
 
 
 class Store(ABC):

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.data_quality import AbsentCells, Quality, Rejected, merge_quality
+from gpureport.data_quality import AbsentCells, Quality, Rejected
 from gpureport.errors import SourceError
 from gpureport.importers.account import BESIDE_A_LOG, CHOSEN, NOT_SELECTED, list_first
 from gpureport.importers.clock import Clock, load_zone, measure
+from gpureport.importers.columns import Texts, to_arrays
 from gpureport.importers.protocol import ReadOptions, RunInfo, SelectedRuns, Tracked
 from gpureport.importers.reading import Reading, compute_run_id
 from gpureport.importers.sources import Labels, identify_companion
@@ -29,7 +30,6 @@ from gpureport.rates import count_by_rates
 from gpureport.recording import (
     HOST,
     METRIC_TYPES,
-    SCHEMA,
     TRAINING_SCHEMA,
     Device,
     Run,
@@ -102,30 +102,25 @@ def build_device_table(
     times: IntArray,
     values: Mapping[str, FloatArray],
     imputed: BoolArray | None = None,
-    stages: Sequence[str] = (),
+    stage: str | None = None,
 ) -> "pa.Table":
     """Return the rows of a device in time order; columns that are not metrics are text."""
-    rows = np.flatnonzero(~np.all([np.isnan(one) for one in values.values()], axis=0))
+    rows = np.flatnonzero(~np.isnan([*values.values()]).all(axis=0))
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
         "device": columns.category(device, len(rows)),
         "timestamp": columns.to_arrow(times[rows], pa.timestamp("us")),
         "imputed": columns.to_arrow(np.zeros(len(rows)) if imputed is None else imputed[rows], pa.bool_()),
     }
-    if any(stages):
-        names, codes = np.unique(np.array(stages)[rows], return_inverse=True)
-        arrays["stage"] = columns.categories(codes, names.tolist(), names[codes] != "")
+    if stage:
+        arrays["stage"] = columns.category(stage, len(rows))
     for name, every in values.items():
         own = every[rows]
-        if (missing := np.isnan(own)).all():
-            continue
-        if kind := METRIC_TYPES.get(name):
-            arrays[name] = columns.nan_to_null(np.rint(own) if pa.types.is_integer(kind) else own, kind)
-        else:
-            texts, codes = np.unique(own, return_inverse=True)
-            arrays[name] = columns.categories(codes, [f"{text:g}" for text in texts], ~missing)
-    order = [name for name in SCHEMA.names if name in arrays]
-    return pa.table(arrays).select([*order, *sorted(set(arrays) - set(order))])
+        if name in METRIC_TYPES and not np.isnan(own).all():
+            arrays |= to_arrays(name, np.rint(own) if pa.types.is_integer(METRIC_TYPES[name]) else own)
+        elif not np.isnan(own).all():
+            arrays |= to_arrays(name, Texts.of(None if np.isnan(value) else f"{value:g}" for value in own))
+    return pa.table(arrays)
 
 
 def measure_times(
@@ -173,10 +168,13 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     state: object,
     stage: str | None = None,
     last: int = 0,
-    more: Mapping[str, Any] | None = None,
+    size: int | None = None,
+    sources: tuple[Source, ...] = (),
     **about: Any,
 ) -> Tracked:
-    """Build a run; `last` is the time of its last record, and `about` and `more` are fields of `Run` and `Tracked`."""
+    """Build a run; `last` is the time of its last record, and `about` contains other fields of `Run`."""
+    order = sorted(series, key=lambda each: (each.index is None, each.node or "", each.index or 0))
+    series = {device: series[device] for device in order}
     metrics = {each: points for each, points in metrics.items() if len(points.times)}
     quality, interval, span = measure_times(series.values(), quality)
     if span is None:
@@ -203,10 +201,10 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     if metrics:
         points = join_series(metrics.values())
         codes = np.repeat(np.arange(len(metrics)), [len(each.times) for each in metrics.values()])
-        order = np.lexsort((_read_steps(points.steps)[0], points.times))
+        rows = np.lexsort((_read_steps(points.steps)[0], points.times))
         if stage:
-            order = order[(points.times[order] >= span[0]) & (points.times[order] <= span[1])]
-        training = build_training_table(metrics, codes[order], points.taken(order))
+            rows = rows[(points.times[rows] >= span[0]) & (points.times[rows] <= span[1])]
+        training = build_training_table(metrics, codes[rows], points.taken(rows))
     unseen = (last - span[1]) / 1e6
     # more than three intervals without samples at the end cause a note
     if unseen > max(3 * (interval or 0.0), 0):
@@ -217,74 +215,75 @@ def build_tracked(  # noqa: PLR0913 - what a run consists of
     about["quality"] = replace(quality, lines=lines, rows_kept=kept, notes=tuple(notes))
     run = Run(id="", name=name, started=span[0], ended=span[1], sources=(), devices=tuple(series), **about)
     held = {device.id: table for device, table in series.items()}
-    return Tracked(run=run, series=held, training=training, state=repr(state), **(more or {}))
+    said = "\n".join([repr(state), *(each.sha256 for each in sources)])
+    return Tracked(run=run, series=held, training=training, state=said, size=size, sources=sources)
 
 
-# reading
+# logs attached to a run
 
 _OFFSETS = [quarters * 15 * 60 * 1_000_000 for quarters in sorted(range(-14 * 4, 14 * 4 + 1), key=abs)]
-_COVERED, _EQUAL = (
-    0.8,
-    60_000_000,
-)  # minimum share of a device's time that a log must cover; microseconds within which times are equal
+_COVERED, _EQUAL = 0.8, 60_000_000
+"""Minimum share of a device's time that a log must cover, and microseconds within which times are equal."""
 
 
-def _note(tracked: Tracked, note: str) -> Tracked:
-    quality = replace(tracked.run.quality, notes=(*tracked.run.quality.notes, note))
-    return replace(tracked, run=replace(tracked.run, quality=quality))
+def attach_log(
+    name: str, path: Path, tables: dict[Device, "pa.Table"], lasted: tuple[int, int], options: ReadOptions
+) -> tuple[Quality, tuple[Source, ...]]:
+    """Replace the tables of devices that a log covers. Return the account and sources that the log adds to the run."""
 
+    def refuse(why: str) -> tuple[Quality, tuple[Source, ...]]:
+        return Quality(notes=(f"{name} is attached to the run but {why}.",)), ()
 
-def _join_attachment(tracked: Tracked, name: str, path: Path, options: ReadOptions) -> Tracked:
     try:
         log = Reading([identify_companion(str(path))], options, Labels(name=name)).recording()
     except SourceError as error:
-        return _note(tracked, f"{name} is attached to the run but cannot be read: {error.what}.")
-    window, offset, zone = tracked.lasted or (tracked.run.started, tracked.run.ended), 0, f"in {log.run.timezone}"
+        return refuse(f"cannot be read: {error.what}")
+    offset, zone = 0, f"in {log.run.timezone}"
     if log.run.timezone is None:
-        measured = (tracked.run.started, tracked.run.ended) if tracked.series else window
-        shared = {each: shared_time((log.run.started + each, log.run.ended + each), measured) for each in _OFFSETS}
+        starts, ends = zip(*(map(find_span, tables.values()) if tables else [lasted]), strict=True)
+        shared = {
+            each: shared_time((log.run.started + each, log.run.ended + each), (min(starts), max(ends)))
+            for each in _OFFSETS
+        }
         fitting = [each for each, time in shared.items() if time > max(max(shared.values()) - _EQUAL, 0)]
         if len(fitting) > 1:
-            return _note(tracked, f"{name} is attached to the run but was not used. Give its time zone with --tz.")
+            return refuse("was not used. Give its time zone with --tz")
         hours, minutes = divmod(abs(offset := next(iter(fitting), 0)) // 60_000_000, 60)
         zone = f"read as UTC{'-' if offset > 0 else '+'}{hours:02d}:{minutes:02d}, so that the log fits the run best"
-    series, known, replaced, taken = dict(tracked.series), {each.id: each for each in tracked.run.devices}, 0, []
-    has_nodes = any(each.node for each in tracked.run.devices)
+    known, replaced, taken = {device.id: device for device in tables}, 0, list[str]()
     for device in log.run.devices:
-        own, rows = series.get(device.id), log.rows_of(device.id)
+        same, rows = known.get(device.id), log.rows_of(device.id)
         times = columns.integers(rows.column("timestamp")) + offset
-        start, end = window if own is None else find_span(own)
+        start, end = find_span(tables[same]) if same else lasted
         covered = shared_time((int(times[0]), int(times[-1])), (start, end))
-        if (own is None and has_nodes) or covered < max(_COVERED * (end - start), 0):
+        if covered < max(_COVERED * (end - start), 0) or (not same and any(each.node for each in known.values())):
             continue
-        if own is not None:
-            replaced += sum(len(own) - own.column(each).null_count for each in set(own.column_names) - KEYS)
+        own = device
+        if same:
+            before = tables.pop(same)
+            replaced += sum(len(before) - before.column(each).null_count for each in set(before.column_names) - KEYS)
+            # add facts that only the tracker has
+            names = ("memory_total_bytes", "power_limit_watts", "model")
+            own = replace(device, **{each: getattr(device, each) or getattr(same, each) for each in names})
         moved = columns.to_arrow(times, pa.timestamp("us"))
-        series[device.id] = rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
-        # add facts that only the tracker has
-        names = ("memory_total_bytes", "power_limit_watts", "model")
-        lacks = {each: getattr(known.get(device.id, device), each) for each in names if not getattr(device, each)}
-        known[device.id] = replace(device, **lacks)
+        tables[own] = rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
         taken.append(device.id)
     if not taken:
         why = "it covers too little of the run, or the run has several nodes and the file does not name its node"
-        return _note(tracked, f"{name} is attached to the run but was not used, because {why}.")
+        return refuse(f"was not used, because {why}")
     used = f"{name} is attached to the run and replaces its series for {', '.join(taken)}; its stamps are {zone}."
-    run = _note(tracked, used).run
-    quality = merge_quality([run.quality, log.run.quality])
-    rejected = (*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced}))
-    kept = quality.rows_kept - replaced
-    quality = replace(quality, rows_kept=kept, rejected=rejected, unfinished=run.quality.unfinished)
-    devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
-    quality, interval, span = measure_times((series[device.id] for device in devices), quality)
-    started, ended = span or (run.started, run.ended)
-    return replace(
-        tracked,
-        run=replace(run, devices=tuple(devices), quality=quality, interval=interval, started=started, ended=ended),
-        series=series,
-        sources=(*tracked.sources, *(replace(source, locator=name) for source in log.run.sources)),
-        state=f"{tracked.state}\n{log.run.sources[0].sha256}",
+    quality = log.run.quality
+    added = replace(
+        quality,
+        rows_kept=quality.rows_kept - replaced,
+        rejected=(*quality.rejected, *list_rejected({BESIDE_A_LOG: replaced})),
+        notes=(used, *quality.notes),
+        unfinished=False,
     )
+    return added, tuple(replace(source, locator=name) for source in log.run.sources)
+
+
+# reading
 
 
 class TrackedReading:
@@ -308,8 +307,6 @@ class TrackedReading:
         if self._info.fault is not None:
             raise self._info.fault
         tracked = self._record(self._options)
-        for name, path in tracked.attachments:
-            tracked = _join_attachment(tracked, name, path, self._options)
         rejected = [entry for entry in tracked.run.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             what = f"points were rejected: {', '.join(f'{each.rows} {each.reason}{each.at}' for each in rejected)}"

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport.columns import FloatArray, IntArray
-from gpureport.data_quality import Quality
+from gpureport.data_quality import Quality, merge_quality
 from gpureport.errors import SourceError
 from gpureport.importers import tracker_series
 from gpureport.importers.account import NOT_SELECTED, TORN, TWICE_AT_ONCE, list_first
@@ -29,7 +29,7 @@ from gpureport.importers.mlflow.server import Server, SignedServer
 from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker
 from gpureport.importers.tracker_series import Meaning, Series
 from gpureport.parsing import MOST_LABELS
-from gpureport.recording import HOST, Device
+from gpureport.recording import HOST, Device, Source
 from gpureport.regular_files import path_exists
 
 Store: TypeAlias = stores.Database | stores.Folder | Server
@@ -231,13 +231,9 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         # no measurement reaches MOST
         one.values[~tracker_series.is_measured(one.values)] = np.nan
     account = _Account(Counter({TORN: torn}), Counter(), [], [])
-    read = [
-        pair
-        for node, named in _group_by_node(points).items()
-        for pair in _read_node(node, named, info.started, options, account)
-    ]
-    # GPUs come first, then machines, both in node order
-    tables = dict(sorted(read, key=lambda pair: pair[0].index is None))
+    tables = dict[Device, pa.Table]()
+    for node, named in _group_by_node(points).items():
+        tables |= _read_node(node, named, info.started, options, account)
     if selection.require_hardware and not tables:
         raise SourceError(locator, "no hardware series in this run", _HOW_TO_RECORD, code="no_hardware_series")
     notes = [f"Read from an MLflow {store.kind}{store.version and f' ({store.version})'} with status {info.status}."]
@@ -264,7 +260,11 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
     own = {key: text for key, text in tags.items() if key in _KEPT_TAGS or not key.startswith(left_out)}
     # root does not identify a person
     user = {"user": tags["mlflow.user"]} if tags.get("mlflow.user", "root") != "root" else {}
-    lasted = info.started and (info.started, info.ended or max(last.values(), default=0) * 1000)
+    began = info.started or min((int(one.times[0]) for one in points.values()), default=0)
+    lasted, sources = (began, info.ended or max(last.values(), default=0) * 1000), tuple[Source, ...]()
+    for name, path in attachments.items():
+        added, logs = tracker_series.attach_log(name, path, tables, lasted, options)
+        quality, sources = merge_quality([quality, added]), (*sources, *logs)
     counts = {key: len(one.times) for key, one in points.items()}
     return tracker_series.build_tracked(
         locator,
@@ -276,7 +276,7 @@ def record_run(store: Store, info: RunInfo, selection: Selection, options: ReadO
         state=(info.status, info.ended and info.ended // 1000, info.name, counts, last, params, own),
         params=tuple(params.items()),
         tags=tuple((user | own).items()),
-        more={"attachments": tuple(attachments.items()), "lasted": lasted},
+        sources=sources,
     )
 
 

@@ -192,9 +192,8 @@ def read_hardware(processes: Iterable[Process], gpus: Sequence[int] | None) -> H
             gpu = sum(each.process.node == node and each.times[-1] >= block.times[0] for each in bare)
             bare.append(block)
         found.blocks.setdefault((node, gpu), []).append(block)
-    order = sorted(found.blocks, key=lambda key: (key[1] is None, key[0], key[1] or 0))
     every = found.count("points")
-    found.blocks = {key: _drop_copies(found.blocks[key]) for key in order}
+    found.blocks = {key: _drop_copies(each) for key, each in found.blocks.items()}
     once, found.gpus = found.count("points"), {gpu for _, gpu in found.blocks if gpu is not None}
     found.blocks = {key: each for key, each in found.blocks.items() if gpus is None or key[1] in {None, *gpus}}
     found.rejected += Counter({OTHER_PROCESS: every - once, NOT_SELECTED: once - found.count("points")})

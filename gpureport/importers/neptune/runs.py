@@ -6,7 +6,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from gpureport.data_quality import Quality
@@ -16,6 +15,7 @@ from gpureport.importers.neptune import hardware, stored
 from gpureport.importers.neptune.live import find_live_runs
 from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Store, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import unreadable
+from gpureport.importers.surveys import stack_rows
 from gpureport.recording import HOST, Device
 from gpureport.regular_files import code_system_error, path_exists, walk_folder
 
@@ -153,7 +153,7 @@ def _record(store: Recordings, info: RunInfo, asked: Selection, options: ReadOpt
         stages=found.list_stages(),
         params=tuple(params.items()),
         tags=tuple(tags.items()),
-        more={"size": sum(run.size for run in runs)},
+        size=sum(run.size for run in runs),
     )
 
 
@@ -193,15 +193,13 @@ def _build_devices(found: hardware.Hardware, given: int | None) -> dict[Device, 
                 memory_total_bytes=given or round(total) or None,
                 power_limit_watts=_find_highest(found, node, hardware.POWER) or None,
             )
-        times = np.concatenate([each.times for each in blocks])
-        values = {
-            name: np.concatenate([each.columns.get(name, np.full(len(each.times), np.nan)) for each in blocks])
-            for name in dict.fromkeys(name for each in blocks for name in each.columns if name != "points")
-        }
-        stages = [each.process.stage or "" for each in blocks for _ in each.times]
-        imputed = values.pop("imputed")
-        if len(table := tracker_series.build_device_table(device.id, times, values, imputed, stages)):
-            series[device] = table
+        parts = []
+        for process, _, times, values in blocks:
+            known = {name: each for name, each in values.items() if name not in {"points", "imputed"}}
+            held = tracker_series.build_device_table(device.id, times, known, values["imputed"], process.stage)
+            parts += [held] if len(held) else []
+        if parts:
+            series[device] = stack_rows(parts, device.id)
     return series
 
 

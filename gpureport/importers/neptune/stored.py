@@ -173,18 +173,16 @@ def _survey(path: Path, root: Path, found: Found) -> set[tuple[str, str]]:
     keys: Found = {}
     with _open(path, root, [*_KEYS, *_SINGLE.values()]) as groups:
         for table in groups:
-            for row in table.select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([]).to_pylist():
+            is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
+            others = table.filter(pc.invert(is_single)).select(_KEYS).group_by(_KEYS, use_threads=False).aggregate([])
+            for row in (*others.to_pylist(), *table.filter(is_single).to_pylist()):
                 project, run_id, name, kind = (str(row[key] or "") for key in _KEYS)
                 new = Stored(key=f"{project} {run_id}", id=run_id, project=project)
                 keys[project, run_id] = run = found.setdefault((project, run_id), new)
+                value = row.get(_SINGLE.get(kind, ""))
                 if kind == _SERIES and run.paths is not None:
                     run.paths.add(name)
-            is_single = pc.is_in(table.column("attribute_type").cast(pa.string()), pa.array([*_SINGLE]))
-            for row in table.filter(is_single).to_pylist():
-                run = keys[row["project_id"] or "", row["run_id"] or ""]
-                name = row["attribute_path"] or ""
-                value = row.get(_SINGLE[row["attribute_type"]])
-                if name == "sys/tags" and isinstance(value, list):
+                elif name == "sys/tags" and isinstance(value, list):
                     run.tags = sorted(filter(None, value))
                 elif isinstance(value, str | int | float):
                     run.scalars[name] = value
@@ -260,10 +258,10 @@ def find_local_runs(files: Sequence[Path], root: Path) -> list[Stored]:
     found: dict[str, Stored] = {}
     points: dict[str, Points] = defaultdict(lambda: defaultdict(list))
     for folder in sorted({path.parent for path in files if _LOG.fullmatch(path.name)}):
-        about: Any = None
-        with suppress(OSError, ValueError, RecursionError):
+        said: dict[str, str] = {}
+        with suppress(OSError, ValueError, RecursionError, AttributeError):
             about = parse_json(read_regular_file(folder / "metadata.json", root=root))
-        said = {key: text for key, text in about.items() if isinstance(text, str)} if isinstance(about, dict) else {}
+            said = {key: text for key, text in about.items() if isinstance(text, str)}
         # names are run__ID__PROCESS__LETTERS, or run__ID or ID with older clients
         named = folder.name.split("__")
         run_id = said.get("containerId") or named[min(1, len(named) - 1)]
@@ -286,12 +284,9 @@ def _read_folder(run: Stored, folder: Path, root: Path) -> Points:
     for _, path in logs:
         data = read_regular_file(path, root=root, most=MOST_RECORD_BYTES)
         run.size += len(data)
-        lines, torn, seen = data.rstrip(b"\r\n\0 ").split(b"\n"), list[int](), {b""}
-        for number, line in enumerate(lines, 1):
-            # a forked process writes buffered data a second time
-            if line in seen:
-                continue
-            seen.add(line)
+        lines, torn = data.rstrip(b"\r\n\0 ").split(b"\n"), list[int]()
+        # a forked process writes buffered data a second time
+        for line, number in {line: number for number, line in enumerate(lines, 1) if line}.items():
             try:
                 newest = max(newest, _apply(run, points, parse_json(line)))
             except _NO_OPERATION:

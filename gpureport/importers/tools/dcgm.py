@@ -90,7 +90,7 @@ _LIMITS = {"MHz": 1e5, "MiB": 2.0**22}
 _BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
 """Numbers that DCGM writes for missing values (dcgm_structs.h); as floats, 64-bit ones become 2**63."""
 Reading = tuple[int, int, tools.Stamp, tools.Record, Iterable[tuple[str, str]]]
-"""Line, page, time, GPU and fields; the readings of a row may be anywhere on a page."""
+"""Line, page, time, GPU with its node, and fields; the readings of a row may be anywhere on a page."""
 
 
 def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
@@ -99,9 +99,11 @@ def field_form(read: Callable[..., Iterator[Reading]]) -> Form:
 
 def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = False) -> Iterator[tools.Record]:
     """Yield one row per GPU and time, page by page; in `raw` data, percentages are whole numbers."""
+    hosts: dict[str, bool] = {}
     for _, page in groupby(readings, itemgetter(1)):
         rows: dict[tuple[object, object], tuple[tools.Record, dict[str, str]]] = {}
         for count, (number, _, time, gpu, fields) in enumerate(page):
+            tools.refuse_machines(hosts, gpu.get("node"), named="uuid" in gpu)
             key = gpu.get("uuid") or gpu.get("index"), time
             row, cells = rows.setdefault(key, ({"line": number, TIME: time, **gpu}, {}))
             account.continued += row["line"] != number
@@ -112,6 +114,7 @@ def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = Fal
                 what = f"it has more than {_MOST:,} readings, one per line, which would not fit in memory"
                 raise SourceError("the log", what, "split it by time", code="too_many_readings")
         for row, cells in sorted(rows.values(), key=lambda found: (found[0][TIME] or (0,), found[0]["line"])):
+            row.pop("node", None)
             for name, cell in cells.items():
                 _take_field(row, account, name, cell, raw=raw)
             yield row
@@ -120,21 +123,21 @@ def build_rows(readings: Iterable[Reading], account: Account, *, raw: bool = Fal
 def _take_field(row: tools.Record, account: Account, name: str, cell: str, *, raw: bool) -> None:
     metric, unit = FIELDS.get(name, ("", ""))
     text, _, own = cell.partition(" ")
-    found = parse_number(text)
-    if found is not None and any(low <= found <= high for low, high in _BLANKS):
+    number = parse_number(text)
+    most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
+    if number is not None and any(low <= number <= high for low, high in _BLANKS):
         account.absent[name, "blank"] += 1
     elif not metric and (word := absence_word(cell)):
         account.absent[name, word] += 1
-    elif found is None or own or not metric or metric == MASK:
-        tools.take_cells(row, account, [(name, cell)], {name: (metric, unit)} if metric else {})
+    elif metric and not own and number and (number > most or (raw and 0 < number < 1 and name in _WHOLE)):
+        cause = "either it was renamed, or DCGM is older than 4.7"
+        what = f"{name} is not in the unit that its name implies ({cell}): {cause}"
+        hint = "rename it: DCGM_FI_DEV_GPU_UTIL is a percentage, and DCGM_FI_DEV_GPU_UTIL_RATIO is a ratio"
+        raise SourceError("the log", what, hint, code="unit_of_another_version")
     else:
-        most = 1.0 if name.endswith("GPU_UTIL_RATIO") else _LIMITS.get(unit, MOST)
-        if found > most or (raw and 0 < found < 1 and name in _WHOLE):
-            cause = "either it was renamed, or DCGM is older than 4.7"
-            what = f"{name} is not in the unit that its name implies ({cell}): {cause}"
-            hint = "rename it: DCGM_FI_DEV_GPU_UTIL is a percentage, and DCGM_FI_DEV_GPU_UTIL_RATIO is a ratio"
-            raise SourceError("the log", what, hint, code="unit_of_another_version")
-        tools.take_cells(row, account, [(name, found)], {name: (metric, unit)})
+        # numbers are not parsed twice
+        value = cell if number is None or own or not metric else number
+        tools.take_cells(row, account, [(name, value)], FIELDS)
 
 
 _LINE = re.compile(
@@ -255,27 +258,22 @@ def _find_table(header: list[str]) -> tuple[dict[str, int], list[tuple[int, str]
     return (roles, fields) if any(name.isidentifier() and name in FIELDS for _, name in fields) else None
 
 
-def _is_table(text: str) -> bool:
-    rows = [tools.split_cells(line) for line in tools.first_lines(text)]
-    tables = [(place, table) for place, row in enumerate(rows) if (table := _find_table(row)) is not None]
-    return any(
-        fields or any(len(row) == len(rows[place]) and row[roles["field"]] in FIELDS for row in rows[place + 1 :])
-        for place, (roles, fields) in tables
-    )
-
-
-@field_form
-def read_table(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
-    hosts: dict[str, bool] = {}
+def _read_cells(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
     for number, (roles, fields), row in tools.table_rows(lines, first, account, _find_table):
-        said = {role: row[place] for role, place in roles.items()}
+        said = {role: row[place] for role, place in roles.items() if row[place]}
         index = re.fullmatch(r"(?ai)(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", said.get("index", ""))
-        gpu = {name: said[name] for name in ("uuid", "model") if said.get(name)}
+        gpu: tools.Record = {name: said[name] for name in ("uuid", "model", "node") if name in said}
         gpu |= {"index": str(int(index[1]))} if index else {}
-        tools.refuse_machines(hosts, said.get("node"), named="uuid" in gpu)
         cells = [(name, row[place]) for place, name in fields if name in FIELDS or row[place]]
-        cells = cells if fields else [(said["field"], said["value"])]
+        cells = cells if fields else [(row[roles["field"]], row[roles["value"]])]
         yield number, number if fields else 0, tools.parse_stamp(said.get("time", "")), gpu, cells
+
+
+def _is_table(text: str) -> bool:
+    lines = tools.first_lines(text)
+    wide = any(found and found[1] for found in map(_find_table, map(tools.split_cells, lines)))
+    readings = _read_cells((f"{line}\n" for line in lines), 1, Account())
+    return wide or any(name in FIELDS for *_, cells in readings for name, _ in cells)
 
 
 _MOST, _MOST_ANSWERED, _DEPTH = 5_000_000, 2**25, 8
@@ -293,7 +291,7 @@ _parse_seconds = lru_cache(2**17)(parse_time)
 _parse_labels = lru_cache(4096)(lambda text: dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*+)"', text)))
 
 
-def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
+def _describe(labels: Labels) -> tools.Record:
     index = labels.get("gpu", "")
     said = {
         "uuid": labels.get("UUID") or labels.get("uuid"),
@@ -301,17 +299,16 @@ def _describe(labels: Labels, hosts: dict[str, bool]) -> tools.Record:
         "model": labels.get("modelName"),
         "bus_id": labels.get("pci_bus_id"),
         "driver": labels.get("DCGM_FI_SYSTEM_DRIVER_VERSION", labels.get("DCGM_FI_DRIVER_VERSION")),
+        # after a query `by (gpu, instance)`, only the exporter identifies the machine
+        "node": labels.get("Hostname") or labels.get("hostname") or labels.get("instance"),
     }
-    # after a query `by (gpu, instance)`, only the exporter identifies the machine
-    host = labels.get("Hostname") or labels.get("hostname") or (not said["uuid"] and labels.get("instance"))
-    tools.refuse_machines(hosts, host, named=bool(said["uuid"]))
     return {name: text for name, text in said.items() if text}
 
 
 @field_form
 def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[Reading]:
     account.snapshot = True
-    page, seen, hosts = 0, set[tuple[str, str]](), dict[str, bool]()
+    page, seen = 0, set[tuple[str, str]]()
     when: tools.Stamp = None
     for number, text in tools.text_lines(lines, first, account):
         line = text.strip()
@@ -322,7 +319,7 @@ def read_pages(lines: Iterable[str], first: int, account: Account) -> Iterator[R
         if moment:
             page, seen, when = page + 1, set(), moment
         if name.startswith("DCGM_") and not labels.get("GPU_I_ID"):
-            gpu = _describe(labels, hosts)
+            gpu = _describe(labels)
             key = name, str(gpu.get("uuid") or gpu.get("index"))
             if key in seen:
                 page, seen, when = page + 1, set(), None
@@ -344,8 +341,8 @@ def read_answers(lines: Iterable[str], first: int, account: Account) -> Iterator
             raise _refuse(what, "query a shorter range, or use a longer step")
         held.append(line)
     contents = None if any(map(damage, held)) else tools.parse_documents("".join(held))
-    series = [one for content in contents or () for one in _find_series(content)]
-    of_gpus = [one[0].get("__name__", "").startswith("DCGM_") and not one[0].get("GPU_I_ID") for one in series]
+    series = [*_find_series(contents)]
+    of_gpus = [labels.get("__name__", "").startswith("DCGM_") and not labels.get("GPU_I_ID") for labels, _ in series]
     kept = list(compress(series, of_gpus))
     if not kept:
         raise _refuse("not JSON, or cut" if contents is None else "none of its series is a DCGM metric for a whole GPU")
@@ -366,27 +363,24 @@ def _find_series(content: object, depth: int = 0) -> Iterator[tuple[Labels, list
         for each in content:
             yield from _find_series(each, depth + 1)
     elif isinstance(content, dict) and depth <= _DEPTH:
-        labels = content.get("metric")
-        samples = content.get("values", [content.get("value")])
         if content.get("status") == "error":
             raise _refuse(f"an error: {redact_start(str(content.get('error')))}", "correct the query")
-        if labels is None:
-            yield from _find_series(content.get("data", content.get("result")), depth + 1)
-        elif isinstance(labels, dict) and isinstance(samples, list):
+        labels, samples = content.get("metric"), content.get("values", [content.get("value")])
+        if isinstance(labels, dict) and isinstance(samples, list):
             yield {str(name): str(text) for name, text in labels.items()}, samples
+        elif labels is None:
+            yield from _find_series(content.get("data", content.get("result")), depth + 1)
 
 
 def _read_series(series: Iterable[tuple[Labels, list[Any]]], first: int, account: Account) -> Iterator[Reading]:
-    hosts: dict[str, bool] = {}
     for labels, samples in series:
-        name, gpu = labels["__name__"], _describe(labels, hosts)
+        name, gpu = labels["__name__"], _describe(labels)
         for sample in samples:
-            whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
-            when = _parse_seconds(f"{sample[0]}") if whole else None
-            if when is None or not when[1]:
-                account.absent[name, "no sample"] += 1
-            else:
-                yield first, 0, when, gpu, [(name, str(sample[1]))]
+            match sample:
+                case [time, str() | int() | float() as value] if (when := _parse_seconds(f"{time}")) and when[1]:
+                    yield first, 0, when, gpu, [(name, f"{value}")]
+                case _:
+                    account.absent[name, "no sample"] += 1
 
 
 def _take_tags(series: Collection[tuple[Labels, list[Any]]], account: Account) -> None:
@@ -418,7 +412,7 @@ DCGM = tools.ToolLog(
             lambda text: bool(re.search(r"(?m)^(?:# (?:HELP|TYPE) )?DCGM_\w+(?:\{| )", text)),
             read_pages,
         ),
-        ("CSV of DCGM fields", _is_table, read_table),
+        ("CSV of DCGM fields", _is_table, field_form(_read_cells)),
     ),
     longest={"Prometheus query_range": 2 * _MOST_ANSWERED},
 )
