@@ -272,7 +272,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
             (host,),
             limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit),
             limits.compare(CPU, "median", np.nan if is_full else cpu, "<", "cores"),
-            *([] if is_full else waits.show_cores(cores)),
+            *([] if is_full else [waits.show_cores(cores)]),
             spans=spans,
             samples=len(used),
             words={"full": peak, "cpu": cpu, "cores": waits.say_cores(cores)},
@@ -288,7 +288,8 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     window = context.window or Interval(0, 0)
     for peers in (list(each.values()) for each in context.peers()):
         model = peers[0].device.model
-        own, peaks, totals = find_gpu(model), [*map(memory_peak, peers)], [*map(memory_total, peers)]
+        own, peaks = find_gpu(model), [memory_peak(one) for one in peers]
+        peak, total = max(each or 0 for each in peaks), min(memory_total(one) or 0 for one in peers)
         if window.seconds < limits.shortest:
             yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the work lasted")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
@@ -297,9 +298,9 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
             # a model outside the table stays unknown
             case = "" if model else "no model"
             yield doubts.unjudged("oversized_gpu", "gpu_not_in_table", case=case, model=model or "")
-        elif None in peaks or not all(totals):
+        elif None in peaks or not total:
             yield doubts.not_recorded("oversized_gpu", None, MEMORY, _TOTAL)
-        elif (peak := max(filter(None, peaks), default=0)) < limits.roomy * (total := min(filter(None, totals))):
+        elif peak < limits.roomy * total:
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
             if fitting := sorted(_list_fitting(limits, own, total, peak, used)):
@@ -319,7 +320,7 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
 
 
 def _size(gpu: Gpu) -> tuple[float, ...]:
-    """Return the usable memory, its bandwidth, the arithmetic speed and the power of a GPU, if all are known."""
+    """Return a GPU's usable memory, bandwidth, arithmetic speed and power, if all are known."""
     speeds = gpu.memory_bandwidth_bytes_per_second, gpu.tensor_operations_per_second
     cells = gpu.memory_total_bytes, *speeds, gpu.power_limit_default_watts
     memory, *others = (cell.value if cell else 0.0 for cell in cells)
@@ -330,7 +331,7 @@ def _size(gpu: Gpu) -> tuple[float, ...]:
 def _list_fitting(
     limits: Limits, own: Gpu, total: int, peak: int, used: float
 ) -> Iterator[tuple[float, str, float, float]]:
-    """Yield the power and model of each smaller GPU that fits, its use, and the share of its memory."""
+    """Yield the power, model, utilisation and memory use of each smaller GPU that fits."""
     _, *speeds, most = _size(own)
     for gpu in load_gpus():
         memory, *slower, power = _size(gpu) or (np.inf, np.inf)
