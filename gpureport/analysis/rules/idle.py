@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def find_idle_gaps(context: Context, limits: Limits) -> Found:
             _mark_requests(gaps, limits, share, between)
         own = [gap for gap in gaps if gap.cause not in _OUT_OF_STEP]
         if period := find_period([gap.interval.start for gap in own], limits.agree, limits.agree_few):
-            regular = [gap for gap, is_member in zip(own, period.members, strict=True) if is_member]
+            regular = list(compress(own, period.members))
             for gap in regular:
                 gap.cause = "periodic" if gap.cause == "unknown" else gap.cause
             same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= STRICT]
@@ -254,19 +254,20 @@ def find_edges(context: Context, limits: Limits) -> Found:
 
 
 def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return the seconds and utilisation of all samples within a stretch, and the number of readings per GPU."""
+    """Return the seconds and utilisation of all samples within a stretch, and the readings per GPU."""
     span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])
     # the last reading of a log lies at its end
-    rows = (one.rows_between(stretch.start, stretch.end + 1) for one in gpus)
-    counts = [one.count_readings(UTILISATION, each) for one, each in zip(gpus, rows, strict=True)]
+    edges = stretch.start, stretch.end + 1
+    counts = [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
     return seconds[~np.isnan(used)], used[~np.isnan(used)], counts
 
 
 def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     is_start, whole = kind == _START, context.whole
-    held = Interval(*((job.interval.start, job.window.start) if is_start else (job.window.end, job.interval.end)))
+    edges = (job.interval.start, job.window.start), (job.window.end, job.interval.end)
+    held = Interval(*edges[not is_start])
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
     stretch = Interval(pause.start if pause else held.start, held.end)
     if not is_start and job is context.jobs[-1]:

@@ -63,16 +63,16 @@ class _Readings(NamedTuple):
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
-    first, stop = _find_low_runs(one, own_jobs, limits)
+    runs = _find_low_runs(one, own_jobs, limits)
     level = _HALF if one.low.all() else float(np.median(one.used[~one.low])) / 2
     shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
     # the estimated edges alone must not make a gap long enough, unless dense samples show them
     least = shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW)
-    is_long = series.end[one.rows[stop - 1]] - series.start[one.rows[first]] >= least * 1e6
+    is_long = series.end[one.rows[runs[:, 1] - 1]] - series.start[one.rows[runs[:, 0]]] >= least * 1e6
     found, seen, end = list[Gap](), series.find_seen(whole), np.iinfo(np.int64).min
-    for begin, past in zip(first[is_long].tolist(), stop[is_long].tolist(), strict=True):
+    for begin, past in runs[is_long].tolist():
         start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
-        needed = _find_fewest(one, (first, stop), begin, past)
+        needed = _find_fewest(one, runs, begin, past)
         for job in own_jobs if past - begin >= needed else ():
             part = Interval(max(start, job.window.start), min(end, job.window.end))
             active = job.active.get(series.device.id)
@@ -119,7 +119,7 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     return _Readings(series, rows, times, used, used <= still, inside, breaks, calm)
 
 
-def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
+def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> IntArray:
     """Return runs of low readings in which a GPU is idle or not yet at work. A stray reading ends none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
@@ -131,7 +131,8 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
     brief = (busy * interval <= _STRAY_SECONDS) & (busy <= still * (between + (length[1:] + length[:-1]) / 2))
     stray = (between == 1) & (busy <= _STRAY) & (np.minimum(length[1:], length[:-1]) >= _SETTLED)
     apart = (parted[first[1:]] > parted[stop[:-1] - 1]) | ~(brief | stray)
-    return first[np.append(True, apart)[: len(first)]], stop[np.append(apart, True)[: len(stop)]]
+    is_first, is_last = np.append(True, apart)[: len(first)], np.append(apart, True)[: len(stop)]
+    return np.column_stack([first[is_first], stop[is_last]])
 
 
 def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
@@ -146,7 +147,7 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
     return int(times[inside] + share * (times[outside] - times[inside])) - series.shift
 
 
-def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int) -> int:
+def _find_fewest(one: _Readings, runs: IntArray, begin: int, past: int) -> int:
     """Return how many low readings in a row show that a GPU is idle.
 
     One is enough if it covers the time since the last one, or if power is at its idle level in all of them. Otherwise,
@@ -159,8 +160,8 @@ def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, pa
     left, right, long = max(begin - _AROUND, 0), min(past + _AROUND, len(one.used)), 1
     around = one.inside[left:right].copy()
     around[begin - left : past - left] = False
-    near = (runs[1] > left) & (runs[0] < right) & (runs[1] - runs[0] >= max(4, 0.6 * (past - begin)))
-    for start, end in zip(runs[0][near].tolist(), runs[1][near].tolist(), strict=True):
+    near = runs[(runs[:, 1] > left) & (runs[:, 0] < right)]
+    for start, end in near[np.ptp(near, axis=1) >= max(4, 0.6 * (past - begin))].tolist():
         part = slice(max(start - left, 0), end - left)
         long += int(around[part].any())
         around[part] = False
