@@ -151,7 +151,7 @@ def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None
 def _find_light_work(
     gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, active: Interval | None
 ) -> Interval | None:
-    """Return a GPU's activity from when it was used lightly, while its host was at a limit, or None."""
+    """Return a GPU's activity from when it was used lightly, while its host was at a limit."""
     part = gpu.rows_between(within.start, (active.start if active else within.end) + 1)
     is_light = (gpu.values(UTILISATION)[part] >= _LIGHT_USE) & ~(gpu.values(MEMORY)[part] < PROCESS_MEMORY.value)
     # before the work, one busy thread may only be loading data

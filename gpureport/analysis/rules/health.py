@@ -44,7 +44,8 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
         return
     for device in [*context.gpus(), None]:
         own = [loss for loss in losses if loss.device == device]
-        said, errors = ([loss for loss in own if (loss.code in _FALLEN) is is_lost] for is_lost in (True, False))
+        said = [loss for loss in own if loss.code in _FALLEN]
+        errors = [loss for loss in own if loss not in said]
         # a message that names no GPU refers to a GPU that stopped responding
         if (device or (said and not found)) and (lost := _judge_loss(context, limits, device, said)):
             found = True

@@ -392,7 +392,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
 
 
 def _find_burst_distance(series: DeviceSeries) -> float | None:
-    """Return the usual seconds between bursts of work that recur for half of the log in a process, or None."""
+    """Return the usual seconds between bursts of work that recur for half of the log in a process."""
     busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
     if len(busy) < _MANY_BURSTS or not median(series.values(MEMORY)) > jobs.PROCESS_MEMORY.value:
         return None

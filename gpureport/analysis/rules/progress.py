@@ -43,7 +43,7 @@ _AFTER = 60.0  # seconds within which the results of an evaluation are logged
 _PAUSE = 5.0  # multiple of the usual time between points; a longer one means no readings or steps
 _ENOUGH = 8_192  # readings, spread evenly over the time, that are enough to show each level
 _BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two longer ones
-_Case = tuple[str, str, str, str, Change]  # case, metric, unit, GPU and details
+_Case = tuple[str, str, str, str, Change]  # case, metric, unit, GPU, details
 
 
 def find_fall(

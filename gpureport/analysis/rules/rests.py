@@ -184,16 +184,18 @@ def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period
         return None
     distances, tolerance = np.diff(starts) / 1e6, _LOOSE if len(starts) >= _MANY else STRICT
     ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
-    seconds = np.unique(np.sort(distances)[ranks])[:, np.newaxis]
-    times = np.rint(distances / seconds).clip(1)
-    fits = np.abs(distances - times * seconds) <= tolerance * seconds
-    seconds = (distances * fits).sum(axis=1, keepdims=True) / (times * fits).sum(axis=1, keepdims=True)
-    times = np.rint(distances / seconds).clip(1)
-    fits = np.abs(distances - times * seconds) <= tolerance * seconds
+    tried = np.unique(np.sort(distances)[ranks]).tolist()
+    fitted = (_fit_period(distances, each, tolerance) for each in tried)
+    best = max(fitted, key=lambda one: (one.agreeing, one.seconds))
+    return best if best.agreeing >= (agree_few if len(starts) < FEW else agree) else None
+
+
+def _fit_period(distances: FloatArray, tried: float, tolerance: float) -> Period:
+    times, fits = np.ones(len(distances)), distances == tried
+    for _ in range(2):
+        seconds = float(distances[fits].sum() / times[fits].sum())
+        times = np.rint(distances / seconds).clip(1)
+        fits = np.abs(distances - times * seconds) <= tolerance * seconds
     # half of the agreeing distances must be one period, because a short one divides any other
-    shares = fits.mean(axis=1) * (2 * (fits & (times == 1)).sum(axis=1) >= fits.sum(axis=1))
-    best = np.lexsort((seconds[:, 0], shares))[-1]
-    if shares[best] < (agree_few if len(starts) < FEW else agree):
-        return None
-    members = np.append(fits[best], False) | np.append(False, fits[best])
-    return Period(float(seconds[best, 0]), float(shares[best]), members)
+    is_usual = 2 * (fits & (times == 1)).sum() >= fits.sum()
+    return Period(seconds, float(fits.mean() * is_usual), np.append(fits, False) | np.append(False, fits))
