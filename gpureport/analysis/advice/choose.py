@@ -119,23 +119,21 @@ class Step:
 def gather_facts(
     run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
 ) -> RunFacts:
-    devices = {device.id: device for device in run.devices}
-    gpus_of = [one for one in statistics if devices[one.device].scope is Scope.GPU]
-    hosts = [one for one in statistics if devices[one.device].scope is Scope.HOST]
+    scopes = {device.id: device.scope for device in run.devices}
+    gpus_of, hosts = ([one for one in statistics if scopes[one.device] is scope] for scope in (Scope.GPU, Scope.HOST))
     room = [one.memory_headroom_ratio for one in gpus_of if one.memory_headroom_ratio is not None]
     of_memory = [found for found in findings if found.kind in {"mem_headroom", "mem_pressure"}]
     shares = [one.observed for found in of_memory for one in found.evidence if one.unit == "1"]
     unknown = "mem_prealloc" in unjudged or not room or not all(found.ruled_out for found in of_memory)
-    used = [one.mean for one in _list_summaries(gpus_of, UTILISATION)]
+    used = [one.mean for one in _summaries(gpus_of, UTILISATION)]
     precision = params.find_precision_param(run.params_and_tags)
-    job_cores = [one.mean for one in _list_summaries(hosts, JOB)]
     known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
     pairs = [(f"pcie_link_{what}", f"pcie_link_{what}_max") for what in ("generation", "width")]
     links = {one.device: [tuple(map(one.metric, pair)) for pair in pairs] for one in gpus_of}
     full = {name for name, both in links.items() if all(one and most and one.max >= most.max for one, most in both)}
-    counted = min((one.max for one in _list_summaries(hosts, CORES)), default=None)
+    counted = min((one.max for one in _summaries(hosts, CORES)), default=None)
     return RunFacts(
         gpus=len(run.gpus),
         gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
@@ -143,13 +141,13 @@ def gather_facts(
         gpu_used=sum(used) / len(used) if used else None,
         gpu_memory=max(shares, default=1 - min(room)) if room else None,
         preallocated=any(found.kind == "mem_prealloc" for found in findings) or (None if unknown else False),
-        cpu_used=max((one.p50 for one in _list_summaries(hosts, CPU)), default=None),
-        busiest_core=max((one.p50 for one in _list_summaries(hosts, CORE)), default=None),
+        cpu_used=max((one.p50 for one in _summaries(hosts, CPU)), default=None),
+        busiest_core=max((one.p50 for one in _summaries(hosts, CORE)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
         # only cores that the job itself keeps busy count
-        job_hardly_uses_cpu=bool(job_cores) and max(job_cores) < HARDLY.value,
+        job_hardly_uses_cpu=max((one.mean for one in _summaries(hosts, JOB)), default=inf) < HARDLY.value,
         framework=find_framework(run.params_and_tags),
         trains=not any(found.cause == REQUESTS for found in findings),
         whole_host=len(run.gpus) > 1 and any(source.kind in {*TRACKER_KINDS, "wandb"} for source in run.sources),
@@ -160,30 +158,27 @@ def gather_facts(
 
 
 def adapt_facts(known: RunFacts, finding: Finding) -> RunFacts:
-    devices = set(finding.devices)
+    devices, evidence = set(finding.devices), {(one.metric, one.statistic, one.unit): one for one in finding.evidence}
     is_full = bool(devices) and known.full_links >= devices
     power = (one for one in finding.evidence if finding.kind == "power_limited" and one.metric == POWER)
     # a job that waits for the CPU needs more of it, even if its mean use is low
     waits_for_cpu = finding.kind in {"cpu_bound", "cpu_bound_single"}
-    adapted = replace(
+    # only findings about the CPU measure both CPU and GPU
+    is_measured = any(metric in {CPU, IOWAIT} for metric, *_ in evidence)
+    use = ((UTILISATION, "mean", "1"), (CPU, "median", "1"))
+    gpu, cpu = (evidence.get(key) if is_measured else None for key in use)
+    return replace(
         known,
         link_reduced=True if known.reduced_links & devices else False if is_full else None,
         input_waits=finding.kind in {*WAIT_KINDS, "workers_headroom"} or finding.cause in {DATA, BESIDE_OTHERS},
         power_limit_reached=next((one.relation == ">=" for one in power), None),
         job_hardly_uses_cpu=finding.cause == BESIDE_OTHERS or (known.job_hardly_uses_cpu and not waits_for_cpu),
-    )
-    # only findings about the CPU measure both CPU and GPU
-    if not any(one.metric in {CPU, IOWAIT} for one in finding.evidence):
-        return adapted
-    measured = {(one.metric, one.statistic): one.observed for one in finding.evidence if one.unit == "1"}
-    return replace(
-        adapted,
-        gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
-        cpu_used=measured.get((CPU, "median"), known.cpu_used),
+        gpu_used=gpu.observed if gpu else known.gpu_used,
+        cpu_used=cpu.observed if cpu else known.cpu_used,
     )
 
 
-def _list_summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
+def _summaries(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
     return [found for one in statistics if (found := one.metric(metric)) is not None]
 
 
@@ -309,8 +304,8 @@ def choose_steps(finding: Finding, known: RunFacts) -> tuple[AdvisedStep, ...]:
     """Return the steps that fit: first those not yet taken, last those with unknown conditions."""
     facts = adapt_facts(known, finding)
     chosen = [step for name in list_steps(finding) if (step := _fit_step(name, facts)) is not None]
-    untaken = {step.name for step in chosen if STEPS[step.name].is_taken(facts) is False}
-    return tuple(sorted(chosen, key=lambda step: 0 if step.name in untaken else 1 + bool(step.unknown)))
+    is_untaken = {step: STEPS[step.name].is_taken(facts) is False for step in chosen}
+    return tuple(sorted(chosen, key=lambda step: 0 if is_untaken[step] else 1 + bool(step.unknown)))
 
 
 def choose_workers_trial(known: RunFacts) -> AdvisedStep | None:
@@ -330,9 +325,8 @@ def write_recommendation(finding: Finding, known: RunFacts) -> str:
     if not finding.steps:
         return "Nothing to do, as far as the log shows."
     facts = adapt_facts(known, finding)
-    taken = [STEPS[name].taken for name in list_steps(finding)]
-    told = [params for holds, params in map(_tell_taken, filter(None, taken)) if holds(facts) is not None]
-    settings = [getattr(facts.setup, param) for params in told for param in params]
+    told = (_tell_taken(taken) for name in list_steps(finding) if (taken := STEPS[name].taken))
+    settings = (getattr(facts.setup, param) for holds, named in told if holds(facts) is not None for param in named)
     said = list(dict.fromkeys(setting.text for setting in settings if setting is not None))
     titles = "; ".join(STEPS[step.name].title for step in finding.steps[:_MOST_NAMED])
     return f"With {phrases.join_words(said)}: {titles}." if said else f"{titles}."

@@ -66,10 +66,8 @@ _FEWEST = 2  # samples without a job; a single one may mean that a process resta
 _ALIKE = 0.1  # share of the memory at work; a different job differs by more
 _TAKEN = 0.1  # share of the memory above the minimum; with less, no job holds the GPU
 _OTHER, _OF_PROCESS = 0.1, 0.05  # utilisation above that of displays and monitors; without and with a process's memory
-_OTHER_SECONDS, _OTHER_ROWS = (
-    30.0,
-    8,
-)  # seconds and rows of steady use before and after the job; with fewer, a median is unreliable
+# seconds and rows of steady use before and after the job; with fewer, a median is unreliable
+_OTHER_SECONDS, _OTHER_ROWS = 30.0, 8
 _SERIES = 3  # this many similar jobs in a row are a series; a job that restarts twice is rarer
 
 Occupancy = tuple[tuple[Job, ...], dict[str, intervals.Spans], dict[str, DeviceSeries], dict[str, Interval]]
@@ -84,7 +82,7 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
     within the job. If the job works in bursts, three or more earlier bursts count as well. With
     coarse samples, high power also counts as activity.
     """
-    rows = np.flatnonzero(series.known_rows(UTILISATION))
+    rows = series.find_known_rows(UTILISATION)
     if within is not None:
         rows = rows[(series.times[rows] >= within.start) & (series.times[rows] <= within.end)]
     used, times = series.values(UTILISATION), series.times[rows]
@@ -93,13 +91,12 @@ def find_activity(series: DeviceSeries, within: Interval | None = None) -> Inter
         # low utilisation while power is as high as at work means a short pause
         power = series.values(POWER)
         active, share = active | (power > _estimate_working_watts(power, used > _AT_WORK)), _COARSE_SHARE
-    active = active[rows]
-    reach = round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
-    begun = _find_sustained(times, active, reach, share)
+    active, reach = active[rows], round(max(_SUSTAINED, 3 * series.interval) * 1e6 * 1.05)
+    first = _find_sustained(times, active, reach, share)
     ended = _find_sustained(-times[::-1], active[::-1], reach, share)
-    if begun is None or ended is None:
+    if first is None or ended is None:
         return None
-    first, last = begun, len(times) - 1 - ended
+    last = len(times) - 1 - ended
     usual = float(active[first : last + 1].mean()) if last > first else 1.0
     if usual < _SHARE and active[:first].sum() >= _FEW_BURSTS:
         first -= _measure_dense_reach(active[:first][::-1], usual / 2)
@@ -142,37 +139,35 @@ def _measure_dense_reach(active: BoolArray, share: float) -> int:
 def _find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
     gpus, hosts = pick(series, Scope.GPU), pick(series, Scope.HOST).values()
     own = {name: find_activity(one, within) for name, one in gpus.items()}
-    found = {name: activity for name, activity in own.items() if activity is not None}
+    found = {name: activity for name, activity in own.items() if activity}
     for name in list(found or gpus) if hosts else ():
         one, active = gpus[name], found.get(name)
         inside = within or Interval(int(one.times[0]), int(one.times[-1]))
-        if light := _find_light_work(one, hosts, inside, active.start if active else None):
-            found[name] = Interval(light.start, max(light.end, active.end if active else 0))
+        if light := _find_light_work(one, hosts, inside, active):
+            found[name] = light
     return found
 
 
 def _find_light_work(
-    gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, until: int | None
+    gpu: DeviceSeries, hosts: Collection[DeviceSeries], within: Interval, active: Interval | None
 ) -> Interval | None:
-    """Return when a GPU was used lightly, before any heavier work, while its host was at a limit."""
-    rows = np.arange(len(gpu))[gpu.rows_between(within.start, (within.end if until is None else until) + 1)]
-    used, held = gpu.values(UTILISATION)[rows], gpu.values(MEMORY)[rows]
-    is_light = (used >= _LIGHT_USE) & ~(held < PROCESS_MEMORY.value)
-    last = len(rows) if until is not None else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
-    backwards = is_light[:last][::-1]
-    share = _NEARLY_ALL if until is not None else _MOSTLY
-    dense = np.flatnonzero(backwards & (np.cumsum(backwards) >= share * np.arange(1, last + 1)))
-    if not len(dense):
-        return None
-    start = int(gpu.start[rows[last - 1 - dense[-1]]]) - gpu.shift
-    end = int(gpu.end[rows[last - 1]]) - gpu.shift
+    """Return a GPU's activity from when it was used lightly, while its host was at a limit."""
+    part = gpu.rows_between(within.start, (active.start if active else within.end) + 1)
+    is_light = (gpu.values(UTILISATION)[part] >= _LIGHT_USE) & ~(gpu.values(MEMORY)[part] < PROCESS_MEMORY.value)
     # before the work, one busy thread may only be loading data
-    shortest, limits = (_LIGHT, _MACHINE | _CORE) if until is None else (_LIGHT_BEFORE, _MACHINE)
+    share, shortest, limits = _MOSTLY, _LIGHT, _MACHINE | _CORE
+    if active:
+        share, shortest, limits = _NEARLY_ALL, _LIGHT_BEFORE, _MACHINE
+    last = len(is_light) if active else int(np.max(np.flatnonzero(is_light), initial=-1)) + 1
+    if not (length := _measure_dense_reach(is_light[:last][::-1], share)):
+        return None
+    start = int(gpu.start[part.start + last - length]) - gpu.shift
+    end = int(gpu.end[part.start + last - 1]) - gpu.shift
     for host in hosts if end - start >= shortest * 1e6 else ():
-        part = host.rows_between(start + host.shift, end + host.shift)
-        at_limit = np.any([host.values(metric)[part] >= limit for metric, limit in limits.items()], axis=0)
+        rows = host.rows_between(start + host.shift, end + host.shift)
+        at_limit = np.any([host.values(metric)[rows] >= limit for metric, limit in limits.items()], axis=0)
         if host.is_beside(gpu) and at_limit.sum() >= max(_MOSTLY * len(at_limit), 1):
-            return Interval(start, end if until is None else until)
+            return Interval(start, active.end if active else end)
     return None
 
 
@@ -199,10 +194,11 @@ def find_observed_job(hosts: Iterable[DeviceSeries]) -> ObservedJob:
     seen = [(host, host.find_known_rows(JOB)) for host in hosts]
     if not seen or not all(len(rows) for _, rows in seen):
         return ObservedJob()
-    starts = [int(host.times[rows[0]]) for host, rows in seen if rows[0] > 0]
-    ends = [int(host.times[rows[-1]]) for host, rows in seen if rows[-1] < len(host) - 1]
+    is_begun = all(rows[0] > 0 for _, rows in seen)
+    is_ended = all(rows[-1] < len(host) - 1 for host, rows in seen)
     return ObservedJob(
-        started=min(starts) if len(starts) == len(seen) else None, ended=max(ends) if len(ends) == len(seen) else None
+        started=min(int(host.times[rows[0]]) for host, rows in seen) if is_begun else None,
+        ended=max(int(host.times[rows[-1]]) for host, rows in seen) if is_ended else None,
     )
 
 
@@ -220,11 +216,10 @@ def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
     paused = [(one, one.pause_rows) for one in several if len(one.pause_rows)]
     if not paused:
         return None
-    unowned = [one.start[rows] - one.end[rows - 1] for one, rows in paused]
     return Pauses(
         count=max(len(rows) for _, rows in paused),
         longest_seconds=max(float((one.times[rows] - one.times[rows - 1]).max()) for one, rows in paused) / 1e6,
-        seconds=float(max(each.sum() for each in unowned)) / 1e6,
+        seconds=max(float((one.start[rows] - one.end[rows - 1]).sum()) for one, rows in paused) / 1e6,
     )
 
 
@@ -254,36 +249,37 @@ def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval, *, is_tr
         is_at_work = any(len(early) and len(late) and early.mean() >= late.mean() / 2 for early, late in loads)
         first_use = first_use if is_at_work else whole.start
     pauses = reduce(intervals.intersection, map(_find_session_breaks, gpus.values())) if gpus else intervals.NO_SPANS
-    free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
-    for name, spans in free.items():
-        other = find_other_use(gpus[name])
+    away = {}
+    for name, rows in empty.items():
+        away[name] = [_find_free_stretches(gpus[name], rows, first_use, whole), pauses]
+        ends, level, usual = find_other_use(gpus[name]) or (pauses, 1.0, 0.0)
         # heavier or longer use may be the job itself, which needs more memory to evaluate
-        is_sure = other and 2 * other[1] <= other[2] and 2e6 * intervals.total_seconds(other[0]) <= np.ptp(other[0])
-        free[name] = intervals.union(np.concatenate([spans, pauses, *([other[0]] if other and is_sure else [])]))
+        if 2 * level <= usual and 2e6 * intervals.total_seconds(ends) <= np.ptp(ends):
+            away[name].append(ends)
+    free = {name: intervals.union(np.concatenate(spans)) for name, spans in away.items()}
     all_free = reduce(intervals.intersection, free.values(), intervals.to_spans([whole] if active else []))
     free = {name: spans for name, spans in free.items() if len(spans)}
+    held = {name: one.known_values(MEMORY) for name, one in gpus.items() if name not in active}
     if len(all_free):
         # a GPU that is never used has no job while no other GPU has one, unless a process holds it
-        others = (name for name in gpus if name not in active)
-        free |= {name: all_free for name in others if not (gpus[name].values(MEMORY) > PROCESS_MEMORY.value).any()}
+        free |= {name: all_free for name, used in held.items() if not (used > PROCESS_MEMORY.value).any()}
     if active and is_tracked:
-        memory = {name: one.known_values(MEMORY) for name, one in gpus.items() if name not in active}
-        foreign = (name for name, used in memory.items() if len(used) and used.max() <= EMPTY_MEMORY)
+        foreign = (name for name, used in held.items() if len(used) and used.max() <= EMPTY_MEMORY)
         free |= dict.fromkeys(foreign, intervals.to_spans([whole]))
-    held = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
-    working, found = {name: held[name] for name in at_work}, list[Job]()
+    left = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
+    working, found = {name: left[name] for name in at_work}, list[Job]()
     for part in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
         active = _find_activities(working, part)
         if window := find_work_window(part, active.values()):
             window = part if all(_serves(working[name]) for name in active) else window
             found.append(Job(number=len(found) + 1, interval=part, window=window, active=active))
-    return tuple(found), free, held, _find_activities(working)
+    return tuple(found), free, left, _find_activities(working)
 
 
 def _find_session_breaks(series: DeviceSeries) -> intervals.Spans:
     """Return log gaps that separate sessions: over half an hour, 60 intervals and the sampled time."""
     rows = series.gap_rows
-    breaks: intervals.Spans = np.column_stack([series.end[rows - 1], series.start[rows]])
+    breaks = np.column_stack([series.end[rows - 1], series.start[rows]])
     return intervals.drop_shorter(breaks, max(RESTART_SECONDS, series.observed_seconds, 60 * series.interval))
 
 
@@ -374,8 +370,7 @@ def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int,
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end, last = series.start[first], series.end[stop - 1], stop == len(series)
     long = end - start >= np.where(last, _FREE_AT_END, FREE_BETWEEN_JOBS) * 1e6
-    spans: intervals.Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
-    return spans
+    return np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
 
 
 def find_restart(jobs: Sequence[Job], job: Job, series: Mapping[str, DeviceSeries]) -> Interval | None:

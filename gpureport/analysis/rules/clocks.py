@@ -17,7 +17,6 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, Provenan
 from gpureport.metrics import find_gpu
 
 BRAKE, CAP, HEAT, SLOWDOWN = signals.BRAKE, signals.CAP, signals.HEAT, signals.SLOWDOWN
-LIMIT = signals.LIMIT
 UNEXPLAINED = "hardware slowdown, reason not recorded"  # only the bit for any hardware slowdown was set
 _REACH = "p95 while busy, as a share of the limit"
 _BY_ANOTHER_CAP = "capped below its limit"
@@ -74,18 +73,19 @@ def _come_since(rows: BoolArray, ended: BoolArray) -> BoolArray:
 def _find_braking(series: DeviceSeries, s: ClockSignals, limits: Limits) -> HeldClock | None:
     if signals.are_events_recorded(series, BRAKE, SLOWDOWN):
         bare = find_event_rows(series, SLOWDOWN) & s.busy & ~find_event_rows(series, *HEAT)
-        brake = series.values(f"clock_event_{BRAKE}") > 0
         # a change in the performance state sets the same bit
         is_unclear = bare.any() and (np.isnan(s.clock).all() or np.isnan(s.clock_max))
         if is_unclear and not find_event_rows(series, BRAKE).any():
             return None
+        brake = series.values(f"clock_event_{BRAKE}") > 0
         return signals.add_counters(series, brake | (bare & (s.clock < limits.hw_clock * s.clock_max)), BRAKE)
+    if not _is_known(s) or not series.is_recorded(UTILISATION):
+        return None
     use = series.values(UTILISATION)
     sustained = rolling_mean(use, max(5, round(limits.settled / series.interval))) >= limits.at_work
     cool = sustained & (use >= limits.at_work) & (s.temperature < s.temperature_limit - limits.cool)
     is_cut = s.clock < limits.hw_drop * signals.high_quantile(s.clock, cool)
-    rows = cool & is_cut & (s.power < limits.hw_power * s.power_limit)
-    return signals.hold_clock(rows, is_direct=False) if _is_known(s) and series.is_recorded(UTILISATION) else None
+    return signals.hold_clock(cool & is_cut & (s.power < limits.hw_power * s.power_limit), is_direct=False)
 
 
 def _is_known(s: ClockSignals) -> bool:
@@ -98,8 +98,7 @@ _DETECTORS = {"thermal_throttle": _find_heat, "hw_throttle": _find_braking}
 
 @memoized
 def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tuple[Slowdowns, HeldClock]:
-    found: Slowdowns = {}
-    slowed = signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
+    found, slowed = Slowdowns(), signals.hold_clock(np.zeros(len(series), dtype=np.bool_))
     for kind, detect in _DETECTORS.items():
         held, spans = detect(series, gather_signals(series), limits), intervals.NO_SPANS
         if held and (held.rows.any() or held.counted):
@@ -107,8 +106,7 @@ def find_slowdowns(series: DeviceSeries, limits: Limits, whole: Interval) -> tup
             # a row at the end of an episode belongs to it, like the last sample of a log
             inside = intervals.contains(spans, series.times) | np.isin(series.times, spans[:, 1])
             held = held._replace(share=held.share * inside, rows=held.rows & inside)
-            share = np.maximum(slowed.share, held.share)
-            lowered = slowed.lowered | held.lowered
+            share, lowered = np.maximum(slowed.share, held.share), slowed.lowered | held.lowered
             slowed = slowed._replace(share=share, lowered=lowered)
         found[kind] = held, spans
     return found, slowed
@@ -152,31 +150,29 @@ def find_throttling(context: Context, limits: Limits) -> Found:
             elif context.whole.seconds < needed and not held.counted:
                 yield doubts.too_short(kind, context.whole.seconds, needed)
             elif len(spans) or held.in_gaps >= limits.counted:
-                yield _tell_slowdown(context, series, kind, held, spans, limits)
+                yield _tell_slowdown(context, limits, series, kind, held)
 
 
-def _tell_slowdown(  # noqa: PLR0913, PLR0917 - the evidence of a slowdown
-    context: Context, series: DeviceSeries, kind: str, held: HeldClock, spans: intervals.Spans, limits: Limits
-) -> Finding:
-    s, is_heat, rows, is_counted = gather_signals(series), kind == "thermal_throttle", held.share > 0, held.counted > 0
+def _tell_slowdown(context: Context, limits: Limits, series: DeviceSeries, kind: str, held: HeldClock) -> Finding:
+    found, all_held = find_slowdowns(series, limits, context.whole)
+    s, spans, rows, slowed = gather_signals(series), found[kind][1], held.share > 0, all_held.share
+    is_heat, is_counted = kind == "thermal_throttle", held.counted > 0
     seconds = held.counted + float(series.seconds[held.rows].sum()) if is_counted else intervals.total_seconds(spans)
-    slowed = find_slowdowns(series, limits, context.whole)[1].share
     loss = signals.compute_loss(series, held, slowed) if len(spans) else None
     start, end = series.averaging_windows(context.whole)
     lost = None if loss is None else float((loss * (end - start)).sum() / 1e6)
     reference, description = signals.choose_reference_clock(s, slowed)
-    clocks = s.clock[rows & held.lowered & s.busy & ~np.isnan(s.clock)]
-    ratio = float(clocks.mean()) / reference if len(clocks) else np.nan
+    ratio = signals.mean(s.clock[rows & held.lowered & s.busy & ~np.isnan(s.clock)]) / reference
+    hottest = float(np.fmax.reduce(s.temperature[rows], initial=np.nan))
     cause = "heat"
     if not is_heat:
-        is_hot = (s.temperature[rows] >= s.temperature_limit - limits.near_limit).any()
+        is_hot = hottest >= s.temperature_limit - limits.near_limit
         is_told = not held.is_direct or (signals.are_events_recorded(series, *HEAT) and not is_hot)
         is_brake = is_counted or (find_event_rows(series, BRAKE) & rows).any()
         cause = "power brake" if is_brake else "hardware" if is_told else UNEXPLAINED
-    hottest = float(np.fmax.reduce(s.temperature[rows], initial=np.nan))
     source = s.temperature_limit_source
     limit = Threshold(value=s.temperature_limit, unit="Cel", provenance=Provenance.VENDOR, source=source)
-    watts = s.power[rows & is_heat & ~np.isnan(s.power)]
+    watts = signals.mean(s.power[rows & is_heat & ~np.isnan(s.power)])
     clock = limits.compare(CLOCK, f"mean, of {description}", ratio, "<", "clock_drop" if is_heat else "hw_drop")
     samples = series.count_readings(UTILISATION, rows)
     whole = max(context.job.seconds, 1e-6)
@@ -193,7 +189,7 @@ def _tell_slowdown(  # noqa: PLR0913, PLR0917 - the evidence of a slowdown
         [series.device.id],
         limits.compare("duration", how, seconds, ">=", least),
         compare_with_limit(TEMPERATURE, "max", hottest, ">=", limit),
-        measured(POWER, "mean while slowed", float(np.mean(watts)) if len(watts) else np.nan, "W"),
+        measured(POWER, "mean while slowed", watts, "W"),
         clock.as_context() if held.is_direct else clock,
         *_list_counted(series, *(HEAT if is_heat else (BRAKE,))),
         spans=spans,
@@ -241,15 +237,21 @@ def _judge_limit(context: Context, series: DeviceSeries, limits: Limits) -> Foun
             # the duration does not matter, so coarse samples are enough
             doubts.confidence_of(samples) if source == "as logged" else Confidence.LOW,
             [series.device.id],
-            limits.compare(LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
+            limits.compare(signals.LIMIT, f"median, of the {usual} ({source})", limit / default, "<", "lowered"),
             limits.compare(POWER, _REACH, reach, "<" if case else ">=", "reached"),
             _clock_at_limit(s, s.busy & lowered & (s.power >= limits.reached * s.power_limit), limits),
             limits.compare("duration", "total", length, ">=", "shortest"),
             spans=spans,
             case=case,
             samples=samples,
-            words={"limit": limit, "share": limit / default, "usual": usual, "default": default, "length": length}
-            | {"after": after if after >= limits.shortest else None},
+            words={
+                "limit": limit,
+                "share": limit / default,
+                "usual": usual,
+                "default": default,
+                "length": length,
+                "after": after if after >= limits.shortest else None,
+            },
         )
     elif np.isnan(s.power_limit).all() or usual == "highest":
         yield doubts.unjudged("power_limited", "unknown_power_limit", series.device.id)
@@ -295,7 +297,7 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
             [device],
             limits.compare(POWER, "median at the cap, as a share of the limit", level / limit, "<", "far_below"),
             measured(POWER, "level at the cap", level, "W"),
-            measured(LIMIT, "in force", limit, "W"),
+            measured(signals.LIMIT, "in force", limit, "W"),
             of_busy,
             spans=spans,
             cause=_BY_ANOTHER_CAP,
@@ -317,7 +319,12 @@ def _judge_cap(context: Context, series: DeviceSeries, limits: Limits, *, is_low
         spans=spans,
         case=case,
         samples=samples,
-        words={"share": share, "all": phrases.percent(share) == "100%", "speed": clock.observed, "normal": not case},
+        words={
+            "share": share,
+            "all": phrases.percent(share) == "100%",
+            "speed": clock.observed,
+            "normal": not case,
+        },
     )
 
 

@@ -43,11 +43,11 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
         yield doubts.not_recorded("gpu_lost", None, UTILISATION)
         return
     for device in [*context.gpus(), None]:
-        said = [loss for loss in losses if loss.device == device and loss.code in _FALLEN]
-        errors = [loss for loss in losses if loss.device == device and loss.code not in _FALLEN]
+        own = [loss for loss in losses if loss.device == device]
+        said = [loss for loss in own if loss.code in _FALLEN]
+        errors = [loss for loss in own if loss not in said]
         # a message that names no GPU refers to a GPU that stopped responding
-        lost = None if device is None and (found or not said) else _judge_loss(context, limits, device, said)
-        if lost is not None:
+        if (device or (said and not found)) and (lost := _judge_loss(context, limits, device, said)):
             found = True
             yield lost
         if errors:
@@ -56,12 +56,12 @@ def find_gpu_lost(context: Context, limits: Limits) -> Found:
                 "gpu_lost",
                 Severity.WARNING if _MILD.issuperset(codes) else Severity.PROBLEM,
                 Confidence.HIGH,
-                (device,) if device else (),
+                filter(None, [device]),
                 limits.compare("messages of the driver", "count", float(len(errors)), ">=", "said"),
                 spans=(Interval(errors[0].at, end),) if errors[0].at < end else (),
                 cause="xid",
                 samples=len(errors),
-                words={"codes": phrases.join_words([str(code) for code in codes]), "silent": False},
+                words={"codes": phrases.join_words([*map(str, codes)]), "silent": False},
             )
     for absent in () if found else context.recording.run.quality.absent_cells:
         if absent.reason in _ERRORS and absent.cells >= limits.rows:
@@ -109,7 +109,7 @@ def find_answers(series: DeviceSeries, *, by_memory: bool = True) -> BoolArray:
 
 
 def _judge_loss(context: Context, limits: Limits, device: str | None, said: list[_Loss]) -> Finding | None:
-    silent, empty, case = intervals.NO_SPANS, 0, "unnamed"
+    silent, empty, case, text = intervals.NO_SPANS, 0, "unnamed", said[0].text if said else ""
     if device is not None:
         series = context.series[device]
         # nvidia-smi tables still list the memory of a GPU with errors
@@ -130,7 +130,7 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         "gpu_lost",
         Severity.PROBLEM,
         Confidence.HIGH if said else Confidence.MEDIUM,
-        (device,) if device else (),
+        filter(None, [device]),
         limits.compare("messages of the driver", "count", len(said) or np.nan, ">=", "said"),
         limits.compare("rows without any value", "count", empty or np.nan, ">=", "rows"),
         spans=silent,
@@ -138,11 +138,7 @@ def _judge_loss(context: Context, limits: Limits, device: str | None, said: list
         cause="lost" if said else "no answer",
         case=case,
         samples=len(said) or empty,
-        words={
-            "code": str(said[0].code or "") if said else "",
-            "text": said[0].text if said else "",
-            "silent": not said,
-        },
+        words={"code": str(said[0].code or "") if said else "", "text": text, "silent": not said},
     )
 
 
@@ -212,9 +208,9 @@ def find_slow_links(context: Context, limits: Limits) -> Found:
             yield doubts.not_recorded("pcie_degraded", device, *absent)
             continue
         busy = series.values(UTILISATION) > limits.busy
-        samples = int((busy & np.any([series.known_rows(name) for name in known], axis=0)).sum())
-        rows = {name: series.values(name)[busy & series.known_rows(name)] for name in known}
-        best = {name: float(values.max()) for name, values in rows.items() if len(values)}
+        rows = {name: busy & series.known_rows(name) for name in known}
+        samples = int(np.any([*rows.values()], axis=0).sum())
+        best = {name: float(series.values(name)[own].max()) for name, own in rows.items() if own.any()}
         most = {name: float(series.known_values(f"{name}_max").max()) for name in best}
         # each generation doubles the data rate
         ratio = prod(
@@ -289,21 +285,19 @@ def find_log_gaps(context: Context, limits: Limits) -> Found:
 
 @rule("monitoring_ended")
 def find_early_ends(context: Context, limits: Limits) -> Found:
-    own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
-    own = {name: times for name, times in own.items() if len(times)}
-    column, hosts = context.recording.training.column("timestamp"), context.hosts().values()
-    steps = np.sort(columns.integers(column)[columns.valid(column)])
-    others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
-    others += [("the training metrics", steps)] if len(steps) else []
-    others += [(phrases.gpu_name(name), times) for name, times in own.items()]
     if context.recording.run.quality.synthetic_time:
         yield doubts.unjudged("monitoring_ended", "no_timestamps")
         return
+    column, hosts = context.recording.training.column("timestamp"), context.hosts().values()
+    own = {name: series.times[find_answers(series)] for name, series in context.gpus().items()}
+    others = [(f"the host log of {one.device.node or ''}".removesuffix(" of "), one.times) for one in hosts]
+    others += [("the training metrics", np.sort(columns.integers(column)[columns.valid(column)]))]
+    others += [(phrases.gpu_name(name), times) for name, times in own.items()]
+    others = sorted((other for other in others if len(other[1])), key=lambda other: -int(other[1][-1]))
     if len(others) <= 1:
         yield doubts.unjudged("monitoring_ended", "nothing_to_compare")
         return
-    others.sort(key=lambda other: -int(other[1][-1]))
-    later = {}
+    own, later = {name: times for name, times in own.items() if len(times)}, {}
     for name, times in own.items():
         limit = int(times[-1]) + round(max(limits.early, limits.steps * context.series[name].interval) * 1e6)
         for what, seen in others if not context.findings("gpu_lost", name) else ():

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gpureport.analysis.results import Job
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured, rule
 from gpureport.analysis.rules.low_use import find_phases
 from gpureport.analysis.rules.rests import FEW, STRICT, Gap, Period, find_gaps, find_period
+from gpureport.analysis.series.clock_and_power import mean, median
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import difference, intersection, overlap_seconds, to_spans, total_seconds
 from gpureport.analysis.series.statistics import IDLE_RATIO
@@ -38,7 +39,8 @@ _BURSTS = 0.05  # share of the time above 12%; a larger one is more than autotun
 _LONE_SECONDS = 2.0  # seconds; a utilisation value covers at most 1 s (NVML), so one alone does not show a rest
 _ALONG = 0.25  # maximum share of the time at 5% or less in a job that works a little throughout
 
-Cause = tuple[str, Sequence[Evidence]] | None
+Cause = tuple[str, Sequence[Evidence]]
+Stall = tuple[Period, list[str], list[Gap]]
 
 
 @rule(_GAP)
@@ -47,54 +49,49 @@ def find_idle_gaps(context: Context, limits: Limits) -> Found:
         yield from (doubts.too_short(kind, context.whole.seconds, limits.shortest) for kind in (_GAP, _STALL))
     if context.whole.seconds < limits.shortest or not context.jobs:
         return
-    known = events.find_job_events(context.recording)
-    stalls = list[tuple[Period, list[str], list[Gap]]]()
+    known, stalls = events.find_job_events(context.recording), list[Stall]()
     trains = events.is_training(context.recording, known)
     for name, series in context.gpus().items():
         if not series.is_recorded(UTILISATION):
             yield from (doubts.not_recorded(kind, name, UTILISATION) for kind in (_GAP, _STALL))
             continue
-        gaps = _name_causes(context, limits, series, find_gaps(series, context.jobs, context.whole, limits), known)
+        gaps = find_gaps(series, context.jobs, context.whole, limits)
+        _name_causes(context, limits, series, gaps, known)
         share = sum(gap.seconds for gap in gaps) / total_seconds(context.work)
         held = difference(context.work, to_spans(gap.interval for gap in gaps))
         used = series.values(UTILISATION)
         seconds = series.seconds_inside(held, context.whole) * ~np.isnan(used)
         between = float(np.nansum(used * seconds) / seconds.sum()) if seconds.sum() > 0 else 1.0
         if not trains:
-            gaps = _mark_requests(gaps, limits, share, between)
-        yield from _build_gap_findings(context, limits, series, gaps, share, between)
+            _mark_requests(gaps, limits, share, between)
         own = [gap for gap in gaps if gap.cause not in _OUT_OF_STEP]
         if period := find_period([gap.interval.start for gap in own], limits.agree, limits.agree_few):
+            regular = list(compress(own, period.members))
+            for gap in regular:
+                gap.cause = "periodic" if gap.cause == "unknown" else gap.cause
             same = [stall for stall in stalls if abs(stall[0].seconds / period.seconds - 1) <= STRICT]
             stalls += [] if same else (same := [(period, [], [])])
             same[0][1].append(name)
-            same[0][2].extend(gap for gap, is_member in zip(own, period.members, strict=True) if is_member)
+            same[0][2].extend(regular)
+        yield from _build_gap_findings(context, limits, series, gaps, share, between)
     yield from (_build_stall_finding(context, limits, *stall) for stall in stalls)
 
 
 def _name_causes(
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], known: Sequence[JobEvents]
-) -> list[Gap]:
+) -> None:
     name = series.device.id
-    if context.findings("unused_gpu", name):
-        return [gap._replace(cause="unused") for gap in gaps]
     edges = np.array([(gap.interval.start, gap.interval.end) for gap in gaps], dtype=np.int64).reshape(-1, 2)
     waited = overlap_seconds(edges[:, 0], edges[:, 1], context.spans_on(name)).tolist()
-    by_event: list[JobEvents | None] = [None] * len(gaps)
-    for event, has in events.place_events(known, edges, max(_NEAR, series.interval / 2)):
-        by_event = [one or (event if is_in else None) for one, is_in in zip(by_event, has.tolist(), strict=True)]
-    named = []
-    for gap, seconds, first in zip(gaps, waited, by_event, strict=True):
-        is_data = 2 * seconds >= gap.interval.seconds
-        found = ("data", ()) if is_data else _find_cause(context, limits, series, gap, first)
-        cause, evidence = found or (gap.cause, ())
-        named.append(gap._replace(cause=cause, evidence=tuple(evidence)))
-    in_step = [place for place, gap in enumerate(named) if gap.cause not in _OUT_OF_STEP]
-    period = find_period([named[place].interval.start for place in in_step], limits.agree, limits.agree_few)
-    for place, recurs in zip(in_step, period.members.tolist() if period else (), strict=False):
-        if recurs and named[place].cause == "unknown":
-            named[place] = named[place]._replace(cause="periodic")
-    return named
+    placed = list(events.place_events(known, edges, max(_NEAR, series.interval / 2)))
+    first = {place: event for event, has in reversed(placed) for place in np.flatnonzero(has).tolist()}
+    for place, gap in enumerate(gaps):
+        if context.findings("unused_gpu", name):
+            gap.cause = "unused"
+        elif 2 * waited[place] >= gap.interval.seconds:
+            gap.cause = "data"
+        else:
+            gap.cause, gap.evidence = _find_cause(context, limits, series, gap, first.get(place))
 
 
 def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap, event: JobEvents | None) -> Cause:
@@ -104,8 +101,7 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     if event:
         return event.cause, [measured(event.source, "times in the run", float(len(event.times)), "")]
     rows = series.rows_between(gap.interval.start + series.shift, gap.interval.end + series.shift)
-    empty, span = jobs.find_empty_rows(series)[rows], to_spans([gap.interval])
-    share = float(empty.mean()) if len(empty) else 0.0
+    share, span = mean(jobs.find_empty_rows(series)[rows]), to_spans([gap.interval])
     freed = limits.compare("time with no memory in use", "share of the gap", share, ">=", "freed")
     if freed.meets_limit:
         return "no process", [freed]
@@ -113,79 +109,73 @@ def _find_cause(context: Context, limits: Limits, series: DeviceSeries, gap: Gap
     # disk writes do not explain a gap that never ended
     is_last = gap.interval.end > (active.end if active else int(series.times[-1]))
     for host in [] if is_last else context.hosts_of(series):
-        wrote, read = host.find_values(_WRITES, span), host.find_values(_READS, span)
-        usual = float(np.median(host.known_values(_WRITES))) if len(wrote) else np.inf
+        wrote, read = (mean(host.find_values(metric, span)) for metric in (_WRITES, _READS))
         # far more than usual, and more than the host read
-        if len(wrote) and wrote.mean() >= max(limits.disk, _RISE * usual, read.mean() if len(read) else 0.0):
-            return "checkpoint", [limits.compare(_WRITES, "mean", float(wrote.mean()), ">=", "disk")]
-    return None
+        if wrote >= np.nanmax([limits.disk, _RISE * median(host.values(_WRITES)), read]):
+            return "checkpoint", [limits.compare(_WRITES, "mean", wrote, ">=", "disk")]
+    return "unknown", []
 
 
-def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause:
+def _judge_peers(context: Context, limits: Limits, name: str, gap: Gap) -> Cause | None:
     """Return what other GPUs did in a long gap: wait in a collective (`hang`) or work (`peers busy`)."""
     peers = [one for other, one in context.working().items() if other != name]
     span = to_spans([gap.interval])
     used = [one.find_values(UTILISATION, span) for one in peers]
-    worked = max((float((values > ACTIVE.value).mean()) for values in used if len(values)), default=0.0)
+    worked = np.fmax.reduce([mean(values > ACTIVE.value) for values in used], initial=0.0)
     if gap.interval.seconds < _LONG or worked < _WORKED:
         return None
-    least = min(float(values.mean()) if len(values) else 0.0 for values in used)
-    spin, draw = least >= limits.spinning, -np.inf
-    for one in peers:
-        watts, at_work = one.values(POWER), one.values(UTILISATION) > _HALF
-        drawn, usual = one.find_values(POWER, span), watts[at_work & (watts > 0)]
-        draw = max(draw, float(drawn.mean() / np.median(usual)) if len(drawn) and len(usual) else np.inf)
-    what = "lowest mean of the other GPUs"
-    measured = [limits.compare(UTILISATION, what, least, ">=" if spin else "<", "spinning")]
-    if np.isfinite(draw):
-        what = "of the other GPUs in the gap, as a share of power at work"
-        measured.append(limits.compare(POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"))
-    return "hang" if spin and (draw < limits.collective or np.isinf(draw)) else "peers busy", measured
+    least = float(np.nan_to_num([mean(values) for values in used]).min())
+    usual = [median(one.values(POWER)[(one.values(UTILISATION) > _HALF) & (one.values(POWER) > 0)]) for one in peers]
+    drawn = [mean(one.find_values(POWER, span)) for one in peers]
+    draw, spin = float(np.max(np.divide(drawn, usual))), least >= limits.spinning
+    what = "of the other GPUs in the gap, as a share of power at work"
+    is_hang = spin and not draw >= limits.collective
+    return "hang" if is_hang else "peers busy", [
+        limits.compare(UTILISATION, "lowest mean of the other GPUs", least, ">=" if spin else "<", "spinning"),
+        limits.compare(POWER, what, draw, "<" if draw < limits.collective else ">=", "collective"),
+    ]
 
 
-def _mark_requests(gaps: list[Gap], limits: Limits, lost: float, between: float) -> list[Gap]:
-    """Return the gaps, with requests as the cause if only short bursts or little work separate them."""
-    open_causes = {"unknown", "periodic"} if lost >= _HALF else {"unknown"}
-    if len(gaps) < _MANY_BURSTS or any(gap.cause not in open_causes for gap in gaps):
-        return gaps
+def _mark_requests(gaps: Sequence[Gap], limits: Limits, lost: float, between: float) -> None:
+    """Name requests as the cause if only short bursts or little work separate the gaps."""
+    starts = [gap.interval.start for gap in gaps]
+    if len(gaps) < _MANY_BURSTS or any(gap.cause != "unknown" for gap in gaps):
+        return
+    if lost < _HALF and find_period(starts, limits.agree, limits.agree_few):
+        return
     work = [(after.interval.start - before.interval.end) / 1e6 for before, after in pairwise(gaps)]
     long_work = float(np.quantile(work, _NEARLY_ALL))
-    if long_work > limits.burst and between >= limits.sparse:
-        return gaps
-    measured = limits.compare("work between two gaps", "90% quantile", long_work, "<=", "burst")
-    return [gap._replace(cause=REQUESTS, evidence=(measured,)) for gap in gaps]
+    if long_work <= limits.burst or between < limits.sparse:
+        shown = limits.compare("work between two gaps", "90% quantile", long_work, "<=", "burst")
+        for gap in gaps:
+            gap.cause, gap.evidence = REQUESTS, (shown,)
 
 
-def _rate_severity(limits: Limits, share: float) -> Severity:
-    if share >= limits.problem:
+def _rate_severity(limits: Limits, share: float, *, is_mild: bool = False) -> Severity:
+    if share >= limits.problem and not is_mild:
         return Severity.PROBLEM
-    return Severity.WARNING if share >= limits.warning else Severity.INFO
+    return Severity.WARNING if share >= min(limits.warning, limits.problem) else Severity.INFO
 
 
 def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share of the job
     context: Context, limits: Limits, series: DeviceSeries, gaps: Sequence[Gap], share: float, between: float
 ) -> Iterator[Finding]:
+    name, finest = series.device.id, limits.shortest + 1.5 * series.resolution(UTILISATION)
     for cause in dict.fromkeys(gap.cause for gap in gaps):
         own = [gap for gap in gaps if gap.cause == cause]
         # very little work is no problem; another check covers unused GPUs
         is_little = between < limits.sparse and cause in _NO_LOSS
-        severity = _rate_severity(limits, share)
-        if severity is Severity.PROBLEM and (
-            is_little or cause in {"unused", REQUESTS} or series.device.id not in context.active
-        ):
-            severity = Severity.WARNING
+        is_mild = is_little or cause in {"unused", REQUESTS} or name not in context.active
         shortest = min(gap.interval.seconds for gap in own)
         least = min(own, key=lambda gap: gap.samples - gap.needed)
         confidence = doubts.confidence_of(min(gap.samples for gap in own), series.interval)
-        if shortest < limits.shortest + 1.5 * series.resolution(UTILISATION):
-            confidence = doubts.lowest(confidence, Confidence.MEDIUM)
         used = float(np.average([gap.used for gap in own], weights=[gap.samples for gap in own]))
         little = between if is_little else np.nan
         yield context.finding(
             _GAP,
-            severity,
-            confidence,
-            [series.device.id],
+            _rate_severity(limits, share, is_mild=is_mild),
+            doubts.lowest(confidence, Confidence.MEDIUM if shortest < finest else Confidence.HIGH),
+            [name],
             limits.compare(UTILISATION, "mean", used, "<=", "still"),
             limits.compare("duration", "length" if len(own) == 1 else "shortest", shortest, ">=", "shortest"),
             measured("idle time of this GPU in gaps", "share of the job", share),
@@ -194,8 +184,8 @@ def _build_gap_findings(  # noqa: PLR0913, PLR0917 - the gaps, and their share o
             spans=tuple(gap.interval for gap in own),
             lost=sum(gap.seconds for gap in own),
             cause=cause,
-            samples=sum(gap.samples for gap in own),
             case=_place(series, own, cause),
+            samples=sum(gap.samples for gap in own),
             words={
                 "count": len(own),
                 "low": least.samples,
@@ -263,38 +253,37 @@ def find_edges(context: Context, limits: Limits) -> Found:
                 yield replace(each, severity=Severity.WARNING) if isinstance(each, Finding) and is_much else each
 
 
-def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray]:
+def _read_use(context: Context, stretch: Interval) -> tuple[FloatArray, FloatArray, list[int]]:
+    """Return the seconds and utilisation of all samples within a stretch, and the readings per GPU."""
     span, gpus = to_spans([stretch]), context.gpus().values()
     seconds = np.concatenate([one.seconds_inside(span, context.whole) for one in gpus])
     used = np.concatenate([one.values(UTILISATION) for one in gpus])
-    return seconds[~np.isnan(used)], used[~np.isnan(used)]
-
-
-def _count_readings(context: Context, stretch: Interval) -> list[int]:
     # the last reading of a log lies at its end
-    edges, gpus = (stretch.start, stretch.end + 1), context.gpus().values()
-    return [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
+    edges = stretch.start, stretch.end + 1
+    counts = [one.count_readings(UTILISATION, one.rows_between(*edges)) for one in gpus]
+    return seconds[~np.isnan(used)], used[~np.isnan(used)], counts
 
 
 def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
-    is_start, window = kind == _START, job.window
-    held = Interval(job.interval.start, window.start) if is_start else Interval(window.end, job.interval.end)
+    is_start, whole = kind == _START, context.whole
+    edges = (job.interval.start, job.window.start), (job.window.end, job.interval.end)
+    held = Interval(*edges[not is_start])
     pause = jobs.find_restart(context.jobs, job, context.series) if is_start else None
-    rest = to_spans([Interval(held.end, context.whole.end)])
-    after = [context.all_series[name].find_values(MEMORY, rest) for name in context.time_without_job]
-    is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
-    # a display may use the GPU after the job
-    is_noted = not is_start and job is context.jobs[-1] and not is_taken
-    stretch = Interval(pause.start if pause else held.start, context.whole.end if is_noted else held.end)
+    stretch = Interval(pause.start if pause else held.start, held.end)
+    if not is_start and job is context.jobs[-1]:
+        rest = to_spans([Interval(held.end, whole.end)])
+        after = [context.all_series[name].find_values(MEMORY, rest) for name in context.time_without_job]
+        # a display may use the GPU after the job
+        is_taken = any((values > jobs.EMPTY_MEMORY).all() for values in after if len(values))
+        stretch = stretch if is_taken else Interval(held.start, whole.end)
     gpus, step, spans = list(context.gpus()), context.recording.run.interval or 0.0, to_spans([stretch])
     free = sum(total_seconds(intersection(spans, one)) for one in context.time_without_job.values())
-    seconds, used = _read_use(context, stretch)
+    seconds, used, _ = _read_use(context, stretch)
+    seen, _, counts = _read_use(context.whole_log, stretch)
     sampled, resting = float(seconds.sum()), float(seconds[used <= ACTIVE.value + 1e-6].sum())
     # the log may have ended an interval later
     late = 0.0 if is_start or stretch.seconds >= limits.shortest else min(step, stretch.seconds)
-    is_short = stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2
-    counts = _count_readings(context.whole_log, stretch)
-    if is_short or not _read_use(context.whole_log, stretch)[0].sum():
+    if stretch.seconds + late < limits.shortest or resting + free < limits.shortest / 2 or not seen.sum():
         # too short, nearly all in a log gap, or without a job, as memory alone shows
         return
     if pause is None and max(counts) < doubts.FEW_READINGS and step > _LONE_SECONDS:
@@ -303,26 +292,25 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
     phases = [found.spans for name in context.active if (found := find_phases(context, name))]
     if phases and 2 * total_seconds(intersection(phases[0], spans)) > stretch.seconds:
         return  # an evaluation like earlier ones
-    length = held.seconds
-    share = held.seconds / sum(each.interval.seconds for each in context.jobs)
+    length, paused = held.seconds, pause.seconds if pause else np.nan
+    share = length / sum(each.interval.seconds for each in context.jobs)
     is_long = pause or length > limits.long or share > limits.share
     worked = float(seconds[used > IDLE_RATIO + 1e-6].sum())
     is_rest = sampled - resting <= _BURSTS * sampled and worked <= limits.light * sampled
     case = "restart" if pause else NO_JOB if free and length < limits.shortest else None
     trained = 0 if case else events.count_steps(context.recording, held)
-    whole = "the jobs' time" if context.time_without_job and not case else "the run"
+    of_what = "the jobs' time" if context.time_without_job and not case else "the run"
     if case:  # the time is outside jobs, so its share is that of the run
-        length, share = stretch.seconds, stretch.seconds / context.whole.seconds
+        length, share = stretch.seconds, stretch.seconds / whole.seconds
     what = "length, at most (the log may have ended an interval later)" if late else "length"
     cpu = _measure_cpu(context, limits, held) if is_start and not pause else np.nan
-    paused = pause.seconds if pause else np.nan
     yield context.finding(
         kind,
         Severity.WARNING if is_long else Severity.INFO,
         doubts.confidence_of(max(counts), step) if is_rest else Confidence.LOW,
         (),
         limits.compare("duration", what, length + late, ">=", "shortest"),
-        limits.compare("duration", f"share of {whole}", share, ">" if share > limits.share else "<=", "share"),
+        limits.compare("duration", f"share of {of_what}", share, ">" if share > limits.share else "<=", "share"),
         _show_steps(trained),
         limits.compare(CPU, "mean", cpu, ">=", "cpu"),
         measured("pause", "between the jobs", paused, "s"),
@@ -334,21 +322,20 @@ def _judge_edge(context: Context, limits: Limits, kind: str, job: Job) -> Found:
             "length": length,
             "late": held.seconds or None,
             "share": share,
-            "whole": whole,
+            "whole": of_what,
             "cpu": cpu,
             "free": free or None,
             "pause": paused,
             "without": paused * len(gpus),
             "steps": trained,
-            "later": held.start > context.whole.start,
+            "later": held.start > whole.start,
         },
     )
 
 
 def _measure_cpu(context: Context, limits: Limits, stretch: Interval) -> float:
-    values = [host.find_values(CPU, to_spans([stretch])) for host in context.hosts().values()]
-    mean = max((float(used.mean()) for used in values if len(used)), default=0.0)
-    return mean if mean >= limits.cpu else np.nan
+    loads = [mean(host.find_values(CPU, to_spans([stretch]))) for host in context.hosts().values()]
+    return max((load for load in loads if load >= limits.cpu), default=np.nan)
 
 
 def _show_steps(count: int) -> Evidence:
@@ -356,43 +343,35 @@ def _show_steps(count: int) -> Evidence:
 
 
 def _judge_log_without_work(context: Context, limits: Limits) -> Found:
-    whole, gpus = context.whole, context.gpus()
-    counts, (seconds, used) = _count_readings(context, whole), _read_use(context, whole)
+    whole, gpus = context.whole, context.gpus().values()
+    seconds, used, counts = _read_use(context, whole)
     readings, sampled = max(counts), max(float(seconds.sum()), 1e-9)
-    is_seen = readings >= doubts.SURE_READINGS and sampled / len(gpus) >= limits.shortest
-    is_display = all(map(jobs.draws_only_display, gpus.values()))
-    idle = used <= IDLE_RATIO + 1e-6
+    is_display, is_short = all(map(jobs.draws_only_display, gpus)), sampled / len(gpus) < limits.shortest
     for kind in (_START, _TAIL):
         if readings < doubts.SURE_READINGS:
             yield doubts.unjudged(kind, doubts.TOO_FEW, None, doubts.count_of(readings, "sample"))
-        elif not is_seen:
+        elif is_short:
             yield doubts.too_short(kind, sampled / len(gpus), limits.shortest, "samples cover")
         elif is_display:
             yield doubts.unjudged(kind, "only_a_display")
-    if is_display or not is_seen:
+    if is_display or is_short or readings < doubts.SURE_READINGS:
         return
-    owned = [(one.seconds_in_run, one.values(UTILISATION)) for one in gpus.values()]
-    is_used = all(own[use <= IDLE_RATIO + 1e-6].sum() <= _ALONG * own[~np.isnan(use)].sum() for own, use in owned)
-    share = float(seconds[idle].sum()) / sampled
-    mean = float((seconds * used.clip(0, 1)).sum()) / sampled
-    trained = events.count_steps(context.recording, whole)
-    bursts, cpu = np.nan, _measure_cpu(context, limits, whole)
-    for series in gpus.values() if not trained else ():
-        held, length = series.known_values(MEMORY), series.end[-1] - series.start[0]
-        busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
-        distances = np.diff(busy[:, 0])
-        if len(held) and np.median(held) > jobs.PROCESS_MEMORY.value and len(busy) >= _MANY_BURSTS and np.isnan(bursts):
-            usual = float(np.median(distances))
-            bursts = usual / 1e6 if usual * len(distances) > length / 2 else np.nan
-    cause = LITTLE_WORK if is_used or trained or not np.isnan(bursts) else NO_WORK
+    idle, rests = used <= IDLE_RATIO + 1e-6, list[float]()
+    for one in gpus:
+        own = one.seconds_in_run * one.known_rows(UTILISATION)
+        rests.append(own[one.values(UTILISATION) <= IDLE_RATIO + 1e-6].sum() / max(own.sum(), 1e-9))
+    share, use = float(seconds[idle].sum()) / sampled, float((seconds * used.clip(0, 1)).sum()) / sampled
+    trained, cpu = events.count_steps(context.recording, whole), _measure_cpu(context, limits, whole)
+    bursts = np.nan if trained else next(filter(None, map(_find_burst_distance, gpus)), np.nan)
+    cause = LITTLE_WORK if max(rests) <= _ALONG or trained or not np.isnan(bursts) else NO_WORK
     yield context.finding(
         _START,
         Severity.WARNING,
-        doubts.confidence_of(max(counts), context.recording.run.interval or 0.0),
+        doubts.confidence_of(readings, context.recording.run.interval or 0.0),
         (),
         limits.compare("duration", "length", whole.seconds, ">=", "shortest"),
         measured(UTILISATION, "share of time at 5% or less", share),
-        measured(UTILISATION, "mean", mean),
+        measured(UTILISATION, "mean", use),
         _show_steps(trained),
         measured("bursts of work", "usual distance", bursts, "s"),
         limits.compare(CPU, "mean", cpu, ">=", "cpu"),
@@ -402,7 +381,7 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
         case=STEPS if trained else cause,
         samples=sum(counts),
         words={
-            "mean": mean,
+            "mean": use,
             "share": share,
             "steps": trained,
             "bursts": bursts,
@@ -410,3 +389,13 @@ def _judge_log_without_work(context: Context, limits: Limits) -> Found:
             "used": share < limits.unused,
         },
     )
+
+
+def _find_burst_distance(series: DeviceSeries) -> float | None:
+    """Return the usual seconds between bursts of work that recur for half of the log in a process."""
+    busy = series.find_owned(series.values(UTILISATION) > ACTIVE.value)
+    if len(busy) < _MANY_BURSTS or not median(series.values(MEMORY)) > jobs.PROCESS_MEMORY.value:
+        return None
+    distances = np.diff(busy[:, 0])
+    usual = float(np.median(distances))
+    return usual / 1e6 if 2 * usual * len(distances) > series.end[-1] - series.start[0] else None

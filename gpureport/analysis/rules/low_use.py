@@ -155,7 +155,7 @@ def underutilised(context: Context, limits: Limits) -> Found:
     unknown = [what for name, what in _OPEN.items() if name not in levels or (is_brief and name == CORE)]
     cores = next(filter(None, (waits.count_host_cores(context, host) for host in hosts)), None)
     parts = _list_parts(low, limits, _find_requests(context, spans), Confidence.LOW if unknown else Confidence.MEDIUM)
-    parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + waits.show_cores(cores)
+    parts["shown"] += [measured(name, "mean", level) for name, level in levels.items()] + [waits.show_cores(cores)]
     watched = {what: what not in unknown for what in _OPEN.values()}
     parts |= {"words": {"cores": waits.say_cores(cores), **watched}, "case": " or ".join(unknown)}
     yield waits.build_finding(context, limits, "underutilised", spans, **parts)

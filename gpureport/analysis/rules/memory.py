@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import truediv
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpureport.analysis.job import jobs, params
 from gpureport.analysis.names import CORE, CPU, MEMORY, UTILISATION
 from gpureport.analysis.rulebook import Context, Found, Limits, measured, rule
 from gpureport.analysis.rules import waits
+from gpureport.analysis.series.clock_and_power import median
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import NO_SPANS, contains, total_seconds, union
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
@@ -34,7 +36,7 @@ class _Use(NamedTuple):
     """
 
     device: str
-    peak: int
+    free: float
     capacity: int
     ratio: float
     samples: int
@@ -45,20 +47,19 @@ class _Use(NamedTuple):
 
 @rule("memory")
 def find_memory_use(context: Context, limits: Limits) -> Found:
-    uses, gpus, kinds = [], context.gpus(), ("mem_headroom", "mem_pressure", "mem_prealloc")
-    for device, series in gpus.items():
-        if not series.is_recorded(MEMORY) or not memory_total(series):
-            missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
+    uses, kinds = [], ("mem_headroom", "mem_pressure", "mem_prealloc")
+    for device, series in context.gpus().items():
+        if missing := _find_missing(series):
             yield from (doubts.not_recorded(kind, device, missing) for kind in kinds)
         elif len(series) < doubts.FEW_READINGS:
             yield from (doubts.too_short(kind, 0.0, limits.shortest) for kind in kinds)
         else:
-            uses.append(_measure_use(series, limits))
-            if uses[-1].state in {"constant", "short"} and context.whole.seconds < limits.shortest:
+            uses.append(use := _measure_use(series, limits))
+            if use.state in {"constant", "short"} and context.whole.seconds < limits.shortest:
                 yield doubts.too_short("mem_prealloc", context.whole.seconds, limits.shortest)
-            if uses[-1].state == "coarse":
+            if use.state == "coarse":
                 apart = series.interval, phrases.duration(series.interval)
-                for kind in kinds[1:] if uses[-1].ratio >= limits.full else kinds[2:]:
+                for kind in kinds[1:] if use.ratio >= limits.full else kinds[2:]:
                     yield doubts.unjudged(kind, "coarse_samples", device, apart)
     reserved = [use for use in uses if use.state == "reserved"]
     others = [use for use in uses if use.ratio >= limits.used or use.device in context.active]
@@ -70,123 +71,120 @@ def find_memory_use(context: Context, limits: Limits) -> Found:
             yield _build_finding(context, kind, chosen, limits)
 
 
+def _find_missing(series: DeviceSeries) -> str | None:
+    return MEMORY if not series.is_recorded(MEMORY) else None if memory_total(series) else _TOTAL
+
+
 def is_preallocated(series: DeviceSeries) -> bool | None:
-    known = series.is_recorded(MEMORY) and memory_total(series)
-    return {"reserved": True, "": False}.get(_measure_use(series, find_memory_use.limits).state) if known else None
+    known = {"reserved": True, "": False}
+    return None if _find_missing(series) else known.get(_measure_use(series, find_memory_use.limits).state)
 
 
 def _measure_use(series: DeviceSeries, limits: Limits) -> _Use:
-    peak, total = memory_peak(series) or 0, memory_total(series) or 1
+    total, interval = memory_total(series) or 1, 1.01 * series.interval  # a logger may be a little early
     used, times = series.known_values(MEMORY), series.times[series.find_known_rows(MEMORY)]
-    step, spread = _measure_step(used, times, total, limits, series.interval)
-    released = np.flatnonzero(used < used[0] / 2)
-    held = used[: released[0]] if len(released) else used
-    state = ""
-    if peak >= limits.used * total and np.ptp(held) < limits.steady * total and used.max() == held.max():
+    peak, capacity, step, spread, state = int(used.max()), total - memory_reserved(series), 0.0, 1.0, ""
+    held = used[: _find_release(used)]
+    if np.ptp(used) >= limits.step * total:
+        before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
+        at = int(np.argmax(used - used[before]))
+        end, trim = at + _find_release(used[at:]), max(limits.trim, interval) * 1e6
+        later = used[end:][times[end:] >= times[end - 1] + trim][:1]
+        settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
+        step = float(used[at] - used[before[at]]) / total
+        is_kept = not (later > jobs.PROCESS_MEMORY.value).any()
+        if len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6 and is_kept:
+            spread = float(np.ptp(settled)) / total
+    if peak >= limits.used * total and np.ptp(held) < limits.steady * total and peak == int(held.max()):
         state = "constant"
     elif peak >= limits.step * total and series.times[-1] - series.times[0] < limits.shortest * 1e6:
         state = "short"
     elif step >= limits.step and spread < limits.steady:
-        # the interval of a logger may be a little short
-        state = "coarse" if 1.01 * series.interval >= limits.coarse else "reserved"
+        state = "coarse" if interval >= limits.coarse else "reserved"
     samples = series.count_readings(MEMORY, series.find_known_rows(MEMORY))
-    capacity = total - memory_reserved(series)
-    return _Use(series.device.id, peak, capacity, peak / capacity, samples, step, spread, state)
+    return _Use(series.device.id, capacity - peak, capacity, peak / capacity, samples, step, spread, state)
 
 
-def _measure_step(
-    used: FloatArray, times: IntArray, total: int, limits: Limits, interval: float
-) -> tuple[float, float]:
-    if np.ptp(used) < limits.step * total:
-        return 0.0, 1.0
-    before = np.minimum(np.searchsorted(times, times - 1_000_000), np.maximum(np.arange(len(times)) - 1, 0))
-    at = int(np.argmax(used - used[before]))
-    released = np.flatnonzero(used[at:] < used[at] / 2)
-    end = at + (int(released[0]) if len(released) else len(used) - at)
-    trim = max(limits.trim, interval * 1.01) * 1e6
-    given_back = used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value
-    settled = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
-    is_held = len(settled) and times[end - 1] - times[at] >= limits.shortest * 1e6 and not given_back.any()
-    return float(used[at] - used[before[at]]) / total, float(np.ptp(settled)) / total if is_held else 1.0
+def _find_release(used: FloatArray) -> int:
+    return int(np.argmax(np.append(used < used[0] / 2, True)))
 
 
 def _build_finding(context: Context, kind: str, uses: Sequence[_Use], limits: Limits) -> Finding:
     states, is_reserved = {use.state for use in uses}, kind == "mem_prealloc"
-    sure = Confidence.HIGH if states == {""} else Confidence.MEDIUM
+    sure = Confidence.MEDIUM if any(states) else Confidence.HIGH
     sure = Confidence.LOW if states & {"constant", "coarse"} else sure
     worst = max(uses, key=lambda use: use.step if is_reserved else use.ratio)
     relation, limit = ("<", "roomy") if kind == "mem_headroom" else (">=", "full")
-    left, whole = worst.capacity - worst.peak, phrases.size(worst.capacity)
-    part, unit = phrases.size(left).split(maxsplit=1)  # a shared unit is written once
-    step, spread, ratio, free = (
-        (worst.step, worst.spread, np.nan, np.nan) if is_reserved else (np.nan, np.nan, worst.ratio, left)
-    )
+    left, whole = phrases.size(worst.free), phrases.size(worst.capacity)
+    part, unit = left.split(maxsplit=1)  # a shared unit is written once
+    evidence = [
+        limits.compare(MEMORY, "largest step, as a share of memory", worst.step, ">=", "step"),
+        limits.compare(MEMORY, "range after it, as a share of memory", worst.spread, "<", "steady"),
+        limits.compare(MEMORY, "max, of installed less reserved memory", worst.ratio, relation, limit),
+        measured(MEMORY, "free at the peak", worst.free, "By"),
+    ]
     return context.finding(
         kind,
         Severity.WARNING if kind == "mem_pressure" else Severity.INFO,
         doubts.lowest(sure, doubts.confidence_of(max(use.samples for use in uses))),
         [use.device for use in uses],
-        limits.compare(MEMORY, "largest step, as a share of memory", step, ">=", "step"),
-        limits.compare(MEMORY, "range after it, as a share of memory", spread, "<", "steady"),
-        limits.compare(MEMORY, "max, of installed less reserved memory", ratio, relation, limit),
-        measured(MEMORY, "free at the peak", free, "By"),
+        *(evidence[:2] if is_reserved else evidence[2:]),
         samples=sum(use.samples for use in uses),
-        ruled_out=(phrases.NOT_PREALLOCATED,) if states == {""} else (),
-        words={"gpu": phrases.gpu_name(worst.device), "several": len(uses) > 1, "full": worst.ratio, "step": worst.step}
-        | {"left": f"{part if whole.endswith(unit) else phrases.size(left)} of {whole}", "share": 1 - worst.ratio}
-        | {"how": _HOW.get(" ".join(states), _HOW["mixed"] if len(states) > 1 else "")},
+        ruled_out=() if any(states) else (phrases.NOT_PREALLOCATED,),
+        words={
+            "gpu": phrases.gpu_name(worst.device),
+            "several": len(uses) > 1,
+            "full": worst.ratio,
+            "step": worst.step,
+            "left": f"{part if whole.endswith(unit) else left} of {whole}",
+            "share": 1 - worst.ratio,
+            "how": _HOW["mixed"] if len(states) > 1 else _HOW.get(min(states), ""),
+        },
     )
 
 
 @rule("mem_leak")
 def find_growing_memory(context: Context, limits: Limits) -> Found:
-    job = context.job
     for device, series in context.gpus().items():
-        if not series.is_recorded(MEMORY) or not memory_total(series):
-            missing = _TOTAL if series.is_recorded(MEMORY) else MEMORY
+        if missing := _find_missing(series):
             yield doubts.not_recorded("mem_leak", device, missing)
             continue
         # the longest period in which memory was held, without its beginning
-        rows = series.rows_between(job.start, job.end + 1)
-        known = series.known_rows(MEMORY)[rows]
-        times, used = series.times[rows][known], series.values(MEMORY)[rows][known]
+        inside = series.rows_between(context.job.start, context.job.end + 1)
+        rows = np.arange(len(series))[inside][series.known_rows(MEMORY)[inside]]
+        times, used = series.times[rows], series.values(MEMORY)[rows]
         falls = np.flatnonzero(used[1:] < limits.released * used[:-1]) + 1
-        parts = [part for part in pairwise([0, *falls.tolist(), len(used)]) if part[0] < part[1]]
-        held = slice(*max(parts, key=lambda part: int(times[part[1] - 1] - times[part[0]]), default=(0, 0)))
-        times, used = times[held], used[held]
-        settled = times >= times[:1] + limits.settled * (times[-1:] - times[:1])
-        times, used = times[settled], used[settled]
+        parts = np.split(np.arange(len(used)), falls)
+        held = max(parts, key=lambda part: int(np.ptp(times[part])) if len(part) else 0)
+        settled = held[times[held] >= times[held[:1]] + limits.settled * (times[held[-1:]] - times[held[:1]])]
         if context.findings("mem_prealloc", device):
             yield doubts.unjudged("mem_leak", "memory_reserved_at_once", device)
-        elif len(times) < limits.fewest:
-            few = doubts.count_of(len(times), "sample")
+        elif len(settled) < limits.fewest:
+            few = doubts.count_of(len(settled), "sample")
             yield doubts.unjudged("mem_leak", doubts.TOO_FEW, device, few, case="after start-up")
         else:
-            yield from _judge_growth(context, series, times, used, limits)
+            yield from _judge_growth(context, series, times[settled], used[settled], limits)
 
 
 def _judge_growth(
     context: Context, series: DeviceSeries, times: IntArray, used: FloatArray, limits: Limits
 ) -> Iterator[Finding]:
     """Yield a leak if the median slope between block medians is high and memory grows in every quarter."""
-    count, seconds = min(round(limits.blocks), len(times)), (times - times[0]) / 1e6
-    places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
-    middle = places[:-1] + places[1:]
-    when = (seconds[(middle - 1) // 2] + seconds[middle // 2]) / 2
-    level = np.array([np.median(used[a:b]) for a, b in pairwise(places.tolist())])
-    one, other = np.triu_indices(count, k=1)
+    seconds, total = (times - times[0]) / 1e6, memory_total(series) or 1
+    places = np.linspace(0, len(times), min(round(limits.blocks), len(times)) + 1).round().astype(np.int64)
+    blocks = [slice(*edges) for edges in pairwise(places.tolist())]
+    when, level = (np.array([np.median(each[block]) for block in blocks]) for each in (seconds, used))
+    one, other = np.triu_indices(len(blocks), k=1)
     rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
-    edges = np.linspace(0, count - 1, 5).round().astype(np.int64).tolist()
+    edges = np.linspace(0, len(blocks) - 1, 5).round().astype(np.int64).tolist()
     near = [slice(max(edge - 1, 0), edge + 2) for edge in edges]
     middles, levels = ([np.median(each[part]) for part in near] for each in (when, level))
     quarters = np.diff(levels) / np.maximum(np.diff(middles), 1e-6)
-    mean, total = float(quarters.mean()), memory_total(series) or 1
-    slowest = float(quarters.min()) / mean if mean > 0 else 0.0
+    slowest = float(quarters.min() / quarters.mean()) if quarters.mean() > 0 else 0.0
     growth = rate * float(seconds[-1]) / total
     if growth <= limits.growth or slowest < limits.quarter:
         return
-    span = Interval(int(times[0]), int(times[-1]))
-    samples = series.count_readings(MEMORY, series.rows_between(span.start, span.end + 1))
+    samples = series.count_readings(MEMORY, series.rows_between(int(times[0]), int(times[-1]) + 1))
     left = max(total - memory_reserved(series) - float(level[-1]), 0.0) / rate
     is_soon = left <= limits.soon
     yield context.finding(
@@ -198,7 +196,7 @@ def _judge_growth(
         limits.compare(MEMORY, "slowest quarter, as a share of the mean rate", slowest, ">=", "quarter"),
         measured(MEMORY, "growth per second", rate, "By/s"),
         limits.compare("time until memory is full", "at this rate", left, "<=" if is_soon else ">", "soon"),
-        spans=(span,),
+        spans=(Interval(int(times[0]), int(times[-1])),),
         samples=samples,
         ruled_out=(phrases.NOT_PREALLOCATED,),
         words={"rate": 60 * rate, "left": left, "full": left <= 0},
@@ -225,13 +223,11 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
         was_there = is_early and used[0] > limits.held * peak
         if was_there or not is_late or last <= limits.held * peak or peak < limits.least:
             continue
-        hosts = context.hosts_of(series)
-        least = [max(limits.load * _median(host, CPU, context.window), 0.1) for host in hosts]
-        after = [_median(host, CPU, rest) for host in hosts]
-        is_core_full = any(_median(host, CORE, rest) >= limits.core for host in hosts)
-        if is_core_full or any(load >= low for load, low in zip(after, least, strict=True)):
+        when = (CPU, context.window), (CPU, rest), (CORE, rest)
+        loads = [[_median(host, *each) for each in when] for host in context.hosts_of(series)]
+        if any(after >= max(limits.load * before, 0.1) or core >= limits.core for before, after, core in loads):
             continue
-        is_watched = not np.isnan(after).all()
+        is_watched = any(after >= 0 for _, after, _ in loads)
         yield context.finding(
             "zombie_memory",
             Severity.WARNING,
@@ -242,7 +238,7 @@ def find_kept_memory(context: Context, limits: Limits) -> Found:
             measured(MEMORY, "last", last, "By"),
             spans=(rest,),
             samples=series.count_readings(MEMORY, series.times >= rest.start),
-            words={"held": last, "watched": bool(is_watched)},
+            words={"held": last, "watched": is_watched},
         )
 
 
@@ -260,11 +256,9 @@ def host_memory(context: Context, limits: Limits) -> Found:
         if len(used) == 0:
             yield from (doubts.not_recorded(kind, host, _HOST) for kind in host_memory.kinds)
             continue
-        peak, busy = float(np.quantile(used, 0.95)), series.find_values(CPU, spans)
-        cpu = float(np.median(busy)) if len(busy) else np.nan
-        known = waits.read_host_params(context, series)
-        cores = waits.count_host_cores(context, series)
-        has_workers = known.workers and cores and known.workers.value >= cores.most_workers
+        peak, cpu = float(np.quantile(used, 0.95)), median(series.find_values(CPU, spans))
+        workers, cores = waits.read_host_params(context, series).workers, waits.count_host_cores(context, series)
+        has_workers = workers and cores and workers.value >= cores.most_workers
         is_full, is_roomy = peak >= limits.full, peak < limits.roomy
         if is_roomy and np.isnan(cpu):
             yield doubts.not_recorded("workers_headroom", host, CPU)
@@ -278,7 +272,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
             (host,),
             limits.compare(_HOST, "p95 while GPUs wait", peak, relation, limit),
             limits.compare(CPU, "median", np.nan if is_full else cpu, "<", "cores"),
-            *([] if is_full else waits.show_cores(cores)),
+            *([] if is_full else [waits.show_cores(cores)]),
             spans=spans,
             samples=len(used),
             words={"full": peak, "cpu": cpu, "cores": waits.say_cores(cores)},
@@ -286,8 +280,7 @@ def host_memory(context: Context, limits: Limits) -> Found:
 
 
 def _median(series: DeviceSeries, metric: str, when: Interval) -> float:
-    values = series.values(metric)[series.rows_between(when.start, when.end)]
-    return float(np.nanmedian(values)) if not np.isnan(values).all() else np.nan
+    return median(series.values(metric)[series.rows_between(when.start, when.end)])
 
 
 @rule("oversized_gpu")
@@ -295,9 +288,8 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
     window = context.window or Interval(0, 0)
     for peers in (list(each.values()) for each in context.peers()):
         model = peers[0].device.model
-        own = find_gpu(model)
-        peaks = [memory_peak(one) for one in peers]
-        totals = [memory_total(one) for one in peers]
+        own, peaks = find_gpu(model), [memory_peak(one) for one in peers]
+        peak, total = max(each or 0 for each in peaks), min(memory_total(one) or 0 for one in peers)
         if window.seconds < limits.shortest:
             yield doubts.too_short("oversized_gpu", window.seconds, limits.shortest, "the work lasted")
         elif any(context.findings("mem_prealloc", one.device.id) for one in peers):
@@ -306,52 +298,48 @@ def find_oversized_gpus(context: Context, limits: Limits) -> Found:
             # a model outside the table stays unknown
             case = "" if model else "no model"
             yield doubts.unjudged("oversized_gpu", "gpu_not_in_table", case=case, model=model or "")
-        elif None in peaks or not all(totals):
-            yield doubts.not_recorded("oversized_gpu", None, MEMORY, "gpu_memory_total_bytes")
-        elif max(peak or 0 for peak in peaks) < limits.roomy * min(total or 0 for total in totals):
+        elif None in peaks or not total:
+            yield doubts.not_recorded("oversized_gpu", None, MEMORY, _TOTAL)
+        elif peak < limits.roomy * total:
             loads = [one.values(UTILISATION)[one.rows_between(window.start, window.end)] for one in peers]
             used = max(1.0 if np.isnan(load).all() else float(np.nanmean(load)) for load in loads)
-            yield from _compare_sizes(context, limits, own, peers, used)
+            if fitting := sorted(_list_fitting(limits, own, total, peak, used)):
+                _, smaller, busy, memory = fitting[0]
+                yield context.finding(
+                    "oversized_gpu",
+                    Severity.INFO,
+                    Confidence.LOW,
+                    [one.device.id for one in peers],
+                    measured(UTILISATION, "mean within the job, highest GPU", used),
+                    limits.compare(UTILISATION, f"the same at the speed of {smaller}, at most", busy, "<=", "busy"),
+                    limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
+                    samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
+                    ruled_out=[phrases.NOT_PREALLOCATED],
+                    words={"smaller": phrases.add_article(smaller), "peak": peak, "used": used},
+                )
 
 
-def _size(gpu: Gpu) -> tuple[float, float, float, float] | None:
-    memory, reserved = gpu.memory_total_bytes, gpu.memory_reserved_bytes
-    speed = gpu.memory_bandwidth_bytes_per_second
-    arithmetic = gpu.tensor_operations_per_second
-    power = gpu.power_limit_default_watts
-    if not (memory and speed and arithmetic and power):
-        return None
-    return memory.value - (reserved.value if reserved else 0), speed.value, arithmetic.value, power.value
+def _size(gpu: Gpu) -> tuple[float, ...]:
+    """Return a GPU's usable memory, bandwidth, arithmetic speed and power, if all are known."""
+    speeds = gpu.memory_bandwidth_bytes_per_second, gpu.tensor_operations_per_second
+    cells = gpu.memory_total_bytes, *speeds, gpu.power_limit_default_watts
+    memory, *others = (cell.value if cell else 0.0 for cell in cells)
+    reserved = gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0
+    return (memory - reserved, *others) if all(cells) else ()
 
 
-def _compare_sizes(
-    context: Context, limits: Limits, own: Gpu, peers: Sequence[DeviceSeries], used: float
-) -> Iterator[Finding]:
-    peak = max(memory_peak(one) or 0 for one in peers)
-    total = min(memory_total(one) or 0 for one in peers)
-    _, speed, arithmetic, power = _size(own) or (0.0,) * 4
-    fitting, names = [], [one.device.id for one in peers]
+def _list_fitting(
+    limits: Limits, own: Gpu, total: int, peak: int, used: float
+) -> Iterator[tuple[float, str, float, float]]:
+    """Yield the power, model, utilisation and memory use of each smaller GPU that fits."""
+    _, *speeds, most = _size(own)
     for gpu in load_gpus():
+        memory, *slower, power = _size(gpu) or (np.inf, np.inf)
         is_older = own.compute_capability >= _AMPERE > gpu.compute_capability
-        if (size := _size(gpu)) and size[0] < total and size[3] < power and not is_older:
-            busy = used * max(speed / size[1], arithmetic / size[2], 1.0)
-            memory = peak / size[0]
-            if busy <= limits.busy and memory <= limits.fits:
-                fitting.append((size[3], gpu.model, busy, memory))
-    if fitting:
-        _, smaller, busy, memory = min(fitting, key=lambda each: each[0])
-        yield context.finding(
-            "oversized_gpu",
-            Severity.INFO,
-            Confidence.LOW,
-            names,
-            measured(UTILISATION, "mean within the job, highest GPU", used),
-            limits.compare(UTILISATION, f"the same at the speed of {smaller}, at most", busy, "<=", "busy"),
-            limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
-            samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
-            ruled_out=[phrases.NOT_PREALLOCATED],
-            words={"smaller": phrases.add_article(smaller), "peak": peak, "used": used},
-        )
+        busy = used * max([1.0, *map(truediv, speeds, slower)])
+        is_smaller = memory < total and power < most and not is_older
+        if is_smaller and busy <= limits.busy and peak / memory <= limits.fits:
+            yield power, gpu.model, busy, peak / memory
 
 
 @rule("full_precision")

@@ -1,6 +1,7 @@
 """Changes during a job: its rate falls, levels change without a known cause, or a metric stops improving."""
 
 from collections.abc import Iterator
+from itertools import islice, product
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, measured,
 from gpureport.analysis.rules.clocks import is_hardly_reached
 from gpureport.analysis.rules.peers import Change, compare_peers, find_lower, show
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals
+from gpureport.analysis.series.clock_and_power import CLOCKS, gather_signals, mean
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.intervals import covers
 from gpureport.analysis.series.statistics import memory_total
@@ -42,6 +43,7 @@ _AFTER = 60.0  # seconds within which the results of an evaluation are logged
 _PAUSE = 5.0  # multiple of the usual time between points; a longer one means no readings or steps
 _ENOUGH = 8_192  # readings, spread evenly over the time, that are enough to show each level
 _BLOCKS = 4.0  # blocks for which a level must last; with sparse readings, two longer ones
+_Case = tuple[str, str, str, str, Change]  # case, metric, unit, GPU, details
 
 
 def find_fall(
@@ -99,16 +101,15 @@ def _read_rate(context: Context) -> tuple[str, str, IntArray, FloatArray] | None
     """Return the training rate's metric, unit, times and values: as logged, or from step times or counts."""
     recording = context.recording
     names = [name for name in events.list_names(recording) if not events.split_words(name) & _CHECKING]
-    known = [metric for name in names if (metric := recognise_metric(name))]
-    rated = choose_throughput(names, None) or next((one for one in known if one.role is Role.THROUGHPUT), None)
-    timed = next((one for one in known if one.role is Role.STEP_TIME), None)
-    for metric in filter(None, (rated, timed)):
+    known = {metric.role: metric for name in reversed(names) if (metric := recognise_metric(name))}
+    rated = choose_throughput(names, None) or known.get(Role.THROUGHPUT)
+    for metric in filter(None, (rated, known.get(Role.STEP_TIME))):
         times, values = read_points(recording, metric.name)
         is_rate = (values > 0) & np.isfinite(values)
         times, values = times[is_rate], values[is_rate]
+        if len(times) > 1 and metric.role is Role.STEP_TIME:
+            return metric.name, "steps/s", times, 1 / (metric.seconds * values)
         if len(times) > 1:
-            if metric is timed:
-                return metric.name, "steps/s", times, 1 / (metric.seconds * values)
             return metric.name, f"{metric.unit or 'units'}/s", times, values
     points = events.find_steps(recording)
     if points is None:
@@ -158,11 +159,14 @@ def _find_sign(context: Context, change: Change, limits: Limits) -> tuple[str, s
     for cause, metric, unit, direction, noun in _SIGNS:
         devices = {"spill": full, "data": [""]}.get(cause, [*context.hosts(), *context.active])
         both = {name: _compare(context, name, metric, change) for name in devices}
-        moved = {name: (then - before) / (1.0 if unit == "1" else before) for name, (before, then) in both.items()}
+        moved = {
+            name: direction * (then - before) / (1.0 if unit == "1" else before)
+            for name, (before, then) in both.items()
+        }
         least = {"1": limits.share, "By/s": limits.doubled}.get(unit, limits.part_of_fall * change.fall)
-        far = [name for name in both if direction * moved[name] >= least]
+        far = [name for name in both if moved[name] >= least]
         if far and (cause != "host memory" or both[far[0]][1] >= limits.host_full):
-            before, then = both[max(far, key=lambda name: direction * moved[name])]
+            before, then = both[max(far, key=moved.__getitem__)]
             gpus = phrases.gpu_names(far, list(context.active)) if far[0] in context.active else ""
             told = [measured(metric, f"{when} the fall", x, unit) for when, x in (("before", before), ("after", then))]
             return cause, gpus, f"{noun} from {show(before, unit)} to {show(then, unit)}", told
@@ -178,11 +182,11 @@ def _compare(context: Context, device: str, metric: str, change: Change) -> tupl
     """Return the means of a metric at both levels, or NaN if unknown. Training metrics have the device ""."""
     levels = change.usual_spans, change.spans
     if device:
-        both = [context.series[device].find_values(metric, spans) for spans in levels]
+        before, then = (mean(context.series[device].find_values(metric, spans)) for spans in levels)
     else:
         times, values = read_points(context.recording, metric)
-        both = [values[intervals.contains(spans, times) & np.isfinite(values)] for spans in levels]
-    before, then = (float(one.mean()) if len(one) else np.nan for one in both)
+        times, values = times[np.isfinite(values)], values[np.isfinite(values)]
+        before, then = (mean(values[intervals.contains(spans, times)]) for spans in levels)
     return max(before, 1e-9), then
 
 
@@ -203,13 +207,12 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
         change = max(changes.values(), key=lambda one: one.fall)
         devices = tuple(filter(None, changes))
         spans = intervals.union(np.concatenate([one.spans for one in changes.values()]))
-        rises = change.spans[0, 0] < change.usual_spans[0, 0]
-        seconds = intervals.total_seconds(spans)
         cool, warm = _compare(context, devices[0], TEMPERATURE, change) if devices else (0.0, 0.0)
         low, high = show(change.level, unit), show(change.usual, unit)
-        goes, share, levels = "fell", change.fall, f"{high} to {low}"
-        if rises:
+        goes, share, levels, since = "fell", change.fall, f"{high} to {low}", change.spans[0, 0]
+        if change.spans[0, 0] < change.usual_spans[0, 0]:
             goes, share, levels = "rose", change.usual / change.level - 1, f"{low} to {high}"
+            since = change.usual_spans[0, 0]
         yield context.finding(
             "unexplained_change",
             Severity.WARNING,
@@ -217,7 +220,7 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
             devices,
             measured(metric, "usual level", change.usual, unit),
             measured(metric, "other level", change.level, unit),
-            limits.compare("duration", "total", seconds, ">=", "shortest"),
+            limits.compare("duration", "total", intervals.total_seconds(spans), ">=", "shortest"),
             spans=spans,
             cause=case,
             samples=sum(one.readings for one in changes.values()),
@@ -229,25 +232,21 @@ def find_unexplained_changes(context: Context, limits: Limits) -> Found:
                 "goes": goes,
                 "share": share,
                 "levels": levels,
-                "after": (int(change.usual_spans[0, 0] if rises else change.spans[0, 0]) - context.whole.start) / 1e6,
+                "after": (int(since) - context.whole.start) / 1e6,
                 "heat": warm if warm - cool >= limits.hotter or case == "hot" else None,
             },
         )
 
 
-def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, str, str, str, Change]]:
-    """Yield the case, metric, unit, GPU and details of changes that nothing else explains."""
-    is_any = False
+def _list_unexplained(context: Context, limits: Limits) -> Iterator[_Case]:
+    """Yield the changes that nothing else explains."""
+    rate, found = _read_rate(context), list[_Case]()
     for device, series in context.gpus().items():
-        for case, metric, unit, change in _list_changes(context, device, series, limits):
-            if not _is_explained(context, device, change):
-                is_any = True
-                yield case, metric, unit, device, change
-                break
-    rate = _read_rate(context)
-    fall = find_fall(*rate[2:], limits, later=True) if rate and not is_any else None
-    if rate and fall and not _is_explained(context, "", fall):
-        yield "change", rate[0], rate[1], "", fall
+        changes = _list_changes(context, device, series, limits)
+        found += islice((one for one in changes if not _is_explained(context, device, one[-1])), 1)
+    if rate and not found and (fall := find_fall(*rate[2:], limits, later=True)):
+        found += [] if _is_explained(context, "", fall) else [("change", *rate[:2], "", fall)]
+    yield from found
     for peers in compare_peers(context, limits.block, limits.readings):
         for metric, unit, least in ((UTILISATION, "1", limits.uneven), (POWER, "W", limits.weaker)):
             for device, change in find_lower(peers, metric, least, limits).items():
@@ -261,33 +260,30 @@ def _list_unexplained(context: Context, limits: Limits) -> Iterator[tuple[str, s
             yield "other use", UTILISATION, "1", device, Change(usual, level, job, spans, count, is_standing=True)
 
 
-def _list_changes(
-    context: Context, device: str, series: DeviceSeries, limits: Limits
-) -> Iterator[tuple[str, str, str, Change]]:
+def _list_changes(context: Context, device: str, series: DeviceSeries, limits: Limits) -> Iterator[_Case]:
     signals, gaps = gather_signals(series), context.spans_on(device, {"idle_gap"})
     pauses = intervals.union(np.concatenate([gaps, intervals.to_spans(series.gaps)]))
     around = np.array([-limits.shortest, limits.shortest]) * 1e6
     both = ((CLOCK, "Hz", signals.clock, limits.fall), (POWER, "W", signals.power, limits.weaker))
-    for metric, unit, values, least in both:
-        for window in (job.active[device] for job in context.jobs if device in job.active):
-            inside = series.rows_between(window.start + series.shift, window.end + series.shift)
-            rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
-            change = find_fall(series.times[rows], values[rows], limits, least=least)
-            if change is None:
-                continue
+    windows = [job.active[device] for job in context.jobs if device in job.active]
+    for (metric, unit, values, least), window in product(both, windows):
+        inside = series.rows_between(window.start + series.shift, window.end + series.shift)
+        rows = np.flatnonzero(signals.busy[inside] & (values[inside] > 0)) + inside.start
+        if change := find_fall(series.times[rows], values[rows], limits, least=least):
             before, then = _compare(context, device, UTILISATION, change)
             edges = intervals.union(change.spans.reshape(-1, 1) + around.astype(np.int64))
             is_phase = metric == POWER and len(intervals.intersection(edges, pauses)) > 0
             if min(before, then) >= limits.busy and abs(before - then) <= limits.alike and not is_phase:
                 is_spill = metric == POWER and _is_filled(context, device, change, limits)
-                yield "spill" if is_spill else "change", metric, unit, change
+                yield "spill" if is_spill else "change", metric, unit, device, change
     # a GPU that is hot and slow for the whole time
     rows = signals.busy & (signals.clock > 0) & (signals.temperature > 0)
     degrees, count = signals.temperature[rows], int(np.count_nonzero(rows))
     if count >= 4 * limits.readings and np.quantile(degrees, limits.part) >= limits.hot:
         level, spans = float(np.median(signals.clock[rows])), series.find_owned(rows)
         if level <= (1 - limits.slowed) * signals.clock_max and intervals.total_seconds(spans) >= limits.shortest:
-            yield "hot", CLOCK, "Hz", Change(signals.clock_max, level, spans, spans, count, is_standing=True)
+            change = Change(signals.clock_max, level, spans, spans, count, is_standing=True)
+            yield "hot", CLOCK, "Hz", device, change
 
 
 def _is_explained(context: Context, device: str, change: Change) -> bool:

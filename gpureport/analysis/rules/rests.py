@@ -1,6 +1,7 @@
 """Finds the idle gaps of a GPU within a job, unless chance explains them, and their period."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,8 @@ FEW = 10  # gaps; with fewer, three of four distances agree too often by chance
 STRICT = 0.04  # share of the period; few distances agree this closely only if they have a cause
 
 
-class Gap(NamedTuple):
+@dataclass
+class Gap:
     """An idle gap with its cause. Samples cover `seconds` of it. Fewer than `needed` low readings may be chance."""
 
     interval: Interval
@@ -43,39 +45,35 @@ class Gap(NamedTuple):
     needed: int
     used: float
     cause: str = "unknown"
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Sequence[Evidence] = ()
 
 
 class _Readings(NamedTuple):
-    """Utilisation readings. `power` above `working` shows work, `inside` is within jobs, and `breaks` end a run."""
+    """Utilisation readings. `low` ones may be rests, `calm` ones draw as little power, and `breaks` end a run."""
 
     series: DeviceSeries
     rows: IntArray
     times: IntArray
     used: FloatArray
-    power: FloatArray
-    working: FloatArray
+    low: BoolArray
     inside: BoolArray
     breaks: BoolArray
+    calm: BoolArray
 
 
 def find_gaps(series: DeviceSeries, own_jobs: Sequence[Job], whole: Interval, limits: Limits) -> list[Gap]:
     one = _read(series, Interval(own_jobs[0].window.start, own_jobs[-1].window.end), limits)
-    first, stop = _find_low_runs(one, own_jobs, limits)
-    busy = one.used[one.used > limits.still + 1e-6]
-    level = float(np.median(busy)) / 2 if len(busy) else _HALF
+    runs = _find_low_runs(one, own_jobs, limits)
+    level = _HALF if one.low.all() else float(np.median(one.used[~one.low])) / 2
     shortest = max(limits.shortest, series.refresh_period(UTILISATION) or 0.0)
+    # the estimated edges alone must not make a gap long enough, unless dense samples show them
+    least = shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW)
+    is_long = series.end[one.rows[runs[:, 1] - 1]] - series.start[one.rows[runs[:, 0]]] >= least * 1e6
     found, seen, end = list[Gap](), series.find_seen(whole), np.iinfo(np.int64).min
-    for begin, past in zip(first.tolist(), stop.tolist(), strict=True):
-        # the estimated edges alone must not make a gap long enough, unless dense samples show them
-        sampled = (series.end[one.rows[past - 1]] - series.start[one.rows[begin]]) / 1e6
-        if sampled < shortest - (0 if series.interval > _SEVERAL_A_WINDOW else 3 * UTILISATION_WINDOW):
-            continue
+    for begin, past in runs[is_long].tolist():
         start, end = max(_find_edge(one, begin, -1, level), end), _find_edge(one, past - 1, 1, level)
-        needed = _find_fewest(one, (first, stop), begin, past, limits)
-        if past - begin < needed:
-            continue
-        for job in own_jobs:
+        needed = _find_fewest(one, runs, begin, past)
+        for job in own_jobs if past - begin >= needed else ():
             part = Interval(max(start, job.window.start), min(end, job.window.end))
             active = job.active.get(series.device.id)
             if part.seconds >= shortest and not is_light_work(series, job.interval, active, part):
@@ -91,39 +89,41 @@ def _read(series: DeviceSeries, window: Interval, limits: Limits) -> _Readings:
     Power shows work above the midpoint between the lowest power and the median at work. With samples over 2 s apart,
     the limit is twice the idle power at the same clock, if that is less.
     """
-    rows, interval = np.flatnonzero(series.known_rows(UTILISATION)), series.interval
-    times, used, idle = series.times[rows], series.values(UTILISATION)[rows], limits.idle + 1e-6
+    rows, interval = series.find_known_rows(UTILISATION), series.interval
+    times, still, is_coarse = series.times[rows], limits.still + 1e-6, interval > POINT_SAMPLE_SECONDS
+    used, power, clock = (series.values(metric)[rows] for metric in (UTILISATION, POWER, CLOCK))
     inside = (times >= window.start) & (times <= window.end + series.shift)
     breaks = np.diff(times, prepend=times[:1]) > max(_NULL + interval, 3.5 * interval) * 1e6
     behind = np.searchsorted(rows, series.gap_rows)
     breaks[behind[behind < len(rows)]] = True
-    if interval > POINT_SAMPLE_SECONDS:
-        # a run must be long enough within the job
-        breaks |= np.diff(inside, prepend=inside[:1])
-    power, clock = (series.values(metric)[rows] for metric in (POWER, CLOCK))
-    known, working = power[(used > _HALF) & ~np.isnan(power)], np.full(len(used), np.inf)
-    if len(known) and np.median(known) - np.nanmin(power) >= _LEAST_RISE:
-        working[:] = (np.nanmin(power) + np.median(known)) / 2
+    # a run of coarse samples must be long enough within the job
+    breaks |= is_coarse & np.diff(inside, prepend=inside[:1])
+    calm = is_work = np.zeros(len(used), dtype=np.bool_)
+    known = power[(used > _HALF) & ~np.isnan(power)]
+    if len(known) and (rise := np.median(known) - (least := np.nanmin(power))) >= _LEAST_RISE:
+        working = np.full(len(used), least + rise / 2)
         step = np.round(_CLOCK_STEPS * clock / max(np.nanmax(clock, initial=0.0), 1.0))
-        rest = inside & (used <= idle) & ~np.isnan(power)
-        for each in np.unique(step[rest & ~np.isnan(step)]) if interval > POINT_SAMPLE_SECONDS else ():
-            least = _REST_TIMES * np.quantile(power[rest & (step == each)], _REST_QUANTILE)
-            working[step == each] = min(working[0], least)
-    is_work = power > working
-    if interval <= POINT_SAMPLE_SECONDS:
-        # next to work, power still averages the second before
-        low = np.pad(used <= limits.still + 1e-6, 1)
-        is_work &= low[:-2] & low[2:]
+        rest = inside & (used <= limits.idle + 1e-6) & ~np.isnan(power)
+        for each in np.unique(step[rest & ~np.isnan(step)]) if is_coarse else ():
+            idle = _REST_TIMES * np.quantile(power[rest & (step == each)], _REST_QUANTILE)
+            working[step == each] = min(working[0], idle)
+        is_work = power > working
+        if not is_coarse:
+            # power this close to the power at rest shows that nothing ran between readings
+            calm = power <= least + _NOISE * rise / 2
+            # next to work, power still averages the second before
+            low = np.pad(used <= still, 1)
+            is_work &= low[:-2] & low[2:]
     if interval > (series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
         used = np.where(is_work, np.maximum(used, _HALF), used)
-    return _Readings(series, rows, times, used, power, working, inside, breaks)
+    return _Readings(series, rows, times, used, used <= still, inside, breaks, calm)
 
 
-def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> tuple[IntArray, IntArray]:
+def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> IntArray:
     """Return runs of low readings in which a GPU is idle or not yet at work. A stray reading ends none."""
     still, name, interval = limits.still + 1e-6, one.series.device.id, one.series.interval
     leads = [Interval(job.window.start, job.active[name].start) for job in own_jobs if name in job.active]
-    is_before = contains(to_spans(leads), one.times - one.series.shift) & (one.used <= still)
+    is_before = contains(to_spans(leads), one.times - one.series.shift) & one.low
     used = np.where(is_before, 0.0, one.used)
     first, stop = find_hysteresis_runs(used, enter=limits.idle + 1e-6, leave=still, breaks=one.breaks)
     work, length, parted = np.append(0.0, np.cumsum(one.used)), stop - first, np.cumsum(one.breaks)
@@ -131,7 +131,8 @@ def _find_low_runs(one: _Readings, own_jobs: Sequence[Job], limits: Limits) -> t
     brief = (busy * interval <= _STRAY_SECONDS) & (busy <= still * (between + (length[1:] + length[:-1]) / 2))
     stray = (between == 1) & (busy <= _STRAY) & (np.minimum(length[1:], length[:-1]) >= _SETTLED)
     apart = (parted[first[1:]] > parted[stop[:-1] - 1]) | ~(brief | stray)
-    return first[np.append(True, apart)[: len(first)]], stop[np.append(apart, True)[: len(stop)]]
+    is_first, is_last = np.append(True, apart)[: len(first)], np.append(apart, True)[: len(stop)]
+    return np.column_stack([first[is_first], stop[is_last]])
 
 
 def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
@@ -142,37 +143,31 @@ def _find_edge(one: _Readings, inside: int, step: int, level: float) -> int:
     last, reach = int(times[inside]), UTILISATION_WINDOW * 1e6 + series.interval * 5e5
     while 0 <= outside + step < len(used) and used[outside] < level and abs(int(times[outside]) - last) < reach:
         inside, outside = outside, outside + step
-    share = min(max((level - used[inside]) / max(used[outside] - used[inside], 1e-9), 0.0), 1.0)
+    share = np.clip((level - used[inside]) / max(used[outside] - used[inside], 1e-9), 0.0, 1.0)
     return int(times[inside] + share * (times[outside] - times[inside])) - series.shift
 
 
-def _find_fewest(one: _Readings, runs: tuple[IntArray, IntArray], begin: int, past: int, limits: Limits) -> int:
+def _find_fewest(one: _Readings, runs: IntArray, begin: int, past: int) -> int:
     """Return how many low readings in a row show that a GPU is idle.
 
     One is enough if it covers the time since the last one, or if power is at its idle level in all of them. Otherwise,
     chance must not explain them: if a share p of m nearby readings is low, k in a row are expected m * p^k times. A
     long low run counts as one reading. If low readings are common, m is the number of all readings in the job.
     """
-    own, interval = slice(begin, past), one.series.interval
-    if interval <= POINT_SAMPLE_SECONDS and np.isfinite(one.working).all():
-        rest = float(np.nanmin(one.power))
-        # power this close to the power at rest shows that nothing ran between readings
-        if (one.power[own] <= rest + _NOISE * (one.working[own] - rest)).all():
-            return 1
-    if interval <= (one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW):
+    covered = one.series.refresh_period(UTILISATION) or UTILISATION_WINDOW
+    if one.series.interval <= covered or one.calm[begin:past].all():
         return 1
-    left, right = max(begin - _AROUND, 0), min(past + _AROUND, len(one.used))
-    around, long = one.inside[left:right].copy(), 1
+    left, right, long = max(begin - _AROUND, 0), min(past + _AROUND, len(one.used)), 1
+    around = one.inside[left:right].copy()
     around[begin - left : past - left] = False
-    near = slice(int(np.searchsorted(runs[1], left, side="right")), int(np.searchsorted(runs[0], right)))
-    for start, end in zip(runs[0][near].tolist(), runs[1][near].tolist(), strict=True):
-        if end - start >= max(4, 0.6 * (past - begin)):
-            part = slice(max(start - left, 0), end - left)
-            long += int(around[part].any())
-            around[part] = False
+    near = runs[(runs[:, 1] > left) & (runs[:, 0] < right)]
+    for start, end in near[np.ptp(near, axis=1) >= max(4, 0.6 * (past - begin))].tolist():
+        part = slice(max(start - left, 0), end - left)
+        long += int(around[part].any())
+        around[part] = False
     if not (count := int(around.sum())):
         return 2
-    share = (int((one.used[left:right][around] <= limits.still + 1e-6).sum()) + long + 0.5) / (count + long + 1)
+    share = (int(one.low[left:right][around].sum()) + long + 0.5) / (count + long + 1)
     places = count if share < _DENSE else max(int(one.inside.sum()), count)
     return max(int(np.ceil(np.log(_CHANCE / places) / np.log(share))), 2)
 
@@ -187,22 +182,20 @@ def find_period(starts: Sequence[int], agree: float, agree_few: float) -> Period
     """Return a period that fits at least a share `agree` of the distances (`agree_few` for few gaps), or None."""
     if len(starts) < _STARTS:
         return None
-    distances = np.diff(starts) / 1e6
-    tolerance, best = _LOOSE if len(starts) >= _MANY else STRICT, (0.0, 0.0)
+    distances, tolerance = np.diff(starts) / 1e6, _LOOSE if len(starts) >= _MANY else STRICT
     ranks = np.linspace(0, len(distances) - 1, min(len(distances), _TRIED)).round().astype(np.int64)
-    for tried in np.unique(np.sort(distances)[ranks]).tolist():
-        fits = _find_multiples(distances, tried, tolerance)
-        seconds = float(distances[fits].sum() / np.rint(distances[fits] / tried).sum())
-        fits = _find_multiples(distances, seconds, tolerance)
-        # half of the agreeing distances must be one period, because a short one divides any other
-        if fits.any() and (np.rint(distances[fits] / seconds) == 1).mean() >= _HALF:
-            best = max(best, (float(fits.mean()), seconds))
-    if best[0] < (agree_few if len(starts) < FEW else agree):
-        return None
-    fits = _find_multiples(distances, best[1], tolerance)
-    return Period(seconds=best[1], agreeing=best[0], members=np.append(fits, False) | np.append(False, fits))
+    tried = np.unique(np.sort(distances)[ranks]).tolist()
+    fitted = (_fit_period(distances, each, tolerance) for each in tried)
+    best = max(fitted, key=lambda one: (one.agreeing, one.seconds))
+    return best if best.agreeing >= (agree_few if len(starts) < FEW else agree) else None
 
 
-def _find_multiples(distances: FloatArray, seconds: float, tolerance: float) -> BoolArray:
-    times = np.rint(distances / seconds)
-    return (times >= 1) & (np.abs(distances - times * seconds) <= tolerance * seconds)
+def _fit_period(distances: FloatArray, tried: float, tolerance: float) -> Period:
+    times, fits = np.ones(len(distances)), distances == tried
+    for _ in range(2):
+        seconds = float(distances[fits].sum() / times[fits].sum())
+        times = np.rint(distances / seconds).clip(1)
+        fits = np.abs(distances - times * seconds) <= tolerance * seconds
+    # half of the agreeing distances must be one period, because a short one divides any other
+    is_usual = 2 * (fits & (times == 1)).sum() >= fits.sum()
+    return Period(seconds, float(fits.mean() * is_usual), np.append(fits, False) | np.append(False, fits))

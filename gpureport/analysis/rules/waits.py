@@ -18,6 +18,7 @@ from gpureport.analysis.job.params import CoreCount, JobParams, read_params
 from gpureport.analysis.names import CORE, CPU, IOWAIT, JOB, UTILISATION
 from gpureport.analysis.rulebook import KINDS, Context, Found, Limits, Rule, Words, measured, rule
 from gpureport.analysis.series import intervals, statistics
+from gpureport.analysis.series.clock_and_power import mean, median
 from gpureport.analysis.series.device_series import DeviceSeries, memoized
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO, mark_low, rolling_mean
 from gpureport.columns import BoolArray, FloatArray
@@ -60,24 +61,17 @@ class Lane(NamedTuple):
     gpus: Mapping[str, DeviceSeries]
     grid: statistics.Grid
     used: FloatArray
+    interval: float
+    samples: int
 
     def mean(self, metric: str) -> FloatArray:
         return self.grid.average_metric(self.source, metric)
 
     def median(self, metric: str, spans: intervals.Spans) -> float:
-        values = self.source.find_values(metric, spans)
-        return float(np.median(values)) if len(values) else np.nan
+        return median(self.source.find_values(metric, spans))
 
     def count_bins(self, least: int) -> int:
         return max(round(_OVER / self.grid.width), least)
-
-    @property
-    def interval(self) -> float:
-        return max(one.interval for one in self.gpus.values())
-
-    @property
-    def samples(self) -> int:
-        return max(int(np.ceil(max(_OVER, ROWS * self.interval) / self.grid.width)), 1)
 
 
 Signs = Callable[[Context, Limits, Lane], Iterable[Sign]]
@@ -110,11 +104,11 @@ def cpu_bound(context: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     def describe(spans: intervals.Spans) -> Parts:
         busy, job, cores = (lane.median(metric, spans) for metric in (CPU, JOB, CORES))
         own = limits.compare("the job's share of the CPU load", "median", job / (busy * cores or np.nan), "<", "own")
-        shown = [limits.compare(CPU, "median", busy, ">=", "cpu")]
+        shown = [limits.compare(CPU, "median", busy, ">=", "cpu"), *([own] if own.meets_limit else [])]
         count = count_host_cores(context, lane.source)
         return {
             "cause": "other programs" if own.meets_limit else "data",
-            "shown": [*shown, *([own] if own.meets_limit else []), *show_cores(count)],
+            "shown": [*shown, show_cores(count)],
             "words": {"cpu": busy, "job": f"{job:.1f}", "cores": say_cores(count)},
         }
 
@@ -126,8 +120,8 @@ def io_bound(_: Context, limits: Limits, lane: Lane) -> Iterator[Sign]:
     wait, over = lane.mean(IOWAIT), lane.count_bins(_BINS // 3)
 
     def describe(spans: intervals.Spans) -> Parts:
-        mean = float(lane.source.find_values(IOWAIT, spans).mean())
-        return {"cause": "storage", "shown": [limits.compare(IOWAIT, "mean", mean, ">=", "iowait")]}
+        waited = mean(lane.source.find_values(IOWAIT, spans))
+        return {"cause": "storage", "shown": [limits.compare(IOWAIT, "mean", waited, ">=", "iowait")]}
 
     yield Sign(IOWAIT, wait, rolling_mean(wait, over) >= limits.iowait, over, describe)
 
@@ -139,13 +133,10 @@ def cpu_bound_single(context: Context, limits: Limits, lane: Lane) -> Iterator[S
 
     def describe(metric: str, spans: intervals.Spans) -> Parts:
         busy, all_cores = lane.median(metric, spans), lane.median(CPU, spans)
-        unit, copied = "1" if metric == CORE else "cores", list[float]()
-        for one in lane.gpus.values():
-            got, sent = (one.find_values(name, spans) for name in (RECEIVED, SENT))
-            # GPUs that exchange data send as much as they receive
-            if len(got) and len(sent) and sent.mean() <= got.mean() / 2:
-                copied.append(float(got.mean()))
-        rate = max(copied, default=np.nan)
+        unit = "1" if metric == CORE else "cores"
+        pairs = [[mean(one.find_values(name, spans)) for name in (RECEIVED, SENT)] for one in lane.gpus.values()]
+        # GPUs that exchange data send as much as they receive
+        rate = max((got for got, sent in pairs if sent <= got / 2), default=np.nan)
         core = limits.compare(metric, "median", busy, ">=", "core")
         # in a short job, compiling or saving can keep one core busy for as long
         brief = Confidence.LOW if find_shortest(context, limits) < limits.shortest else Confidence.HIGH
@@ -195,12 +186,12 @@ def _full_link(limits: Limits, lane: Lane) -> Iterator[Sign]:
     is_high = mark_low(-rolling_mean(share, lane.samples), -limits.link, -limits.pause)
 
     def describe(spans: intervals.Spans) -> Parts:
-        mean = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
+        carried = float(np.nanmean(np.concatenate(lane.grid.cut(share, spans))))
         statistic = "mean of the busier direction, as a share of the link"
         return {
             "cause": _COPYING,
-            "shown": [limits.compare("PCIe traffic", statistic, mean, ">=", "link")],
-            "words": {"carried": mean, "link": f"gen {generation} x{width}"},
+            "shown": [limits.compare("PCIe traffic", statistic, carried, ">=", "link")],
+            "words": {"carried": carried, "link": f"gen {generation} x{width}"},
         }
 
     yield Sign(RECEIVED, share, is_high, lane.samples, describe)
@@ -211,7 +202,9 @@ def _build_lane(context: Context, source: str, *beside: str) -> Lane:
     own, gpus = context.series[source], {name: context.series[name] for name in beside}
     grid = statistics.build_grid(context.job, [own, *gpus.values()])
     used = statistics.median_over_devices([grid.average_metric(one, UTILISATION) for one in gpus.values()])
-    return Lane(own, gpus, grid, used)
+    interval = max(one.interval for one in gpus.values())
+    samples = max(int(np.ceil(max(_OVER, ROWS * interval) / grid.width)), 1)
+    return Lane(own, gpus, grid, used, interval, samples)
 
 
 def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Iterable[Sign]) -> Found:
@@ -227,8 +220,8 @@ def _judge(kind: str, context: Context, limits: Limits, lane: Lane, signs: Itera
             what = "CPU series" if sign.metric == CPU else f"series of {sign.metric}"
             yield doubts.unjudged(kind, "covers_too_little", device, share, metrics=[sign.metric], what=what)
             return
-        mean = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
-        inside = mark_low(np.where(sign.is_high, mean, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
+        used = np.nan_to_num(rolling_mean(lane.used, lane.samples if earlier else sign.over), nan=1.0)
+        inside = mark_low(np.where(sign.is_high, used, 1.0), limits.enter if earlier else limits.gpu, limits.leave)
         spans = lane.grid.mask_to_spans(inside, max(_OVER, sign.over * lane.grid.width), shortest)
         claimed = [context.spans_on(name, earlier) for name in lane.gpus]
         spans = reduce(intervals.difference, claimed, intervals.intersection(spans, context.work))
@@ -273,24 +266,25 @@ def build_finding(  # noqa: PLR0913 - each argument is a field of the finding
     rows = {f"at {IDLE_RATIO:.0%} or less": used <= IDLE_RATIO + 1e-6}
     rows |= {f"below {level:.0%}": used < level - 1e-6 for level in BELOW}
     shares = {f"share of that time {where}": float(held[found].sum()) / whole for where, found in rows.items()}
-    seconds, mean = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
+    seconds, use = max(map(intervals.total_seconds, spans.values())), 1 - lost / whole
     inside = (intervals.contains(spans[one.device.id], one.times) for one in series)
     samples = sum(one.count_readings(UTILISATION, rows) for one, rows in zip(series, inside, strict=True))
     least = problem * context.job.seconds * len(series)
-    use = f"{phrases.gpu_names(tuple(spans), tuple(context.gpus()))} averaged {phrases.percent(mean)} utilisation"
+    whose = phrases.gpu_names(tuple(spans), tuple(context.gpus()))
+    said = f"{whose} averaged {phrases.percent(use)} utilisation over {phrases.duration(seconds)}"
     return context.finding(
         kind,
         Severity.PROBLEM if lost >= least else Severity.WARNING,
         doubts.lowest(most, doubts.confidence_of(samples // len(series), max(one.interval for one in series))),
         spans,
-        limits.compare(UTILISATION, "mean", mean, "<", "gpu"),
+        limits.compare(UTILISATION, "mean", use, "<", "gpu"),
         *(measured(UTILISATION, each, share) for each, share in shares.items()),
         limits.compare("duration", "total of one GPU", seconds, ">=", shortest),
         *shown,
         spans=intervals.union(np.concatenate(list(spans.values()))),
         lost=lost,
         samples=samples,
-        words={**words, "use": f"{use} over {phrases.duration(seconds)}"},
+        words={**words, "use": said},
         **parts,
     )
 
@@ -354,8 +348,8 @@ def say_cores(cores: CoreCount | None) -> str:
     return phrases.capitalize(cores.words) if cores else ""
 
 
-def show_cores(cores: CoreCount | None) -> list[Evidence]:
-    return [measured(CORES, "for each GPU", cores.cores / cores.gpus, "")] if cores else []
+def show_cores(cores: CoreCount | None) -> Evidence:
+    return measured(CORES, "for each GPU", cores.cores / cores.gpus if cores else np.nan, "")
 
 
 FULL, HARDLY = cpu_bound.limits["cpu"], cpu_bound_single.limits["job"]

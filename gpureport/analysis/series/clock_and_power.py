@@ -143,6 +143,10 @@ def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
     return hold_clock_by_events(series, *reasons).share >= _COUNTED_SHARE
 
 
+def mean(values: FloatArray | BoolArray) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
 def median(values: FloatArray) -> float:
     known = values[:1] if columns.is_constant(values) else values
     return high_quantile(known, ~np.isnan(known), 0.5)
