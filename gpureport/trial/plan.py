@@ -120,10 +120,10 @@ def write_json(file: Path, content: object) -> None:
 
 
 def open_plan(folder: Path, plan: Plan) -> Plan:
-    """Return the plan in a folder, or write it if the folder is new or empty. Only the budget may differ."""
-    file = folder / PLAN_FILE
-    if not file.exists():
-        if folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
+    """Return the plan in a folder, or write it if no run has finished. Later, only the budget may differ."""
+    file, begun = folder / PLAN_FILE, any(folder.glob("*/round-*"))
+    if not (file.exists() and begun):
+        if not file.exists() and folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
             what = "the folder contains other files"
             raise SettingsError(str(folder), what, "name a new folder with -o", code="folder_taken")
         write_json(file, {"schema": SCHEMA} | asdict(plan))
@@ -140,7 +140,7 @@ def open_plan(folder: Path, plan: Plan) -> Plan:
     kept = replace(stored, budget_seconds=plan.budget_seconds)
     ours, theirs = asdict(plan), asdict(kept)
     if other := [name for name in ours if ours[name] != theirs[name] and name != "seed"]:
-        what = f"this trial was begun with another {' and '.join(other)}"
+        what = f"the trial in this folder was begun with other options or another command ({', '.join(other)})"
         hint = "repeat its command, or name a new folder with -o"
         raise SettingsError(str(folder), what, hint, code="other_trial")
     return kept
