@@ -15,13 +15,13 @@ from gpureport.parsing import parse_duration, parse_json
 from gpureport.redaction import hide_secrets
 from gpureport.regular_files import code_system_error, read_regular_file
 from gpureport.store.atomic_writes import replace_file
+from gpureport.trial.decision import Setting
 
 PLAN_FILE, SCHEMA = "trial.json", "gpureport.trial/1"
 ONE_AT_A_TIME, ALL = DESIGNS = ("one-at-a-time", "all")
 _MOST = 64
 """Maximum number of settings. More would be a search for hyperparameters, which other tools do better."""
 _LONGEST = 120
-Setting = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,10 @@ class Plan:
         return (tuple(base), *others)
 
     def order_round(self, number: int) -> list[Setting]:
+        """Return the order of a round. Each even round reverses the one before, so that a steady drift cancels."""
         settings = list(self.settings)
-        Random(f"{self.seed}-{number}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
-        return settings
+        Random(f"{self.seed}-{(number + 1) // 2}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
+        return settings if number % 2 else settings[::-1]
 
     def name_folders(self) -> dict[Setting, str]:
         names: dict[Setting, str] = {}
