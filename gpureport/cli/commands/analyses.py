@@ -1,6 +1,7 @@
 """The commands that analyse runs."""
 
 from dataclasses import replace
+from functools import cache, partial
 
 import click
 
@@ -10,6 +11,8 @@ from gpureport.cli.messages import Exit, UsageError, print_error, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import analyze_runs, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
+from gpureport.comparison.run import SampledRun
+from gpureport.comparison.training import read_goals
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
 from gpureport.recording import Recording
@@ -141,9 +144,17 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     from gpureport.trial import plan, result, session
     from gpureport.trial.measure import measure_runs
 
+    goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
+
+    @cache
+    def sample(source: str) -> SampledRun:
+        runs = analyze_runs(recordings.read_recordings([source], options), options).runs
+        return sample_runs(runs, options.throughput)[0]
+
     folder, more = options.trial, {"interval": options.record_interval, "host_only": options.host_only}
     wanted = plan.make_plan(options.sets, command, options.budget, design=options.design, repeat=options.repeat, **more)
-    found = session.run_trial(folder, wanted, command, measure_runs, print_note)
+    measure = partial(measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
+    found = session.run_trial(folder, wanted, command, measure, print_note)
     if runs := result.list_measured(found):
         own = replace(options, step=tuple(runs.values()), work=())
         analysed = analyze_runs(read_steps(tuple(runs), own), own)
