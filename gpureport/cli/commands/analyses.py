@@ -143,7 +143,7 @@ def try_(command: tuple[str, ...], options: Options) -> int:
 
     folder, key = options.folder or Path(), options.throughput
     sample = cache(
-        lambda one: build_sampled_run(*analyze_runs(read_recordings([one.folder], options), options).runs[0], key)
+        lambda path: build_sampled_run(*analyze_runs(read_recordings([path], options), options).runs[0], key)
     )
     more = {name: getattr(options, name) for name in ("design", "repeat", "host_only")}
     wanted = plan.make_plan(options.sets, command, options.budget, interval=options.record_interval, **more)
