@@ -299,8 +299,7 @@ def refuse_taken(ctx: click.Context) -> None:
             if name in {"source", "baseline"}:
                 read += _list_source(str(each), suffixes)
             elif name == "store":
-                parts = (each / part for part in STORE_PARTS)
-                read += (ReadPath(place=part, name="the --store folder", is_closed=True) for part in parts)
+                read += (ReadPath(place=each / part, name="the --store folder", is_closed=True) for part in STORE_PARTS)
             elif reader in READ:
                 # check the original, not its local copy
                 place = parse_place(name_by_url(str(each)))

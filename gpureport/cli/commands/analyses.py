@@ -14,7 +14,7 @@ from gpureport.cli.recordings import analyze_runs, read_recordings, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
 from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import read_goals
-from gpureport.errors import SettingsError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report import write
@@ -152,7 +152,10 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     found = session.run_trial(folder, wanted, command, measure, print_note)
     if runs := result.list_measured(found):
         own = replace(options, step=tuple(runs.values()))
-        analysed = analyze_runs(read_steps(tuple(runs), own), own)
-        write(output.build_report(analysed, own, title=result.describe(found)), folder / result.REPORT_FILE)
+        try:
+            content = output.build_report(analyze_runs(read_steps(tuple(runs), own), own), own)
+            write(content, folder / result.REPORT_FILE)
+        except SourceError as error:
+            print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
     return found.exit_code
