@@ -13,7 +13,7 @@ from gpureport.cli.recordings import analyze_runs, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
 from gpureport.comparison.run import SampledRun
 from gpureport.comparison.training import read_goals
-from gpureport.errors import SettingsError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.settings import read_settings
@@ -157,7 +157,10 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     found = session.run_trial(folder, wanted, command, measure, print_note)
     if runs := result.list_measured(found):
         own = replace(options, step=tuple(runs.values()), work=())
-        analysed = analyze_runs(read_steps(tuple(runs), own), own)
-        write(output.build_report(analysed, own, title=result.describe(found)), folder / result.REPORT_FILE)
+        try:
+            analysed = analyze_runs(read_steps(tuple(runs), own), own)
+            write(output.build_report(analysed, own, title=result.describe(found)), folder / result.REPORT_FILE)
+        except SourceError as error:
+            print_error(f"no report: {error}")
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
     return found.exit_code
