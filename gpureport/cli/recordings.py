@@ -132,7 +132,7 @@ def name_runs(found: Sequence[Recording], options: Options) -> list[Recording]:
 
 def read_log(reading: RunReading) -> Recording:
     recording = reading.recording()
-    messages.print_details(summarise_run(recording.run))
+    messages.print_note(*summarise_run(recording.run), least=messages.Verbosity.VERBOSE)
     return recording
 
 

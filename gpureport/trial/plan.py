@@ -15,13 +15,11 @@ from gpureport.parsing import parse_duration, parse_json
 from gpureport.redaction import hide_secrets
 from gpureport.regular_files import code_system_error, read_regular_file
 from gpureport.store.atomic_writes import replace_file
+from gpureport.trial.decision import Setting
 
 PLAN_FILE, SCHEMA = "trial.json", "gpureport.trial/1"
-ONE_AT_A_TIME, ALL = DESIGNS = ("one-at-a-time", "all")
 _MOST = 64
 """Maximum number of settings. More would be a search for hyperparameters, which other tools do better."""
-_LONGEST = 120
-Setting = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Plan:
 
     command: tuple[str, ...]
     factors: tuple[Factor, ...]
-    design: str = ONE_AT_A_TIME
+    design: str = "one-at-a-time"
     repeat: int = 3
     budget_seconds: float | None = None
     interval: float = 1.0
@@ -47,21 +45,22 @@ class Plan:
     def settings(self) -> tuple[Setting, ...]:
         """All settings, with the one used today first."""
         columns = [[(factor.name, value) for value in factor.values] for factor in self.factors]
-        if self.design == ALL:
+        if self.design == "all":
             return tuple(product(*columns))
         base = [column[0] for column in columns]
         others = [(*base[:at], cell, *base[at + 1 :]) for at, column in enumerate(columns) for cell in column[1:]]
         return (tuple(base), *others)
 
     def order_round(self, number: int) -> list[Setting]:
+        """Return the order of a round. Each even round reverses the one before, so that a steady drift cancels."""
         settings = list(self.settings)
-        Random(f"{self.seed}-{number}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
-        return settings
+        Random(f"{self.seed}-{(number + 1) // 2}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
+        return settings if number % 2 else settings[::-1]
 
     def name_folders(self) -> dict[Setting, str]:
         names: dict[Setting, str] = {}
         for place, setting in enumerate(self.settings):
-            name = re.sub(r"[^\w.+=,-]+", "_", label_setting(setting))[:_LONGEST]
+            name = re.sub(r"[^\w.+=,-]+", "_", label_setting(setting))[:120]
             names[setting] = f"{name}-{place}" if name in names.values() else name
         return names
 

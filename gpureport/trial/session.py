@@ -12,6 +12,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape
+from math import fsum
 from pathlib import Path
 from statistics import fmean
 
@@ -19,7 +21,7 @@ from gpureport.errors import SourceError, StoreError
 from gpureport.number_format import format_duration
 from gpureport.record_folder import HOST_LOG, read_run_file
 from gpureport.recorder.nvidia_smi import END_WITH_PARENT
-from gpureport.trial.decision import FIRST_LOOK, Setting, TriedRun, decide, find_dropped
+from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Setting, TriedRun, decide, find_dropped
 from gpureport.trial.measure import Measured
 from gpureport.trial.plan import Plan, disk_errors, fill_command, label_setting, open_plan, write_json
 from gpureport.trial.result import DECISION_FILE, FAILURES, Result, encode
@@ -62,10 +64,10 @@ def run_trial(
             for number in range(1, plan.repeat + 1):
                 if number > FIRST_LOOK:
                     found = measure([run for run in read_runs(folder, plan) if run.round < number])
-                    worse = {*find_dropped(found.runs, found.better, looks, found.refused)} - dropped
-                    for setting in worse:
+                    out = {*find_dropped(found.runs, found.better, looks, found.refused)} - dropped
+                    for setting in out - {run.setting for run in found.runs if run.failure}:
                         say(f"{label_setting(setting)}: worse after round {number - 1}; not run again.")
-                    dropped |= worse
+                    dropped |= out
                 ended = _make_round(folder, plan, number, dropped, make)
                 if ended != "finished":
                     break
@@ -85,54 +87,53 @@ def _make_round(
 ) -> str:
     """Make the missing runs of a round. Return `finished`, or why no more runs are made (`one_left` or `budget`)."""
     for setting in plan.order_round(number):
-        done = read_runs(folder, plan)
+        every = read_runs(folder, plan)
+        done = [run for run in every if run.failure != INTERRUPTED]
         left = {*plan.settings} - dropped - {run.setting for run in done if run.failure}
         if len(left) <= 1 < number:
             return "one_left"
         if setting in left and all((run.setting, run.round) != (setting, number) for run in done):
             need = _estimate_seconds(done, setting)
-            if plan.budget_seconds is not None and measure_elapsed(folder) + need > plan.budget_seconds:
+            if (
+                plan.budget_seconds is not None
+                and fsum(run.seconds + _AFTERWARDS for run in every) + need > plan.budget_seconds
+            ):
                 return "budget"
             make(setting, number, need)
     return "finished"
 
 
 def read_runs(folder: Path, plan: Plan) -> list[TriedRun]:
-    """Return the finished runs of a trial, without their values, in the order in which they began."""
+    """Return the runs of a trial, without their values, in the order in which they began."""
     found = []
     for setting, name in plan.name_folders().items():
         for number in range(1, plan.repeat + 1):
-            run = read_run_file(path) if (path := folder / name / f"round-{number}").is_dir() else None
-            if run is None or run.ended is None or run.exit_code is None:
-                continue
-            seconds = (run.ended - run.started) / 1e6
-            found.append(
-                TriedRun(
-                    setting=setting,
-                    round=number,
-                    folder=str(path),
-                    started=run.started,
-                    seconds=max(seconds - _AFTERWARDS * max(1.0, run.interval), min(seconds, 0.1)),
-                    exit_code=run.exit_code,
-                    failure=_find_failure(path, run.exit_code),
-                )
-            )
-    return sorted(found, key=lambda run: run.started)
+            finished = _read_run(folder / name / f"round-{number}", setting, number)
+            left = folder.glob(f"{_UNFINISHED}/{escape(name)}-round-{number}-*")
+            found += [finished, *(_read_run(path, setting, number, INTERRUPTED) for path in left)]
+    return sorted(filter(None, found), key=lambda run: run.started)
 
 
-def measure_elapsed(folder: Path) -> float:
-    """Return the seconds that all runs took, including interrupted ones."""
-    seconds = 0.0
-    for path in folder.glob("*/*/run.json"):
-        if (run := read_run_file(path.parent)) is not None:
-            last = max(each.stat().st_mtime for each in path.parent.iterdir())
-            seconds += (run.ended / 1e6 if run.ended else last) - run.started / 1e6
-    return seconds
+def _read_run(path: Path, setting: Setting, number: int, failure: str | None = None) -> TriedRun | None:
+    run = read_run_file(path) if path.is_dir() else None
+    if run is None or (failure is None and (run.ended is None or run.exit_code is None)):
+        return None
+    ended = run.ended or max(each.stat().st_mtime for each in path.iterdir()) * 1e6
+    seconds = (ended - run.started) / 1e6
+    return TriedRun(
+        setting=setting,
+        round=number,
+        folder=str(path),
+        started=run.started,
+        seconds=max(seconds - _AFTERWARDS * max(1.0, run.interval), min(seconds, 0.1)),
+        exit_code=run.exit_code or 0,
+        failure=failure or _find_failure(path, run.exit_code or 0),
+    )
 
 
 def _estimate_seconds(done: Sequence[TriedRun], setting: Setting) -> float:
     every = [run.seconds for run in done if not run.failure]
-    own = [run.seconds for run in done if run.setting == setting]
+    own = [run.seconds for run in done if not run.failure and run.setting == setting]
     return fmean(own or every) if own or every else 0.0
 
 
@@ -213,16 +214,13 @@ def _read_tail(path: Path) -> bytes:
 def _find_failure(path: Path, exit_code: int) -> str | None:
     if not exit_code:
         return None
-    with suppress(OSError):
-        if _NO_MEMORY.search(_read_tail(path)):
+    with suppress(OSError, ValueError, KeyError):
+        if _NO_MEMORY.search(_read_tail(path)) or (exit_code == _KILLED and _was_memory_full(path / HOST_LOG)):
             return "out_of_memory"
-    if exit_code == _KILLED and _was_memory_full(path / HOST_LOG):
-        return "out_of_memory"
     return "killed" if exit_code > _SIGNAL_BASE else "failed"
 
 
 def _was_memory_full(log: Path) -> bool:
-    with suppress(OSError, ValueError, KeyError), log.open(encoding="utf-8", newline="") as file:
+    with log.open(encoding="utf-8", newline="") as file:
         rows = [float(row["memory_percent"] or 0) for row in csv.DictReader(file)]
-        return max(rows[-_LAST_ROWS:], default=0.0) >= _FULL_PERCENT
-    return False
+    return max(rows[-_LAST_ROWS:], default=0.0) >= _FULL_PERCENT
