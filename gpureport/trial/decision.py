@@ -3,10 +3,10 @@
 The logarithms of values follow a linear model of setting and round, so that a drift from round to round cancels. Since
 any setting may turn out best, differences from the best one are judged by Tukey's studentized range. Settings that are
 clearly worse leave the family, and the others are judged again. All looks at a trial share one chance of error, of
-which later looks receive more. A drift within rounds cancels if each even round reverses the order of the last one.
+which later looks receive more.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -24,7 +24,6 @@ Setting = tuple[tuple[str, str], ...]
 """The name and value of each factor."""
 FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
-INTERRUPTED = "interrupted"
 _ERROR, _SPENDING = 0.03, 3
 """The chance that a trial makes a false claim, and the power of the share of rounds by which looks receive it.
 
@@ -44,20 +43,14 @@ class DecisionReason(StrEnum):
     ONLY_ONE_LEFT = "only_one_left"
 
 
-_SINGLE = {DecisionReason.BASE_ONLY, DecisionReason.ONLY_ONE_LEFT}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedRun:
-    """One run. `started` is in microseconds, and `value` is its speed or, if less is better, its duration.
-
-    A `failure` excludes the setting, except that an interrupted run counts only in the GPU time.
-    """
+    """One run. `value` is its speed or, if less is better, its duration. A `failure` excludes the setting."""
 
     setting: Setting
     round: int
     folder: str
-    started: int
+    started: int  # in microseconds
     seconds: float
     gpu_seconds: float | None = None
     exit_code: int = 0
@@ -134,10 +127,9 @@ def decide(
     The quality of `refused` settings is too low for them to be chosen.
     """
     counted, ranking = _select_counted(runs), _rank(runs, better, looks, refused)
-    results = judge_settings(runs, base, better, looks, refused)
-    left = dict.fromkeys(run.setting for run in counted if run.setting not in refused)
-    best = ranking.order[0] if ranking else next(iter(left)) if len(left) == 1 else None
-    reason = None
+    results = tuple(_judge_settings(runs, base, better, ranking, refused))
+    left = [*dict.fromkeys(run.setting for run in counted if run.setting not in refused)]
+    best, reason = ranking.order[0] if ranking else left[0] if len(left) == 1 else None, None
     if not left:
         reason = DecisionReason.QUALITY if counted else DecisionReason.ALL_FAILED
     elif len(left) == 1:
@@ -146,10 +138,11 @@ def decide(
         reason = DecisionReason.TOO_FEW_ROUNDS
     elif len(ranking.tied) > 1:
         reason = DecisionReason.NO_CLEAR_BEST
-    chosen, margin = best if reason is None or reason in _SINGLE else None, None
-    if ranking:
-        found, level = _compare_with(counted, ranking.order[1])[ranking.order[0]], ranking.levels[ranking.order[1]]
-        margin = Margin(over=ranking.order[1], change=found.difference, interval=found.interval(level))
+    chosen, margin = best if reason is None or len(left) == 1 else None, None
+    if ranking and best:
+        after = ranking.order[1]
+        found = _compare_with(counted, after)[best]
+        margin = Margin(over=after, change=found.difference, interval=found.interval(ranking.levels[after]))
     known = [run.gpu_seconds for run in runs if run.gpu_seconds is not None]
     spent = fsum(known) if known else None
     result = next((each for each in results if each.setting == chosen), None)
@@ -166,36 +159,32 @@ def decide(
     )
 
 
-def judge_settings(
-    runs: Sequence[TriedRun], base: Setting, better: int, looks: int, refused: Collection[Setting] = ()
-) -> tuple[SettingResult, ...]:
-    """Return the result of each setting, the base first, then in the order in which they first ran."""
-    counted, ranking, failures = _select_counted(runs), _rank(runs, better, looks, refused), _list_failures(runs)
+def _judge_settings(
+    runs: Sequence[TriedRun], base: Setting, better: int, ranking: _Ranking | None, refused: Collection[Setting]
+) -> Iterator[SettingResult]:
+    counted, failures = _select_counted(runs), _list_failures(runs)
     changes = _compare_with(counted, base) if ranking and base in {run.setting for run in counted} else {}
-    last, results = max((run.round for run in runs), default=0), []
-    for setting in dict.fromkeys(
-        run.setting for run in sorted(runs, key=lambda run: (run.setting != base, run.started))
-    ):
+    last, order = max((run.round for run in runs), default=0), sorted(runs, key=lambda run: run.started)
+    for setting in dict.fromkeys([base, *(run.setting for run in order)]):
         own = [run for run in runs if run.setting == setting and run.value and not run.failure]
-        rounds, failure = max((run.round for run in own), default=0), failures.get(setting)
-        result = SettingResult(
+        rounds, failure, verdict = max((run.round for run in own), default=0), failures.get(setting), None
+        found, level = changes.get(setting), _find_pair_level(ranking, setting, base) if ranking else 0.0
+        if setting != base and not failure:
+            gain = found.change * better if found and found.excludes_zero(level) else 0.0
+            verdict = Verdict.NO_CLEAR_CHANGE if found else Verdict.NOT_ENOUGH_DATA
+            verdict = Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else verdict
+        yield SettingResult(
             setting=setting,
             rounds=len(own),
             value=geometric_mean([run.value for run in own if run.value]) if own else None,
+            change=found.difference if found else None,
+            interval=found.interval(level) if found else None,
+            verdict=verdict,
             tied=ranking is not None and setting in ranking.tied,
             dropped_after=rounds if FIRST_LOOK <= rounds < last and not failure else None,
             failure=failure,
             quality_fell=setting in refused,
         )
-        if ranking and (found := changes.get(setting)):
-            level = _find_pair_level(ranking, setting, base)
-            gain = found.change * better if found.excludes_zero(level) else 0.0
-            verdict = Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else Verdict.NO_CLEAR_CHANGE
-            result = replace(result, change=found.difference, interval=found.interval(level), verdict=verdict)
-        elif setting != base and not failure:
-            result = replace(result, verdict=Verdict.NOT_ENOUGH_DATA)
-        results.append(result)
-    return tuple(results)
 
 
 def find_dropped(
@@ -208,7 +197,7 @@ def find_dropped(
 
 
 def _list_failures(runs: Sequence[TriedRun]) -> dict[Setting, str]:
-    return {run.setting: run.failure for run in runs if run.failure and run.failure != INTERRUPTED}
+    return {run.setting: run.failure for run in runs if run.failure}
 
 
 def _select_counted(runs: Sequence[TriedRun]) -> list[TriedRun]:
