@@ -24,6 +24,7 @@ Setting = tuple[tuple[str, str], ...]
 """The name and value of each factor."""
 FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
+INTERRUPTED = "interrupted"
 _ERROR, _SPENDING = 0.03, 3
 """The chance that a trial makes a false claim, and the power of the share of rounds by which looks receive it.
 
@@ -45,7 +46,10 @@ class DecisionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedRun:
-    """One run. `value` is its speed or, if less is better, its duration. A `failure` excludes the setting."""
+    """One run. `value` is its speed or, if less is better, its duration.
+
+    A `failure` excludes the setting, except that an interrupted run counts only in the GPU time.
+    """
 
     setting: Setting
     round: int
@@ -197,7 +201,7 @@ def find_dropped(
 
 
 def _list_failures(runs: Sequence[TriedRun]) -> dict[Setting, str]:
-    return {run.setting: run.failure for run in runs if run.failure}
+    return {run.setting: run.failure for run in runs if run.failure and run.failure != INTERRUPTED}
 
 
 def _select_counted(runs: Sequence[TriedRun]) -> list[TriedRun]:
