@@ -173,6 +173,7 @@ def _judge_settings(
         own = [run for run in runs if run.setting == setting and run.value and not run.failure]
         rounds, failure, verdict = max((run.round for run in own), default=0), failures.get(setting), None
         found, level = changes.get(setting), _find_pair_level(ranking, setting, base) if ranking else 0.0
+        is_tied = ranking is not None and setting in ranking.tied
         if setting != base and not failure:
             gain = found.change * better if found and found.excludes_zero(level) else 0.0
             verdict = Verdict.NO_CLEAR_CHANGE if found else Verdict.NOT_ENOUGH_DATA
@@ -184,8 +185,8 @@ def _judge_settings(
             change=found.difference if found else None,
             interval=found.interval(level) if found else None,
             verdict=verdict,
-            tied=ranking is not None and setting in ranking.tied,
-            dropped_after=rounds if FIRST_LOOK <= rounds < last and not failure else None,
+            tied=is_tied,
+            dropped_after=rounds if FIRST_LOOK <= rounds < last and not failure and not is_tied else None,
             failure=failure,
             quality_fell=setting in refused,
         )
