@@ -143,9 +143,10 @@ def _list_facts(result: Result, folder: Path) -> Iterator[Fact]:
         ends = format_percent_range([1 + end for end in found.margin.interval])
         size = format_percent_change(1 + found.margin.change)
         yield Fact(name="Margin", text=f"{size} ({ends}) against {label_setting(found.margin.over)}, the next best.")
-    seconds = sum(run.seconds for run in found.runs)
     spent = f", {format_gpu_time(found.gpu_seconds)}" if found.gpu_seconds else ""
-    cost = f"{display.plural(len(found.runs), 'run')}, {format_duration(seconds)}{spent}."
+    cost = (
+        f"{display.plural(len(found.runs), 'run')}, {format_duration(sum(run.seconds for run in found.runs))}{spent}."
+    )
     yield Fact(name="Trial", text=display.join(cost, _ENDS[result.ended], by=" "))
     if found.saving and found.saving.gpu_seconds_per_run and found.saving.payback_seconds:
         text = f"{format_gpu_time(found.saving.gpu_seconds_per_run)} per run. "
