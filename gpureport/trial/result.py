@@ -144,15 +144,13 @@ def _list_facts(result: Result, folder: Path) -> Iterator[Fact]:
         size = format_percent_change(1 + found.margin.change)
         yield Fact(name="Margin", text=f"{size} ({ends}) against {label_setting(found.margin.over)}, the next best.")
     spent = f", {format_gpu_time(found.gpu_seconds)}" if found.gpu_seconds else ""
-    cost = (
-        f"{display.plural(len(found.runs), 'run')}, {format_duration(sum(run.seconds for run in found.runs))}{spent}."
-    )
+    seconds = format_duration(sum(run.seconds for run in found.runs))
+    cost = f"{display.plural(len(found.runs), 'run')}, {seconds}{spent}."
     yield Fact(name="Trial", text=display.join(cost, _ENDS[result.ended], by=" "))
-    if found.saving and found.saving.gpu_seconds_per_run and found.saving.payback_seconds:
-        text = f"{format_gpu_time(found.saving.gpu_seconds_per_run)} per run. "
-        earned = f"{display.plural(found.saving.payback_runs or 0, 'run')}"
-        long = format_duration(found.saving.payback_seconds)
-        yield Fact(name="Saves", text=f"{text}The trial is earned back after {earned} ({long}).")
+    if (saved := found.saving) and saved.gpu_seconds_per_run and saved.payback_seconds:
+        runs, long = display.plural(saved.payback_runs or 0, "run"), format_duration(saved.payback_seconds)
+        text = f"{format_gpu_time(saved.gpu_seconds_per_run)} per run. The trial is earned back after {runs} ({long})."
+        yield Fact(name="Saves", text=text)
     yield from (Fact(name="Note", text=_NOTES[code]) for code in result.notes)
     files = [str(folder / name) for name in (DECISION_FILE, REPORT_FILE) if (folder / name).exists()]
     yield Fact(name="Files", text=", ".join(files))
