@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cache
 from math import ceil, fsum, log, sqrt
 from statistics import fmean, geometric_mean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,9 +116,8 @@ class Decision:
         return tuple(each.setting for each in self.settings if each.tied)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranking:
-    order: tuple[Setting, ...]  # from best to worst
+class _Ranking(NamedTuple):
+    order: list[Setting]  # from best to worst
     tied: frozenset[Setting]
     levels: dict[Setting, float]  # at which each setting was compared with the best one
     family_level: float
@@ -147,8 +147,7 @@ def decide(
         after = ranking.order[1]
         found = _compare_with(counted, after)[best]
         margin = Margin(over=after, change=found.difference, interval=found.interval(ranking.levels[after]))
-    known = [run.gpu_seconds for run in runs if run.gpu_seconds is not None]
-    spent = fsum(known) if known else None
+    spent = fsum(run.gpu_seconds or 0.0 for run in runs) or None
     result = next((each for each in results if each.setting == chosen), None)
     return Decision(
         base=base,
@@ -227,8 +226,7 @@ def _rank(runs: Sequence[TriedRun], better: int, looks: int, refused: Collection
         if not worse:
             break
         tied -= worse
-    family_level = _find_level(len({run.setting for run in counted}), degrees, error)
-    return _Ranking(order=tuple(order), tied=tied, levels=levels, family_level=family_level)
+    return _Ranking(order, tied, levels, _find_level(len({run.setting for run in counted}), degrees, error))
 
 
 def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting, DifferenceEstimate]:
@@ -279,11 +277,8 @@ def _measure_saving(
     ]
     ratio = gpus[1] / gpus[0] if min(gpus) > 0 else 1.0
     share, *ends = (1 - ratio * (1 + change) ** -better for change in (result.change, *result.interval))
-    saving = Saving(share=share, interval=(min(ends), max(ends)))
+    saving, held = Saving(share=share, interval=(min(ends), max(ends))), fmean(run.gpu_seconds or 0.0 for run in before)
     if not spent or min(gpus) <= 0 or share <= 0:
         return saving
-    per_run = share * fmean(run.gpu_seconds or 0.0 for run in before)
-    after_seconds = spent / gpus[1] * (1 - share) / share
-    return replace(
-        saving, gpu_seconds_per_run=per_run, payback_runs=ceil(spent / per_run), payback_seconds=after_seconds
-    )
+    runs_needed, seconds = ceil(spent / (share * held)), spent / gpus[1] * (1 - share) / share
+    return replace(saving, gpu_seconds_per_run=share * held, payback_runs=runs_needed, payback_seconds=seconds)
