@@ -79,11 +79,10 @@ def _describe_sum(run: Run) -> str:
 
 
 def _describe_absent(quality: Quality) -> Iterator[str]:
-    absent = quality.absent_cells
-    for each in absent[:_LISTED]:
+    for each in quality.absent_cells[:_LISTED]:
         yield f"  no value in {count(each.cells, 'cell')} of {each.column}: {each.reason}"
-    if len(absent) > _LISTED:
-        yield f"  cells in {len(absent) - _LISTED} more columns have no value"
+    if (more := len(quality.absent_cells) - _LISTED) > 0:
+        yield f"  cells in {more} more columns have no value"
 
 
 def find_date(run: Run) -> datetime:

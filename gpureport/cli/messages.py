@@ -62,13 +62,8 @@ def print_source_error(error: SourceError) -> None:
     print_lines(error.aside.splitlines())
 
 
-def print_note(text: str) -> None:
-    if current_session().level > Verbosity.QUIET:
-        print_lines([text], err=True)
-
-
-def print_details(lines: Iterable[str]) -> None:
-    if current_session().level >= Verbosity.VERBOSE:
+def print_note(*lines: str, least: Verbosity = Verbosity.NORMAL) -> None:
+    if current_session().level >= least:
         print_lines(lines, err=True)
 
 

@@ -91,13 +91,19 @@ class Options:
     follow_artifact_uri: bool = flag(
         "Write to the artifact folder set in an MLflow store, even if it is outside the store."
     )
+    sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
+    repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
+    budget: str | None = one("TIME", "Begin no run that would end after this time, such as 60m or 8h.")
+    design: str = choice("one-at-a-time all", "Change one setting at a time (default), or try all combinations.")
     # outputs
     outputs: "tuple[Place, ...]" = many(
         "-o --output FILE", "Output file; its extension determines the format (repeatable).", parse_place
     )
     output: "Place" = one("-o --output FILE", "Parquet file.", parse_place)
     folder: Path | None = one(
-        "-o --output DIR", "New folder for the logs (default: recording-DATE-TIME in this folder).", read.local_folder
+        "-o --output DIR",
+        "Folder for the logs (for record: new; default: recording-DATE-TIME).",
+        read.local_folder,
     )
     record_interval: float = one(
         "--interval SECONDS", "Time between samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
@@ -190,9 +196,7 @@ class Options:
         "N", "Number of GPUs in a log that has no column to tell them apart.", kind=click.IntRange(1, 128)
     )
     map: Path | None = one(
-        "FILE",
-        "TOML file that describes the columns of an unknown table, or your own series in a tracker.",
-        Path,
+        "FILE", "TOML file that describes the columns of an unknown table, or your own series in a tracker.", Path
     )
     mlflow_raw_times: bool = flag("Use the times that MLflow logged for its system metrics, without correction.")
     # names and labels of runs
@@ -295,8 +299,7 @@ def refuse_taken(ctx: click.Context) -> None:
             if name in {"source", "baseline"}:
                 read += _list_source(str(each), suffixes)
             elif name == "store":
-                parts = (each / part for part in STORE_PARTS)
-                read += (ReadPath(place=part, name="the --store folder", is_closed=True) for part in parts)
+                read += (ReadPath(place=each / part, name="the --store folder", is_closed=True) for part in STORE_PARTS)
             elif reader in READ:
                 # check the original, not its local copy
                 place = parse_place(name_by_url(str(each)))

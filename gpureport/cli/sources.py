@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from gpureport import record_folder
-from gpureport.cli.messages import count, internal_errors, list_names, print_details, print_note, show_stage
+from gpureport.cli.messages import Verbosity, count, internal_errors, list_names, print_note, show_stage
 from gpureport.cli.options import FIELDS, Options, list_flags
 from gpureport.errors import InternalError, PlaceError, SettingsError, SourceError
 from gpureport.importers import reading, runs
@@ -137,7 +137,7 @@ def _report_matches(table: LabelTable) -> None:
     print_note(f"gpureport: {table.path}: {'; '.join(parts)}")
     for each in (match for match in found if match.doubt):
         lines = f": lines {', '.join(str(row.line) for row in each.rows)}" if each.rows else ""
-        print_details([f"gpureport: {each.name}: {each.doubt}{lines}"])
+        print_note(f"gpureport: {each.name}: {each.doubt}{lines}", least=Verbosity.VERBOSE)
 
 
 def fetch_sources(sources: Sequence[str], *, tolerant: bool = False) -> list[str]:

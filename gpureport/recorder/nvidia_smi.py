@@ -12,12 +12,15 @@ import termios
 import time
 import tty
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.recording_advice import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
 from gpureport.regular_files import code_system_error
 
+END_WITH_PARENT = partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
+"""Run in a new process, makes the kernel end it when its parent is killed (PR_SET_PDEATHSIG, see prctl(2))."""
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
@@ -135,10 +138,6 @@ class LoggedProgram:
         self._start()
 
     def _start(self) -> None:
-        def end_with_parent() -> None:
-            # the kernel ends the program when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
-            ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
         ours, theirs = pty.openpty()
         # raw mode keeps line breaks as one character
         tty.setraw(theirs)
@@ -150,7 +149,7 @@ class LoggedProgram:
                 stdout=theirs,
                 stderr=theirs,
                 start_new_session=True,
-                preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - one thread only
+                preexec_fn=END_WITH_PARENT,  # noqa: PLW1509 - one thread only
             )
         except BaseException:
             os.close(ours)

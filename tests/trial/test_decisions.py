@@ -1,0 +1,213 @@
+"""What `gpureport try` decides in made trials of known truth. All their runs are finished, so it only decides."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.support.logs import EPOCH, row, table, write_recording
+from tests.support.program import run_program
+
+_START, _SPACING = 10**15, 10**9
+Seconds = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+class Machine(NamedTuple):
+    """How logarithms of durations scatter: at random, over the trial, and in its first run, first round or a spell."""
+
+    noise: float = 0.01
+    drift: float = 0.0
+    first_run: float = 0.0
+    first_round: float = 0.0
+    spell: float = 0.0
+    tails: bool = False
+
+
+class Trial(NamedTuple):
+    decision: dict[str, Any]
+    runs: int
+    gpu_share: float
+
+
+def write_plan(folder: Path, count: int, rounds: int = 3) -> None:
+    values = [str(place) for place in range(count)]
+    plan: dict[str, Any] = {
+        "schema": "gpureport.trial/1",
+        "command": ["job", "{s}"],
+        "factors": [{"name": "s", "values": values}],
+    }
+    plan |= {"design": "one-at-a-time", "repeat": rounds, "budget_seconds": None, "interval": 1.0, "host_only": False}
+    folder.joinpath("trial").mkdir(parents=True)
+    folder.joinpath("trial", "trial.json").write_text(json.dumps(plan | {"seed": 1}))
+
+
+def write_run(folder: Path, setting: int, number: int, place: int, seconds: float, **more: Any) -> Path:
+    """Write what a finished run leaves. The recorder adds 1.2 s to each run."""
+    begun = _START + place * _SPACING
+    where = folder / "trial" / f"s={setting}" / f"round-{number + 1}"
+    ended = begun + round((seconds + 1.2) * 1e6)
+    write_recording(where, "", name="output.log", started=begun, ended=ended, **({"exit_code": 0} | more))
+    return where
+
+
+def decide(folder: Path, count: int, *more: str) -> tuple[int, dict[str, Any]]:
+    values = ",".join(map(str, range(count)))
+    found = run_program(
+        folder, "try", "-o", "trial", "--set", f"s={values}", "--budget", "1s", *more, "--", "job", "{s}"
+    )
+    decision: dict[str, Any] = json.loads(folder.joinpath("trial", "decision.json").read_text())
+    return found.code, decision
+
+
+def make_seconds(slower: Sequence[float], machine: Machine, rng: np.random.Generator) -> tuple[Seconds, Seconds]:
+    """Return the durations of three rounds, and each run's place in the random order of its round."""
+    shape = 3, len(slower)
+    scatter = rng.standard_t(3, shape) / 3**0.5 if machine.tails else rng.standard_normal(shape)
+    places = np.stack([rng.permutation(len(slower)) for _ in range(3)]) + len(slower) * np.arange(3)[:, None]
+    begun = rng.integers(places.size)
+    slow = machine.noise * scatter + machine.drift * places / places.size
+    slow += machine.first_run * (places == 0) + machine.first_round * (places < len(slower))
+    slow += machine.spell * ((places >= begun) & (places <= begun + len(slower) // 2))
+    return np.asarray(60 * np.asarray(slower) * np.exp(slow)), np.asarray(places, dtype=np.float64)
+
+
+def play(folder: Path, slower: Sequence[float], machine: Machine, rng: np.random.Generator) -> Trial:
+    """Decide after two rounds, add the third one for the settings that are left, and decide again."""
+    count, (seconds, places) = len(slower), make_seconds(slower, machine, rng)
+    write_plan(folder, count)
+    left, used = [*range(count)], 0.0
+    for number in range(3):
+        for setting in left:
+            write_run(folder, setting, number, int(places[number, setting]), float(seconds[number, setting]))
+            used += float(seconds[number, setting])
+        if number:
+            _, decision = decide(folder, count)
+            left = [int(each["setting"]["s"]) for each in decision["settings"] if each["tied"]]
+            if len(left) == 1:
+                break
+    return Trial(decision, len(decision["runs"]), used / float(seconds.sum()))
+
+
+def is_false(trial: Trial, slower: Sequence[float]) -> bool:
+    """Return whether a best setting was left out, or a setting was said to differ from an equal one."""
+    found = {int(each["setting"]["s"]): each for each in trial.decision["settings"]}
+    dropped = any(not found[place]["tied"] for place, one in enumerate(slower) if one == min(slower))
+    alike = (found[place]["verdict"] for place, one in enumerate(slower) if one == slower[0])
+    return dropped or bool({"better", "worse"} & set(alike))
+
+
+def count_over_trials(folder: Path, trials: int, slower: Sequence[float], machine: Machine) -> dict[str, float]:
+    rng, made = np.random.default_rng(len(slower)), []
+    made = [play(folder / str(number), slower, machine, rng) for number in range(trials)]
+    best = [{"s": str(place)} for place, one in enumerate(slower) if one == min(slower)]
+    tied = [[each["setting"] for each in trial.decision["settings"] if each["tied"]] for trial in made]
+    return {
+        "right": sum(any(one in best for one in each) for each in tied) / trials,
+        "named": sum(trial.decision["chosen"] in best for trial in made) / trials,
+        "false": sum(is_false(trial, slower) for trial in made) / trials,
+        "runs": sum(trial.runs for trial in made) / trials / len(slower) / 3,
+        "gpu": sum(trial.gpu_share for trial in made) / trials,
+    }
+
+
+ALIKE, TENTH = [1.0] * 4, [1.0, 1.0, 1.0, 1 / 1.1]
+TRUTHS = {
+    "two alike": ([1.0] * 2, Machine(), 0),
+    "six alike": ([1.0] * 6, Machine(), 0),
+    "alike, drifting": (ALIKE, Machine(drift=0.1), 0),
+    "alike, at worst": (ALIKE, Machine(0.02, 0.1, 0.1, 0.1, 0.1, tails=True), 0),
+    "2 settings, 10 %": ([1.0, 1 / 1.1], Machine(), 0.9),
+    "4 settings, 10 %, noisy": (TENTH, Machine(noise=0.03), 0.4),
+    "10 %, slow first run": (TENTH, Machine(first_run=0.2), 0.9),
+    "6 settings, 30 %": ([1.0] * 5 + [1 / 1.3], Machine(noise=0.03), 0.99),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_truth_over_200_trials(tmp_path: Path, truth: str) -> None:
+    slower, machine, named = TRUTHS[truth]
+    found = count_over_trials(tmp_path, 200, slower, machine)
+    assert found["right"] >= 0.95
+    assert found["false"] <= 0.05
+    assert found["named"] >= named
+
+
+def test_clear_best_is_named_with_fewer_runs(tmp_path: Path) -> None:
+    found = count_over_trials(tmp_path, 5, [1.0] * 5 + [1 / 1.3], Machine())
+    assert found == {
+        "right": 1,
+        "named": 1,
+        "false": 0,
+        "runs": pytest.approx(2 / 3),
+        "gpu": pytest.approx(2 / 3, abs=0.01),
+    }
+    assert count_over_trials(tmp_path / "alike", 5, ALIKE, Machine()) == {
+        "right": 1,
+        "named": 0,
+        "false": 0,
+        "runs": 1,
+        "gpu": pytest.approx(1),
+    }
+
+
+def write_trained_runs(folder: Path, rates: Sequence[float], accuracies: Sequence[float]) -> None:
+    """Write two rounds of runs of five minutes on one GPU, with their training metrics."""
+    write_plan(folder, len(rates), 2)
+    for place in range(2 * len(rates)):
+        number, setting = divmod(place, len(rates))
+        where = write_run(folder, setting, number, place, 300.0, zone="UTC")
+        where.joinpath("gpu.csv").write_text(table(*(row(second) for second in range(0, 300, 5))))
+        points = [
+            {"timestamp": EPOCH + second, "step": second, "samples_per_second": rates[setting] + number}
+            | {"val_accuracy": accuracies[setting] * (1 - 1 / (second + 2))}
+            for second in range(0, 300, 10)
+        ]
+        where.joinpath("metrics.jsonl").write_text("\n".join(map(json.dumps, points)))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (0.8, (), 0, {"s": "2"}, None, "2"),
+        (0.5, (), 4, None, "no_clear_best", "01"),
+        (0.8, ("--target", "val_accuracy=0.7"), 0, {"s": "2"}, None, "2"),
+        (0.75, ("--target", "val_accuracy=0.76"), 4, None, "no_clear_best", "01"),
+        (0.8, ("--target", "val_accuracy=0.9"), 1, None, "quality", ""),
+        (0.8, ("--target", "val_loss=0.9"), 0, {"s": "2"}, None, "2"),
+    ],
+)
+def test_speed_and_quality(tmp_path: Path, case: tuple[float, tuple[str, ...], int, Any, str | None, str]) -> None:
+    accuracy, more, code, chosen, reason, tied = case
+    write_trained_runs(tmp_path, (100.0, 100.0, 140.0), (0.8, 0.8, accuracy))
+    ended, found = decide(tmp_path, 3, "--repeat", "2", *more)
+    assert (ended, found["chosen"], found["reason"]) == (code, chosen, reason)
+    assert "".join(each["setting"]["s"] for each in found["settings"] if each["tied"]) == tied
+    fell = [each["quality_fell"] for each in found["settings"]]
+    assert fell == [reason == "quality", reason == "quality", chosen is None]
+    assert (found["metric"], found["unit"], found["better"]) == ("training_rate_hertz", "samples/s", 1)
+    assert found["notes"] == (["target_not_recorded"] if "val_loss=0.9" in more else [])
+    assert found["gpu_seconds"] == pytest.approx(6 * 295)
+    if chosen:
+        saving = found["saving"]
+        share = 1 - 100.5 / 140.5
+        assert saving["share"] == pytest.approx(share, abs=0.001)
+        assert saving["payback_runs"] == 6 / share // 1 + 1
+        assert saving["payback_seconds"] == pytest.approx(6 * 300 * (1 - share) / share, rel=0.01)
+
+
+def test_failed_runs_exclude_their_settings(tmp_path: Path) -> None:
+    write_plan(tmp_path, 3)
+    for number in range(3):
+        write_run(tmp_path, 0, number, 3 * number, 60 + number)
+        write_run(tmp_path, 1, number, 3 * number + 1, 50 + number)
+    write_run(tmp_path, 2, 0, 2, 5.0, exit_code=1)
+    code, found = decide(tmp_path, 3)
+    assert (code, found["chosen"], found["notes"]) == (0, {"s": "1"}, ["assumes_equal_work"])
+    assert [each["failure"] for each in found["settings"]] == [None, None, "failed"]
+    assert found["margin"]["over"] == {"s": "0"}
+    assert found["margin"]["change"] == pytest.approx(-1 / 6, abs=0.01)
+    assert found["margin"]["interval"][0] < found["margin"]["change"] < found["margin"]["interval"][1] < 0
