@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -54,7 +55,8 @@ _CODES = (
 
 def _run_body(name: str, values: dict[str, Any]) -> int | None:
     first = name.partition(" ")[0]
-    body = getattr(import_module(f"gpureport.cli.commands.{table.MODULES.get(first, first)}"), name.replace(" ", "_"))
+    module = import_module(f"gpureport.cli.commands.{table.MODULES.get(first, first)}")
+    body = getattr(module, f"{name.replace(' ', '_')}{'_' * iskeyword(name)}")
     named = [values.pop(str(each.name)) for each in table.COMMANDS[name].arguments]
     code: int | None = body(*named, Options(**values))
     return code
@@ -70,7 +72,7 @@ class Command(click.Command):
             callback=lambda **values: _run_body(name, values),
         )
         # options in a job's command are not for gpureport
-        self.allow_interspersed_args = name != "record"
+        self.allow_interspersed_args = name not in {"record", "try"}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         every = current_session().every_option
@@ -95,7 +97,7 @@ class Command(click.Command):
         refuse_taken(ctx)
         job = ctx.params.get("command") or ()
         if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
-            msg = f"put -- before the command to run: gpureport record -- {shlex.join(job)}"
+            msg = f"put -- before the command to run: gpureport {ctx.info_name} -- {shlex.join(job)}"
             raise UsageError(msg, code="missing_dashes")
         return rest
 

@@ -91,6 +91,11 @@ class Options:
     follow_artifact_uri: bool = flag(
         "Write to the artifact folder set in an MLflow store, even if it is outside the store."
     )
+    trial: Path = one("-o --output DIR", "Folder for the trial, new or begun by this command.", read.local_folder)
+    sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
+    repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
+    budget: str | None = one("TIME", "Begin no run that would end after this time, such as 60m or 8h.")
+    design: str = choice("one-at-a-time all", "Change one setting at a time (default), or try all combinations.")
     # outputs
     outputs: "tuple[Place, ...]" = many(
         "-o --output FILE", "Output file; its extension determines the format (repeatable).", parse_place

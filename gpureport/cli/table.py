@@ -15,7 +15,7 @@ def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 
 MODULES = {
-    **dict.fromkeys(("analyze", "check", "compare", "demo", "report"), "analyses"),
+    **dict.fromkeys(("analyze", "check", "compare", "demo", "report", "try"), "analyses"),
     **dict.fromkeys(("baseline", "ingest", "runs"), "stored"),
     **dict.fromkeys(("completion", "explain", "publish", "record"), "others"),
 }
@@ -87,6 +87,17 @@ COMMANDS = {
         "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
         (_name_several(metavar="[BASE NEXT...]"),),
         brief="Compare runs, step by step.",
+    ),
+    "try": Entry(
+        "Try settings of a job, and say which is best.",
+        """Each setting is recorded several times, in rounds of random order. {NAME} in COMMAND stands for the value of
+        a setting, and {folder} for the folder of the run. The first value of each setting is the one in use today.
+        After an interruption, the same command goes on with the trial. The exit code is 0 if a setting is chosen, 1 if
+        every setting failed or lowers the quality, and 4 if there is no clear best setting.""",
+        "try -o trial --set workers=2,4,8 -- python train.py --workers {workers}",
+        "trial! sets repeat budget target work host_only / design record_interval better throughput config",
+        (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),),
+        brief="Try settings of a job, and say which is best.",
     ),
     "check": Entry(
         "Check runs against rules. The exit code is 0 if every rule passes.",

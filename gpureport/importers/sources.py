@@ -41,7 +41,7 @@ _USUAL_NAMES = {"nvidia-smi", "nvidia_smi", "gpu", "host"}
 _COMPRESSED = "|".join(suffix.removeprefix(".") for suffix in record_folder.COMPRESSED_SUFFIXES)
 _SUFFIX = re.compile(rf"\.(?:{_COMPRESSED}|csv|log|txt|out|\d+)$|[-_.]\d{{8}}(?:[-_T]?\d{{4,6}})?$", re.IGNORECASE)
 _MOST_LABEL_BYTES = 2**20
-_NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
+_NO_LOGS = {"output.log", ".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 
 
 def find_tracker(source: str) -> Tracker | None:
@@ -209,7 +209,7 @@ def list_in_folder(folder: Path, role: str, without: Collection[Path] = ()) -> I
 def list_unused_files(source: str | Path, used: Collection[Path]) -> list[Path]:
     known = {path.resolve() for path in used}
     files = list_files(Path(source)) if is_folder(source) else []
-    return [path for path in files if path.resolve() not in known and path.suffix.lower() not in _NO_LOGS]
+    return [path for path in files if path.resolve() not in known and not _NO_LOGS & {path.name, path.suffix.lower()}]
 
 
 def list_gpu_logs(source: Path) -> list[Input]:

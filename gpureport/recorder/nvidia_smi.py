@@ -81,6 +81,12 @@ def _run(words: Sequence[str]) -> str:
     return done.stdout + done.stderr
 
 
+def end_with_parent() -> None:
+    # the kernel ends this process when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 # --- its output
 
 
@@ -135,10 +141,6 @@ class LoggedProgram:
         self._start()
 
     def _start(self) -> None:
-        def end_with_parent() -> None:
-            # the kernel ends the program when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
-            ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
         ours, theirs = pty.openpty()
         # raw mode keeps line breaks as one character
         tty.setraw(theirs)
@@ -150,7 +152,7 @@ class LoggedProgram:
                 stdout=theirs,
                 stderr=theirs,
                 start_new_session=True,
-                preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - one thread only
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - one thread only
             )
         except BaseException:
             os.close(ours)

@@ -134,3 +134,20 @@ def demo(options: Options) -> None:
     output.write_report(content, options)
     print_note("Try it on your own log: gpureport analyze gpu.csv")
     print_note(f"More samples, most of them generated, are in {chain.parents[1]}")
+
+
+def try_(command: tuple[str, ...], options: Options) -> int:
+    from gpureport.report import write
+    from gpureport.trial import plan, result, session
+    from gpureport.trial.measure import measure_runs
+
+    folder, more = options.trial, {"interval": options.record_interval, "host_only": options.host_only}
+    wanted = plan.make_plan(options.sets, command, options.budget, design=options.design, repeat=options.repeat, **more)
+    found = session.run_trial(folder, plan.open_plan(folder, wanted), command, measure_runs, print_note)
+    plan.write_json(folder / result.DECISION_FILE, result.encode(found))
+    if runs := result.list_measured(found):
+        own = replace(options, step=tuple(runs.values()), work=())
+        analysed = analyze_runs(read_steps(tuple(runs), own), own)
+        write(output.build_report(analysed, own, title=result.describe(found)), folder / result.REPORT_FILE)
+    click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
+    return found.exit_code
