@@ -91,7 +91,10 @@ class Options:
     follow_artifact_uri: bool = flag(
         "Write to the artifact folder set in an MLflow store, even if it is outside the store."
     )
-    trial: Path = one("-o --output DIR", "Folder for the trial, new or begun by this command.", read.local_folder)
+    trial: Path = one(
+        "-o --output DIR", "Folder of the trial (default: trial).", read.local_folder, default=Path("trial")
+    )
+    advice: str | None = one("--suggest SOURCE", "Print a trial of the settings that the advice on a run would change.")
     sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
     repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
     budget: str | None = one("TIME", "Begin no run that would end after this time, such as 60m or 8h.")

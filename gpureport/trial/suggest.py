@@ -21,6 +21,7 @@ value to try."""
 _HAS_BF16 = (8, 0)
 _MAY_CHANGE_RESULTS = {"batch", "precision"}
 _NOTES = {
+    "several_runs": "There are several runs. Name one of them.",
     "no_command": "The recording does not contain a command. Record the job with gpureport record -- COMMAND.",
     "no_advice": "The analysis gives no advice on this run.",
     "not_on_command_line": "The advice concerns {names}, for which the command has no option with a value. Add one to "
@@ -37,24 +38,28 @@ _NOTES = {
 class Suggestion:
     """The values of each setting, today's first, and the command with `{name}` in the place of each value.
 
-    `notes` pairs a code with a sentence. Without factors, the first note is the reason.
+    Each note ends with its code. Without factors, the first note is the reason.
     """
 
     factors: tuple[tuple[str, tuple[str, ...]], ...] = ()
     command: tuple[str, ...] = ()
-    notes: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
+        """The command line of the trial, or an empty string if there is none."""
+        if not self.factors:
+            return ""
         settings = (f"--set {shlex.quote(name + '=' + ','.join(values))}" for name, values in self.factors)
         return " ".join(["gpureport try -o trial", *settings, "--", *map(_quote, self.command)])
 
 
-def suggest(analysis: Analysis, command: Sequence[str]) -> Suggestion:
-    """Return the trial that the advice on a run leads to. The command is empty if none was recorded."""
+def suggest(analyses: Sequence[Analysis]) -> Suggestion:
+    """Return the trial that the advice on a run leads to, or why there is none."""
+    command = split_command(analyses[0].run.tags)
     options, words = _find_options(command), [*command]
     tried, codes = dict[str, tuple[str, ...]](), dict[str, list[str]]()
-    for step, facts in _list_steps(analysis):
+    for step, facts in _list_steps(analyses[0]):
         settings = [change.setting for change in step.changes] if step.tries else []
         given = [setting for setting in settings if setting in options]
         if not given:
@@ -67,10 +72,12 @@ def suggest(analysis: Analysis, command: Sequence[str]) -> Suggestion:
                 codes.setdefault("no_other_value", []).append(f"{name}={value}")
             elif name not in tried and len(tried) < _MOST:
                 tried[name] = (value, *values)
-                for place, _, old in options[setting]:
-                    words[place] = f"{words[place].removesuffix(old)}{{{name}}}"
+                for place in (each[0] for each in options[setting] if each[2] == value):
+                    words[place] = f"{words[place].removesuffix(value)}{{{name}}}"
                 codes |= {"quality_unknown": []} if setting in _MAY_CHANGE_RESULTS else {}
-    if not command:
+    if len(analyses) > 1:
+        tried, codes = {}, {"several_runs": []}
+    elif not command:
         codes.pop("not_on_command_line", None)
         codes["no_command"] = []
     elif not (tried or codes):
@@ -79,7 +86,9 @@ def suggest(analysis: Analysis, command: Sequence[str]) -> Suggestion:
         codes["hidden_secrets"] = []
     program = next((PurePath(word).name for word in command if word.endswith(".py")), "the job")
     listed = {code: ", ".join([*dict.fromkeys(names)][:_MOST]) for code, names in codes.items()}
-    notes = [(code, said.format(names=listed[code], program=program)) for code, said in _NOTES.items() if code in codes]
+    notes = [
+        f"{_NOTES[code].format(names=listed[code], program=program)} ({code})" for code in _NOTES if code in listed
+    ]
     return Suggestion(factors=tuple(tried.items()), command=tuple(words), notes=tuple(notes))
 
 

@@ -6,7 +6,7 @@ import click
 
 from gpureport.checks import verdict as verdicts
 from gpureport.cli import gate, output, recordings, sources, words
-from gpureport.cli.messages import Exit, UsageError, print_error, print_note
+from gpureport.cli.messages import Exit, UsageError, print_error, print_lines, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import analyze_runs, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
@@ -138,9 +138,11 @@ def demo(options: Options) -> None:
 
 def try_(command: tuple[str, ...], options: Options) -> int:
     from gpureport.report import write
-    from gpureport.trial import plan, result, session
+    from gpureport.trial import known, plan, result, session
     from gpureport.trial.measure import measure_runs
 
+    if options.advice:
+        return _suggest_trial(options.advice, options)
     folder, more = options.trial, {"interval": options.record_interval, "host_only": options.host_only}
     wanted = plan.make_plan(options.sets, command, options.budget, design=options.design, repeat=options.repeat, **more)
     found = session.run_trial(folder, plan.open_plan(folder, wanted), command, measure_runs, print_note)
@@ -150,4 +152,16 @@ def try_(command: tuple[str, ...], options: Options) -> int:
         analysed = analyze_runs(read_steps(tuple(runs), own), own)
         write(output.build_report(analysed, own, title=result.describe(found)), folder / result.REPORT_FILE)
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
+    known.keep_decision(words.find_store(options).folder, result.encode(found), folder.name, named=bool(options.store))
     return found.exit_code
+
+
+def _suggest_trial(source: str, options: Options) -> int:
+    from gpureport.trial.suggest import suggest
+
+    runs = analyze_runs(recordings.read_recordings((source,), options), options).runs
+    found = suggest([analysis for _, analysis in runs])
+    print_lines(filter(None, [found.line]))
+    for text in found.notes:
+        (print_note if found.line else print_error)(text)
+    return 0 if found.line else Exit.UNASSESSED
