@@ -5,11 +5,16 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support.logs import SAMPLES, wavering, write_recording
 from tests.support.program import Program
 from tests.support.tables import read_table
+
+HERE = Path(__file__).parent
 
 
 def record(folder: Path, sample: str, command: str, params: str) -> None:
@@ -23,7 +28,7 @@ def record(folder: Path, sample: str, command: str, params: str) -> None:
 
 
 def test_a_trial_is_suggested(gpureport: Program, tmp_path: Path) -> None:
-    for place, row in enumerate(read_table(Path(__file__).with_name("suggested.tsv"))):
+    for place, row in enumerate(read_table(HERE / "suggested.tsv")):
         record(tmp_path / f"{place}", *row[:3])
         done = gpureport("try", "--suggest", f"{place}")
         found = shlex.split(done.out)
@@ -33,37 +38,12 @@ def test_a_trial_is_suggested(gpureport: Program, tmp_path: Path) -> None:
         assert (printed, done.code) == (row[3:], 0 if found else 4), row
 
 
-def decision(command: str, tied: list[str], changes: dict[str, float | None], **more: object) -> str:
-    """Return a decision on the workers of a job. The first is the base, and the one tied first is best."""
-    settings = [
-        {"setting": {"w": value}, "change": change, "failure": None, "quality_fell": False}
-        for value, change in changes.items()
-    ]
-    base, *_ = (each["setting"] for each in settings)
-    known = [{"w": value} for value in tied]
-    about = {"plan": {"command": shlex.split(command)}, "best": known[0] if known else None, "tied": known}
-    own = {"trial": "sweep", "better": 1, "base": base, "settings": settings, "runs": [{"started": 1}]}
-    return json.dumps(own | about | more)
-
-
-TRIED = "python3 -u train.py --workers {w} --epochs 1"
-DECISIONS = {
-    "speeds": decision(TRIED, ["8"], {"2": None, "4": 0.25, "8": 0.5}),
-    "older": decision(TRIED, ["1"], {"8": None, "1": 3.0}, runs=[{"started": 0}]),
-    "durations": decision("./job.sh in={w} --fast", ["1"], {"0": None, "1": -0.5}, better=-1),
-    "unclear": decision("unclear.py --jobs {w}", ["1", "2"], {"1": None, "2": 0.01, "3": -0.2}),
-    "few_rounds": decision("few.py --jobs {w}", [], {"1": None, "2": None}),
-    "failed": json.dumps({"schema": "gpureport.decision/1"}),
-    "damaged": "[",
-}
-
-
 def test_jobs_with_slower_settings_are_named(gpureport: Program, tmp_path: Path) -> None:
     folder = tmp_path / ".gpureport" / "decisions"
     folder.mkdir(parents=True)
-    for name, text in DECISIONS.items():
-        (folder / f"{name}.json").write_text(text)
-    rows = read_table(Path(__file__).with_name("slower.tsv"))
+    for name, content in json.loads((HERE / "decisions.json").read_text()).items():
+        (folder / f"{name}.json").write_text(json.dumps(content) if content != "damaged" else "[")
+    rows = read_table(HERE / "slower.tsv")
     for place, (command, _) in enumerate(rows):
         write_recording(tmp_path / f"job{place:02}", wavering(97 - place), command=shlex.split(command), ended=1)
     named = [f"job{place:02}" for place in range(len(rows))]
@@ -74,3 +54,22 @@ def test_jobs_with_slower_settings_are_named(gpureport: Program, tmp_path: Path)
     assert sorted(line for line in fleet.splitlines() if "slower_setting" in line) == told
     hidden = gpureport("fleet", "--anonymise")
     assert "slower_setting" not in hidden.err + hidden.out
+
+
+@pytest.mark.slow
+def test_decisions_are_kept_in_a_store(gpureport: Program, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import sys, time; time.sleep(2 / int(sys.argv[-1]))")
+    job = ("--set", "workers=1,4", "--", sys.executable, "train.py", "--workers", "{workers}")
+    tried = ("try", "-o", "sweep", "--host-only", "--interval", "0.2", "--repeat", "2")
+    assert gpureport(*tried, *job).code == 0
+    assert not (tmp_path / ".gpureport").exists()
+    for store, named in ((".gpureport", ()), ("other", ("--store", "other"))):
+        (tmp_path / ".gpureport").mkdir(exist_ok=True)
+        for _ in range(2):
+            assert gpureport(*tried, *named, *job).code == 0
+        (kept,) = (tmp_path / store / "decisions").iterdir()
+        content = json.loads((tmp_path / "sweep" / "decision.json").read_text())
+        assert json.loads(kept.read_text()) == content | {"trial": "sweep"}
+    write_recording(tmp_path / "base", wavering(), command=["python", "train.py", "--workers", "1"], ended=1)
+    found = gpureport("nightly", "base", "--site", "site")
+    assert re.search(r"base: runs with workers=1; trial sweep found workers=4 \d+% faster", found.out)
