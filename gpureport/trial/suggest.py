@@ -20,12 +20,12 @@ _FULL_MEMORY, _TILE, _FEWEST = 0.9, 8, 2
 value to try."""
 _HAS_BF16 = (8, 0)
 _MAY_CHANGE_RESULTS = {"batch", "precision"}
-_NOTES = {
+NOTES = {
     "several_runs": "There are several runs. Name one of them.",
     "no_command": "The recording does not contain a command. Record the job with gpureport record -- COMMAND.",
     "no_advice": "The analysis gives no advice on this run.",
     "not_on_command_line": "The advice concerns {names}, for which the command has no option with a value. Add one to "
-    "{program}, or change the code.",
+    "{job}, or change the code.",
     "no_other_value": "No other value is known for {names}. Use --set to name the values.",
     "no_setting": "No setting of the job answers this advice: {names}.",
     "hidden_secrets": "The command does not run as printed: *** stands for a secret that was not recorded.",
@@ -63,7 +63,8 @@ def suggest(analyses: Sequence[Analysis]) -> Suggestion:
         settings = [change.setting for change in step.changes] if step.tries else []
         given = [setting for setting in settings if setting in options]
         if not given:
-            name, code = (settings[0], "not_on_command_line") if settings else (step.title, "no_setting")
+            missing = "not_on_command_line" if command else "no_command"
+            name, code = (settings[0], missing) if settings else (step.title, "no_setting")
             codes.setdefault(code, []).append(name.replace("_", " "))
         for setting in given:
             _, name, value = options[setting][0]
@@ -77,18 +78,13 @@ def suggest(analyses: Sequence[Analysis]) -> Suggestion:
                 codes |= {"quality_unknown": []} if setting in _MAY_CHANGE_RESULTS else {}
     if len(analyses) > 1:
         tried, codes = {}, {"several_runs": []}
-    elif not command:
-        codes.pop("not_on_command_line", None)
-        codes["no_command"] = []
-    elif not (tried or codes):
-        codes["no_advice"] = []
+    elif not (command and (tried or codes)):
+        codes["no_advice" if command else "no_command"] = []
     if tried and any(HIDDEN in word for word in command):
         codes["hidden_secrets"] = []
-    program = next((PurePath(word).name for word in command if word.endswith(".py")), "the job")
+    job = next((PurePath(word).name for word in command if word.endswith(".py")), "the job")
     listed = {code: ", ".join([*dict.fromkeys(names)][:_MOST]) for code, names in codes.items()}
-    notes = [
-        f"{_NOTES[code].format(names=listed[code], program=program)} ({code})" for code in _NOTES if code in listed
-    ]
+    notes = [f"{NOTES[code].format(names=listed[code], job=job)} ({code})" for code in NOTES if code in listed]
     return Suggestion(factors=tuple(tried.items()), command=tuple(words), notes=tuple(notes))
 
 
