@@ -16,19 +16,8 @@ from typing import Any, NoReturn
 import click
 
 from gpureport import __version__
-from gpureport.cli import table
-from gpureport.cli.messages import (
-    FLAGS,
-    Exit,
-    Session,
-    UsageError,
-    Verbosity,
-    current_session,
-    internal_errors,
-    print_error,
-    print_lines,
-    print_source_error,
-)
+from gpureport.cli import messages, table
+from gpureport.cli.messages import FLAGS, Exit, Verbosity
 from gpureport.cli.options import Option, Options, build_options, refuse_taken
 from gpureport.errors import InternalError, PlaceError, SourceError, StoreError
 from gpureport.redaction import OwnSecrets, redact_text, use_own_secrets
@@ -75,7 +64,7 @@ class Command(click.Command):
         self.allow_interspersed_args = name not in {"record", "try"}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        every = current_session().every_option
+        every = messages.current_session().every_option
         own = [each for each in self.params if isinstance(each, Option)]
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for each in own:
@@ -98,7 +87,7 @@ class Command(click.Command):
         job = ctx.params.get("command") or ()
         if job and typed[-len(job) - 1 : -len(job)] != ["--"]:
             msg = f"put -- before the command to run: gpureport {ctx.info_name} -- {shlex.join(job)}"
-            raise UsageError(msg, code="missing_dashes")
+            raise messages.UsageError(msg, code="missing_dashes")
         return rest
 
 
@@ -139,7 +128,7 @@ class Commands(click.Group):
         if not self.prefix and path_exists(name):
             meant = f"did you mean {shlex.join(['gpureport', 'analyze', *args])}?"
         msg = f"unknown command {name!r}; {meant}"
-        raise UsageError(msg, code="unknown_command")
+        raise messages.UsageError(msg, code="unknown_command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -169,7 +158,7 @@ def gpureport(ctx: click.Context, /, **_: bool) -> None:
     if ctx.invoked_subcommand is None:
         from gpureport.cli.commands.others import describe_folder
 
-        print_lines(describe_folder(Path()))
+        messages.print_lines(describe_folder(Path()))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -178,20 +167,20 @@ def main(args: list[str] | None = None) -> None:
     # words after -- belong to the recorded job
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     level = next((FLAGS[argument] for argument in reversed(own) if argument in FLAGS), Verbosity.NORMAL)
-    session = Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
+    session = messages.Session(level=level, debug="--debug" in own, every_option="--help-all" in own)
     rest = ["--help" if each == "--help-all" else each for each in own if each != "--debug" and each not in FLAGS]
     rest += arguments[len(own) :]
     words = [each for each in rest if not each.startswith("-")]
     called = next((name for name in (" ".join(words[:2]), *words[:1]) if name in table.COMMANDS), "")
     try:
-        with internal_errors(called or "gpureport"):
+        with messages.internal_errors(called or "gpureport"):
             _use_own_secrets(own)
             code = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session) or 0
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except (click.Abort, KeyboardInterrupt):
-        print_error("interrupted")
+        messages.print_error("interrupted")
         sys.exit(130)
     except Exception as error:
         _end(error, f"gpureport {called}".strip(), debug=session.debug)
@@ -227,9 +216,9 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
     if debug and code:
         click.echo(f"code: {code}", err=True)
     if isinstance(error, SourceError):
-        print_source_error(error)
+        messages.print_source_error(error)
     else:
-        print_error(message)
+        messages.print_error(message)
     sys.exit(status)
 
 

@@ -12,16 +12,8 @@ from gpureport.analysis.account import selection
 from gpureport.analysis.account.cost import Prices, calculate_cost, read_prices
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rulebook import Rule
-from gpureport.cli import sources, words
+from gpureport.cli import messages, sources, words
 from gpureport.cli.account import summarise_run
-from gpureport.cli.messages import (
-    internal_errors,
-    print_details,
-    print_error,
-    print_note,
-    report_internal_error,
-    show_stage,
-)
 from gpureport.cli.options import Options
 from gpureport.comparison.run import SampledRun, build_sampled_run
 from gpureport.comparison.training import TrainingGoals, read_goals
@@ -80,7 +72,7 @@ def _drop_repeated_sources(named: Sequence[str]) -> list[str]:
     places = [Path(source).resolve() if path_exists(source) else source for source in named]
     for place, source in zip(places, named, strict=True) if len({*places}) > 1 else ():
         if isinstance(place, Path) and place in kept:
-            print_note(f"gpureport: {source}: named twice, counted once")
+            messages.print_note(f"gpureport: {source}: named twice, counted once")
         kept.setdefault(place, source)
     return list(kept.values()) or list(named)
 
@@ -95,7 +87,7 @@ def _drop_repeated_runs(found: Sequence[Recording]) -> list[Recording]:
     held = set(map(id, kept.values()))
     for run in (one.run for one in found if id(one) not in held):
         step = "" if run.step is None else f" for {run.step}"
-        print_note(f"gpureport: {run.sources[0].locator}: named twice{step}, counted once")
+        messages.print_note(f"gpureport: {run.sources[0].locator}: named twice{step}, counted once")
     return list(kept.values())
 
 
@@ -112,7 +104,7 @@ def _leave_out_named_runs(found: Sequence[RunReading], source: str, named: Seque
         hint = "leave out either the folder or its runs"
         raise SourceError(source, what, hint, code="named_twice")
     if names := [other for other, each in taken.items() if any(each)]:
-        print_note(f"gpureport: {source}: runs named twice are counted once: {', '.join(names)}")
+        messages.print_note(f"gpureport: {source}: runs named twice are counted once: {', '.join(names)}")
     return kept
 
 
@@ -140,7 +132,7 @@ def name_runs(found: Sequence[Recording], options: Options) -> list[Recording]:
 
 def read_log(reading: RunReading) -> Recording:
     recording = reading.recording()
-    print_details(summarise_run(recording.run))
+    messages.print_details(summarise_run(recording.run))
     return recording
 
 
@@ -193,12 +185,12 @@ def _read_all(groups: Iterable[tuple[Any, Options, Iterable[Any]]], *, tolerant:
             raise unread[0]
         # several runs may fail with the same error
         for text in dict.fromkeys(map(str, unread)):
-            print_error(f"left out: {text}")
+            messages.print_error(f"left out: {text}")
         read += kept
     if faults and not read:
         raise faults[0]
     for each in faults:
-        report_internal_error(each)
+        messages.report_internal_error(each)
     return read
 
 
@@ -215,7 +207,7 @@ def read_run_prices(settings: Settings, options: Options) -> Prices:
     amount, currency = options.gpu_hour_price or (None, "")
     prices = read_prices(settings).with_overrides(amount, options.carbon_intensity, currency)
     if amount is not None and not prices.currency:
-        print_note(f"gpureport: --gpu-hour-price {amount:g} has no currency; write '{amount:g} EUR'")
+        messages.print_note(f"gpureport: --gpu-hour-price {amount:g} has no currency; write '{amount:g} EUR'")
     return prices
 
 
@@ -224,18 +216,18 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
     settings = read_settings(options.config)
     rules = selection.apply_settings(RULES, settings)
     for text in selection.list_ignored_settings(RULES, settings):
-        print_note(text)
+        messages.print_note(text)
     goals = read_goals(settings).with_overrides(options.better, options.target)
     prices = read_run_prices(settings, options)
     runs: list[tuple[Recording, Analysis]] = []
     faults: list[tuple[Recording, InternalError]] = []
-    with show_stage("Analysing") as say:
+    with messages.show_stage("Analysing") as say:
         for place, recording in enumerate(recordings, 1):
             run = recording.run
             say(f"Analysing {run.name} ({place} of {len(recordings)})")
             try:
                 # errors name the log, because users know that name
-                with internal_errors(run.sources[0].locator if len(run.sources) == 1 else run.name):
+                with messages.internal_errors(run.sources[0].locator if len(run.sources) == 1 else run.name):
                     analysis = selection.keep_kinds(analyze(recording, rules), set(kinds))
                     runs.append((recording, replace(analysis, cost=calculate_cost(analysis, prices))))
             except InternalError as error:
@@ -243,7 +235,7 @@ def analyze_runs(recordings: Sequence[Recording], options: Options, fewest_runs:
     if faults and len(runs) < fewest_runs:
         raise faults[0][1]
     for _, fault in faults:
-        report_internal_error(fault)
+        messages.report_internal_error(fault)
     return AnalysedRuns(runs=tuple(runs), rules=rules, kinds=kinds, goals=goals, faults=tuple(faults))
 
 

@@ -27,11 +27,10 @@ class Entry(NamedTuple):
     example: str = ""
     takes: str = "store"
     arguments: tuple[click.Argument, ...] = ()
-    brief: str = ""
 
     @property
     def line(self) -> str:
-        return self.brief or f"{self.summary.partition('.')[0]}."
+        return f"{self.summary.partition('.')[0]}."
 
     @property
     def help(self) -> str:
@@ -54,23 +53,21 @@ step label is a separate step. If there are several sources, a folder of several
 one step; `--by folder` also combines other logs in the same folder into one step."""
 COMMANDS = {
     "record": Entry(
-        "Record the GPUs and the machine while COMMAND runs, or until Ctrl-C.",
-        """The folder contains logs of the GPUs, the machine and the job's processes. The exit code is that of COMMAND,
-        or 0 if Ctrl-C ends a recording that has no COMMAND. If nvidia-smi is missing, COMMAND does not start, and the
-        exit code is 3. Passwords and tokens in COMMAND are not recorded.""",
+        "Record the GPUs and the machine while a job runs.",
+        """The folder contains logs of the GPUs, the machine and the job's processes. Without COMMAND, record until
+        Ctrl-C. The exit code is that of COMMAND, or 0 without one. If nvidia-smi is missing, COMMAND does not start,
+        and the exit code is 3. Passwords and tokens in COMMAND are not recorded.""",
         "record -o runs/base -- python train.py --epochs 3",
         "folder record_interval host_only",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),),
-        brief="Record the GPUs and the machine while a job runs.",
     ),
     "report": Entry(
-        "Write a report on one run, or on several runs as steps in the given order.",
+        "Write a report on one run, or on several runs as steps.",
         f"""A SOURCE {_STEPS} The report shows whether the run passes the rules in the settings ([[policy]]). The
         exit code is 1 if a --fail-on rule is broken.""",
         "report gpu.csv -o report.html --open",
         "outputs! opened title detail anonymise fail_on by step gpu_hour_price host / steps @PICK @ALL",
         (_name_several(),),
-        brief="Write a report on one or more runs.",
     ),
     "analyze": Entry(
         "Show where the GPU time of a run went, and why.",
@@ -86,7 +83,6 @@ COMMANDS = {
         "compare runs/base runs/workers",
         "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
         (_name_several(metavar="[BASE NEXT...]"),),
-        brief="Compare runs, step by step.",
     ),
     "try": Entry(
         "Try settings of a job, and say which is best.",
@@ -97,7 +93,6 @@ COMMANDS = {
         "try -o trial --set workers=2,4,8 -- python train.py --workers {workers}",
         "trial sets advice repeat budget target work host_only / design record_interval better throughput store config",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),),
-        brief="Try settings of a job, and say which is best.",
     ),
     "check": Entry(
         "Check runs against rules. The exit code is 0 if every rule passes.",
@@ -108,10 +103,9 @@ COMMANDS = {
         "check gpu.csv --fail-on 'idle_ratio <= 5%'",
         "gate_form fail_on baseline policy junit summary work step host training / anonymise exports store @ALL",
         (_name_several(required=True),),
-        brief="Check runs against rules, as a gate in a pipeline.",
     ),
     "nightly": Entry(
-        "Add tonight's runs to the store's history, write its pages, and check the runs.",
+        "Keep a history of nightly runs, write its pages, and check them.",
         """A missing or unreadable SOURCE is recorded as a night without data. Without a SOURCE, the pages are rewritten
         from the history. Each step (--step) on each GPU model has its own curves. The rules in [[policy]], --policy
         and --fail-on are checked as in `gpureport check`, with the same exit codes; changes are measured against
@@ -120,10 +114,9 @@ COMMANDS = {
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary work training / anonymise "
         "all_reports policy junit step store @ALL",
         (_name_several(),),
-        brief="Keep a history of nightly runs, and write its pages.",
     ),
     "fleet": Entry(
-        "Show who wastes GPU time across many runs, what would save the most, and which GPU is faulty.",
+        "Show who wastes GPU time across many runs, and which GPU is faulty.",
         """Without a SOURCE, the report covers all stored runs, or those that --tag, --where and --since select. Logs
         and folders of logs are read into the store first. Only new runs are analysed, with one process per core or on a
         Dask cluster. A run that cannot be analysed is reported and left out.""",
@@ -131,16 +124,14 @@ COMMANDS = {
         "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month "
         "anonymise engine scheduler @READ",
         (_name_several(),),
-        brief="Show who wastes GPU time across many runs, and which GPU is faulty.",
     ),
     "ingest": Entry(
-        "Read logs into the store and report what was kept, what was rejected, and why.",
+        "Read logs into the store, and say what was kept and why.",
         """A SOURCE is a log, compressed or not, or a folder of logs. A run that is already stored is not read again,
         and keeps its labels unless options change them.""",
         "ingest gpu.csv --name base",
         "force listing store host training as_one_run tz name step param / anonymise @READ",
         (_name_several(required=True),),
-        brief="Read logs into the store and report what was kept.",
     ),
     "runs": Entry(
         "List, show, label, export or remove stored runs.",
@@ -208,7 +199,7 @@ COMMANDS = {
         (_name_several("files", required=True, metavar="FILE..."),),
     ),
     "explain": Entry(
-        "Explain a check, a class of GPU time, a metric, a figure, or what to record.",
+        "Explain a check, a metric, or what to record.",
         """For a check, print the condition, the required metrics and the steps to take; --detail full adds all limits
         with their sources and all advice. For a class of GPU time (short_pauses), a metric, an nvidia-smi field, or a
         figure of a run (idle_ratio), print the meaning. `gpureport explain recording` prints commands that record
@@ -216,17 +207,15 @@ COMMANDS = {
         "explain idle_gap",
         "explained_detail config",
         (_name("name", required=False, metavar="[CHECK|CLASS|METRIC|FIGURE|recording]"),),
-        brief="Explain a check, a metric, or what to record.",
     ),
     "demo": Entry(
-        "Compare the five steps of a sample: a training job that waits for data, and four changes to it.",
+        "Compare the five steps of a sample job that waits for data.",
         """The logs were recorded on an NVIDIA H100, three runs per step. The path to more samples is printed.""",
         "demo -o report.html --open",
         "outputs opened text_detail",
-        brief="Analyse sample logs for a first look.",
     ),
     "completion": Entry(
-        "Print the script that completes commands, options and files on Tab.",
+        "Print the script for Tab completion in the shell.",
         """Without SHELL, print the line that installs the script.
 
         Example: eval "$(gpureport completion bash)"
@@ -234,6 +223,5 @@ COMMANDS = {
         "",
         "",
         (click.Argument(["shell"], required=False, type=click.Choice(["bash", "zsh", "fish"])),),
-        brief="Set up Tab completion in the shell.",
     ),
 }

@@ -36,10 +36,7 @@ def read(reader: Callable[[Any], Any], text: Any) -> Any:
 
 def single(texts: tuple[str, ...]) -> str | None:
     if len(texts) > 1:
-        what = (
-            "this option applies to all sources, so it can be given only once; for different values, run "
-            "gpureport ingest on each log, then name the stored runs"
-        )
+        what = "this option applies to all sources; for different values, ingest each log and name the stored runs"
         raise RefusedError(what, code="given_twice")
     return texts[0] if texts else None
 

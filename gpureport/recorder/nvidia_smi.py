@@ -12,12 +12,15 @@ import termios
 import time
 import tty
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.recording_advice import COUNTER_FIELDS, GPU_FIELDS, IDENTITY_FIELDS
 from gpureport.regular_files import code_system_error
 
+END_WITH_PARENT = partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
+"""Run in a new process, makes the kernel end it when its parent is killed (PR_SET_PDEATHSIG, see prctl(2))."""
 _NAME, _CHECK = "nvidia-smi", "check the driver, or give --host-only"
 _INSTALL = "install the driver, or give --host-only"
 _SLOW = 20.0
@@ -79,12 +82,6 @@ def _run(words: Sequence[str]) -> str:
         code = code_system_error(error, "cannot_run")
         raise SourceError(_NAME, error.strerror or "cannot be run", _INSTALL, code=code) from error
     return done.stdout + done.stderr
-
-
-def end_with_parent() -> None:
-    # the kernel ends this process when the recorder is killed (PR_SET_PDEATHSIG, see prctl(2))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 # --- its output
@@ -152,7 +149,7 @@ class LoggedProgram:
                 stdout=theirs,
                 stderr=theirs,
                 start_new_session=True,
-                preexec_fn=end_with_parent,  # noqa: PLW1509 - one thread only
+                preexec_fn=END_WITH_PARENT,  # noqa: PLW1509 - one thread only
             )
         except BaseException:
             os.close(ours)

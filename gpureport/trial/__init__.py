@@ -1,1 +1,4 @@
-"""Tries settings of a training job: repeated recordings in random order, and the decision that they support."""
+"""Tries settings of a job, for `gpureport try`.
+
+`measure` reads a value from each run, and `decision` chooses a setting.
+"""

@@ -15,13 +15,13 @@ from gpureport.parsing import parse_duration, parse_json
 from gpureport.redaction import hide_secrets
 from gpureport.regular_files import code_system_error, read_regular_file
 from gpureport.store.atomic_writes import replace_file
+from gpureport.trial.decision import Setting
 
 PLAN_FILE, SCHEMA = "trial.json", "gpureport.trial/1"
 ONE_AT_A_TIME, ALL = DESIGNS = ("one-at-a-time", "all")
 _MOST = 64
 """Maximum number of settings. More would be a search for hyperparameters, which other tools do better."""
 _LONGEST = 120
-Setting = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,10 @@ class Plan:
         return (tuple(base), *others)
 
     def order_round(self, number: int) -> list[Setting]:
+        """Return the order of a round. Each even round reverses the one before, so that a steady drift cancels."""
         settings = list(self.settings)
-        Random(f"{self.seed}-{number}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
-        return settings
+        Random(f"{self.seed}-{(number + 1) // 2}").shuffle(settings)  # noqa: S311 - an order needs no secrecy
+        return settings if number % 2 else settings[::-1]
 
     def name_folders(self) -> dict[Setting, str]:
         names: dict[Setting, str] = {}
@@ -120,10 +121,10 @@ def write_json(file: Path, content: object) -> None:
 
 
 def open_plan(folder: Path, plan: Plan) -> Plan:
-    """Return the plan in a folder, or write it if the folder is new or empty. Only the budget may differ."""
-    file = folder / PLAN_FILE
-    if not file.exists():
-        if folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
+    """Return the plan in a folder, or write it if no run has finished. Later, only the budget may differ."""
+    file, begun = folder / PLAN_FILE, any(folder.glob("*/round-*"))
+    if not (file.exists() and begun):
+        if not file.exists() and folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
             what = "the folder contains other files"
             raise SettingsError(str(folder), what, "name a new folder with -o", code="folder_taken")
         write_json(file, {"schema": SCHEMA} | asdict(plan))
@@ -140,7 +141,7 @@ def open_plan(folder: Path, plan: Plan) -> Plan:
     kept = replace(stored, budget_seconds=plan.budget_seconds)
     ours, theirs = asdict(plan), asdict(kept)
     if other := [name for name in ours if ours[name] != theirs[name] and name != "seed"]:
-        what = f"this trial was begun with another {' and '.join(other)}"
+        what = f"the trial in this folder was begun with other options or another command ({', '.join(other)})"
         hint = "repeat its command, or name a new folder with -o"
         raise SettingsError(str(folder), what, hint, code="other_trial")
     return kept

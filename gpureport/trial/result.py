@@ -77,7 +77,8 @@ def list_measured(result: Result) -> dict[str, str]:
 def encode(result: Result) -> dict[str, Any]:
     """Return the content of `decision.json`. The folders of runs are relative to that of the trial."""
     found = {each.name: getattr(result, each.name) for each in fields(result) if each.name != "decision"}
-    decided = {each.name: getattr(result.decision, each.name) for each in fields(result.decision)}
+    names = ("tied", *(each.name for each in fields(result.decision)))
+    decided = {name: getattr(result.decision, name) for name in names}
     return {"schema": SCHEMA, "exit_code": result.exit_code} | {
         name: _encode(value) for name, value in (decided | found).items()
     }
@@ -114,7 +115,9 @@ def _list_blocks(result: Result, folder: Path) -> Iterator[Block]:
     yield Block(title=describe(result), level=3)
     columns = ("Setting", "Runs", "Time per run" if result.unit == "s" else "Speed", "Change", "Verdict")
     known = {each.setting: each for each in found.settings}
-    results = [known.get(setting) or SettingResult(setting=setting, rounds=0) for setting in result.plan.settings]
+    results = [
+        known.get(setting) or SettingResult(setting=setting, rounds=0, value=None) for setting in result.plan.settings
+    ]
     rows = [_list_cells(each, found.base, result.unit) for each in results]
     note = "Change is against the first setting, which is in use today, with its interval."
     yield Block(table=build_table(columns, rows, note, in_words=("Change", "Verdict")))

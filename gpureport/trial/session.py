@@ -7,27 +7,26 @@ import csv
 import fcntl
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape
+from math import fsum
 from pathlib import Path
 from statistics import fmean
 
-from gpureport.errors import SettingsError, SourceError, StoreError
+from gpureport.errors import SourceError, StoreError
 from gpureport.number_format import format_duration
 from gpureport.record_folder import HOST_LOG, read_run_file
-from gpureport.recorder.nvidia_smi import build_query_command, end_with_parent
-from gpureport.trial.decision import FIRST_LOOK, Setting, TriedRun, decide, find_dropped
+from gpureport.recorder.nvidia_smi import END_WITH_PARENT
+from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Setting, TriedRun, decide, find_dropped
 from gpureport.trial.measure import Measured
-from gpureport.trial.plan import Plan, disk_errors, fill_command, label_setting
-from gpureport.trial.result import FAILURES, Result
+from gpureport.trial.plan import Plan, disk_errors, fill_command, label_setting, open_plan, write_json
+from gpureport.trial.result import DECISION_FILE, FAILURES, Result, encode
 
 OUTPUT, _UNFINISHED = "output.log", "interrupted"
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE, _KILLED = 128, 128 + signal.SIGKILL
 _NO_MEMORY = re.compile(
     rb"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|OutOfMemoryError|RESOURCE_EXHAUSTED|\bMemoryError\b"
@@ -38,27 +37,19 @@ _TAIL, _PROBE = 65_536, 1 << 20
 _LAST_ROWS, _FULL_PERCENT = 10, 95.0
 _AFTERWARDS = 1.2
 """Intervals of at least one second that the recorder adds to each run."""
-_PATIENCE, _PAUSE = 10.0, 0.2
-"""Seconds to wait for the runs of a trial that was killed, and between attempts."""
 _RUN = "import sys; sys.path.append(sys.argv.pop(1)); from gpureport.cli.main import main; main()"
 """Runs gpureport without taking modules from the working folder, where the job may have files of the same name."""
 
 
 def run_trial(
     folder: Path,
-    plan: Plan,
+    wanted: Plan,
     command: Sequence[str],
     measure: Callable[[Sequence[TriedRun]], Measured],
     say: Callable[[str], None],
 ) -> Result:
-    """Make all runs that are missing, and decide. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
-    looks, dropped, ended = plan.repeat - 1, set[Setting](), "finished"
-    for setting in plan.settings:
-        program = fill_command(command, setting)[0]
-        if shutil.which(program) is None:
-            raise SettingsError(program, "no such program", "check the command after --", code="no_such_program")
-    if not plan.host_only:
-        build_query_command(plan.interval)
+    """Make the runs that are missing, and decide. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
+    looks, dropped, ended = wanted.repeat - 1, set[Setting](), "finished"
 
     def make(setting: Setting, number: int, need: float) -> None:
         about = f", about {format_duration(need)}" if need else ""
@@ -68,14 +59,15 @@ def run_trial(
             say(f"{label_setting(setting)}: {FAILURES[failure]}; not run again.")
 
     try:
-        with disk_errors(folder), _locked(folder):
+        with disk_errors(folder), _locked(folder, say):
+            plan = open_plan(folder, wanted)
             for number in range(1, plan.repeat + 1):
                 if number > FIRST_LOOK:
                     found = measure([run for run in read_runs(folder, plan) if run.round < number])
-                    worse = {*find_dropped(found.runs, found.better, looks, found.refused)} - dropped
-                    for setting in worse:
+                    out = {*find_dropped(found.runs, found.better, looks, found.refused)} - dropped
+                    for setting in out - {run.setting for run in found.runs if run.failure}:
                         say(f"{label_setting(setting)}: worse after round {number - 1}; not run again.")
-                    dropped |= worse
+                    dropped |= out
                 ended = _make_round(folder, plan, number, dropped, make)
                 if ended != "finished":
                     break
@@ -85,7 +77,9 @@ def run_trial(
     found = measure(read_runs(folder, plan))
     decision = decide(found.runs, plan.settings[0], found.better, looks, found.refused)
     about = {name: getattr(found, name) for name in ("better", "metric", "unit", "notes")}
-    return Result(plan=plan, decision=decision, ended=ended, **about)
+    result = Result(plan=plan, decision=decision, ended=ended, **about)
+    write_json(folder / DECISION_FILE, encode(result))
+    return result
 
 
 def _make_round(
@@ -93,54 +87,53 @@ def _make_round(
 ) -> str:
     """Make the missing runs of a round. Return `finished`, or why no more runs are made (`one_left` or `budget`)."""
     for setting in plan.order_round(number):
-        done = read_runs(folder, plan)
+        every = read_runs(folder, plan)
+        done = [run for run in every if run.failure != INTERRUPTED]
         left = {*plan.settings} - dropped - {run.setting for run in done if run.failure}
         if len(left) <= 1 < number:
             return "one_left"
         if setting in left and all((run.setting, run.round) != (setting, number) for run in done):
             need = _estimate_seconds(done, setting)
-            if plan.budget_seconds is not None and measure_elapsed(folder) + need > plan.budget_seconds:
+            if (
+                plan.budget_seconds is not None
+                and fsum(run.seconds + _AFTERWARDS for run in every) + need > plan.budget_seconds
+            ):
                 return "budget"
             make(setting, number, need)
     return "finished"
 
 
 def read_runs(folder: Path, plan: Plan) -> list[TriedRun]:
-    """Return the finished runs of a trial, without their values, in the order in which they began."""
+    """Return the runs of a trial, without their values, in the order in which they began."""
     found = []
     for setting, name in plan.name_folders().items():
         for number in range(1, plan.repeat + 1):
-            run = read_run_file(path) if (path := folder / name / f"round-{number}").is_dir() else None
-            if run is None or run.ended is None or run.exit_code is None:
-                continue
-            seconds = (run.ended - run.started) / 1e6
-            found.append(
-                TriedRun(
-                    setting=setting,
-                    round=number,
-                    folder=str(path),
-                    started=run.started,
-                    seconds=max(seconds - _AFTERWARDS * max(1.0, run.interval), min(seconds, 0.1)),
-                    exit_code=run.exit_code,
-                    failure=_find_failure(path, run.exit_code),
-                )
-            )
-    return sorted(found, key=lambda run: run.started)
+            finished = _read_run(folder / name / f"round-{number}", setting, number)
+            left = folder.glob(f"{_UNFINISHED}/{escape(name)}-round-{number}-*")
+            found += [finished, *(_read_run(path, setting, number, INTERRUPTED) for path in left)]
+    return sorted(filter(None, found), key=lambda run: run.started)
 
 
-def measure_elapsed(folder: Path) -> float:
-    """Return the seconds that all runs took, including interrupted ones."""
-    seconds = 0.0
-    for path in folder.glob("*/*/run.json"):
-        if (run := read_run_file(path.parent)) is not None:
-            last = max(each.stat().st_mtime for each in path.parent.iterdir())
-            seconds += (run.ended / 1e6 if run.ended else last) - run.started / 1e6
-    return seconds
+def _read_run(path: Path, setting: Setting, number: int, failure: str | None = None) -> TriedRun | None:
+    run = read_run_file(path) if path.is_dir() else None
+    if run is None or (failure is None and (run.ended is None or run.exit_code is None)):
+        return None
+    ended = run.ended or max(each.stat().st_mtime for each in path.iterdir()) * 1e6
+    seconds = (ended - run.started) / 1e6
+    return TriedRun(
+        setting=setting,
+        round=number,
+        folder=str(path),
+        started=run.started,
+        seconds=max(seconds - _AFTERWARDS * max(1.0, run.interval), min(seconds, 0.1)),
+        exit_code=run.exit_code or 0,
+        failure=failure or _find_failure(path, run.exit_code or 0),
+    )
 
 
 def _estimate_seconds(done: Sequence[TriedRun], setting: Setting) -> float:
     every = [run.seconds for run in done if not run.failure]
-    own = [run.seconds for run in done if run.setting == setting]
+    own = [run.seconds for run in done if not run.failure and run.setting == setting]
     return fmean(own or every) if own or every else 0.0
 
 
@@ -154,9 +147,7 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
     words = [sys.executable, "-P", "-c", _RUN, str(Path(__file__).parents[2]), "-q", "record", "-o", str(path)]
     words += ["--interval", f"{plan.interval:g}", *(["--host-only"] if plan.host_only else []), "--"]
     with (path / OUTPUT).open("wb") as output:
-        code, signals = _run_program([*words, *fill_command(command, (("folder", str(path)),))], output.fileno())
-    if signals:
-        raise KeyboardInterrupt if signals[0] == signal.SIGINT else SystemExit(_SIGNAL_BASE + signals[0])
+        code = _run_program([*words, *fill_command(command, (("folder", str(path)),))], output.fileno())
     tail = _read_tail(path)
     # a run on a full disk says nothing about its setting
     probe = path / ".probe"
@@ -170,65 +161,45 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
     run = read_run_file(path)
     if run is None or run.ended is None or run.exit_code is None:
         said = tail.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("gpureport: ")
-        what, hint = f"the recording failed ({said or f'exit code {code}'})", "mend this, then repeat the command"
-        raise SourceError(str(path), what, hint, code="recording_failed")
+        what = f"the recording failed ({said or f'exit code {code}'})"
+        raise SourceError(str(path), what, "mend this, then repeat the command", code="recording_failed")
     place.parent.mkdir(exist_ok=True)
     path.rename(place)
     return _find_failure(place, run.exit_code)
 
 
-def _run_program(words: Sequence[str], output: int) -> tuple[int, list[int]]:
-    """Return the exit code of a program, and the signals that came meanwhile and were passed on to it."""
-    came: list[int] = []
-    started: list[subprocess.Popen[bytes]] = []
-
-    def pass_on(number: int, _: object) -> None:
-        came.append(number)
-        for program in started:
-            with suppress(ProcessLookupError):
-                program.send_signal(number)
-
-    # a program run by nohup ignores SIGHUP
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, pass_on) for number in heeded}
+def _run_program(words: Sequence[str], output: int) -> int:
+    program = subprocess.Popen(  # noqa: S603 - this program
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        close_fds=False,
+        preexec_fn=END_WITH_PARENT,  # noqa: PLW1509 - one thread only
+    )
     try:
-        program = subprocess.Popen(  # noqa: S603 - this program
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            close_fds=False,
-            preexec_fn=end_with_parent,  # noqa: PLW1509 - one thread only
-        )
-        started.append(program)
-        if came:
-            started[0].send_signal(came[0])
-        return started[0].wait(), came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        return program.wait()
+    except (KeyboardInterrupt, SystemExit) as stop:
+        # the recorder passes signals on to the job, unless these come from the terminal
+        program.send_signal(signal.SIGINT if isinstance(stop, KeyboardInterrupt) else signal.SIGTERM)
+        program.wait()
+        raise
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait until the last run of a trial that was killed has ended. Raises SettingsError if another trial runs."""
-    lock, end = os.open(folder, os.O_RDONLY), time.monotonic() + _PATIENCE
-    # the recorder holds the lock too, but not its job
+def _locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    # the recorder of a run holds the lock too, but not its job
     os.set_inheritable(lock, True)
     try:
-        while True:
+        # some file systems cannot lock folders
+        with suppress(OSError):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() > end:
-                    hint = "wait for it, or name another folder with -o"
-                    raise SettingsError(str(folder), "a trial is running here", hint, code="trial_running") from error
-                time.sleep(_PAUSE)
-            except OSError:
-                # some file systems cannot lock folders
-                break
-            else:
-                break
+            except BlockingIOError:
+                say(f"Waiting for the run that goes on in {folder}.")
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
         os.close(lock)

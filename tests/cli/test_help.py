@@ -49,7 +49,7 @@ def long_log(tmp_path: Path) -> Path:
 
 def test_help_has_the_order_of_use_and_ways_to_something(gpureport: Program) -> None:
     names = program_group.list_commands(click.Context(program_group))
-    first = ["record", "report", "analyze", "compare", "check", "nightly", "fleet"]
+    first = ["record", "report", "analyze", "compare", "try", "check", "nightly", "fleet"]
     assert names[: len(first)] == first
     done = gpureport()
     assert (done.code, done.err) == (0, "")

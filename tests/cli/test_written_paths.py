@@ -104,7 +104,7 @@ def test_every_option_that_writes_is_refused_what_is_not_ours() -> None:
     assert set(every) >= set(COMMANDS) - {"runs", "baseline"}
     names = {"-o", "--junit", "--summary", "--export", "--site"}
     writing = {(name, opt) for name, each in every.items() for param in each.params for opt in names & {*param.opts}}
-    assert {name for name, _ in writing} == {"check", "demo", "export", "fleet", "nightly", "record", "report"}
+    assert {name for name, _ in writing} == {"check", "demo", "export", "fleet", "nightly", "record", "report", "try"}
     commands_refused = [words_of(command) for command, _ in REFUSED]
     refused = {(word, opt) for words in commands_refused for word in words[:2] for opt in names & {*words}}
     assert writing - refused == set()

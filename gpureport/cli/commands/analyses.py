@@ -145,8 +145,7 @@ def try_(command: tuple[str, ...], options: Options) -> int:
         return _suggest_trial(options.advice, options)
     folder, more = options.trial, {"interval": options.record_interval, "host_only": options.host_only}
     wanted = plan.make_plan(options.sets, command, options.budget, design=options.design, repeat=options.repeat, **more)
-    found = session.run_trial(folder, plan.open_plan(folder, wanted), command, measure_runs, print_note)
-    plan.write_json(folder / result.DECISION_FILE, result.encode(found))
+    found = session.run_trial(folder, wanted, command, measure_runs, print_note)
     if runs := result.list_measured(found):
         own = replace(options, step=tuple(runs.values()), work=())
         analysed = analyze_runs(read_steps(tuple(runs), own), own)

@@ -90,9 +90,8 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         click.echo(render_text(verdict.checks), nl=False)
     print_note(f"wrote {options.site / 'index.html'}")
     if reports.postponed:
-        print_note(
-            f"not written: {messages.count(len(reports.postponed), 'report')} for earlier nights; add --all-reports"
-        )
+        late = messages.count(len(reports.postponed), "report")
+        print_note(f"not written: {late} for earlier nights; add --all-reports")
     if verdict is None:
         return 0
     heading = [f"gpureport nightly {verdict.line}"] if verdict.checks else []

@@ -1,0 +1,81 @@
+"""Measures the runs of a trial: their speed or duration, their GPU time, and whether their quality fell."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpureport.comparison.quality import MissingTarget, compare_quality, measure_run_time_to_target
+from gpureport.comparison.run import SampledRun, unify_work
+from gpureport.comparison.steps import TrainingBasis, build_steps, training_rate
+from gpureport.comparison.training import TrainingGoals
+from gpureport.errors import SourceError
+from gpureport.trial.decision import Setting, TriedRun
+
+NOT_MEASURED, EQUAL_WORK, NO_TARGET = "not_measured", "assumes_equal_work", "target_not_recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Runs with values: speeds if more is `better` (1), durations if less is (-1).
+
+    The `refused` settings lower the quality or miss the target. `notes` are codes for what is assumed or not known.
+    """
+
+    runs: tuple[TriedRun, ...]
+    better: int
+    metric: str
+    unit: str
+    refused: tuple[Setting, ...]
+    notes: tuple[str, ...]
+
+
+def measure_runs(
+    runs: Sequence[TriedRun], base: Setting, goals: TrainingGoals, sample: Callable[[TriedRun], SampledRun]
+) -> Measured:
+    """Return the runs with their values. `sample` reads a run; a run that it cannot read has no value."""
+    found: dict[str, SampledRun] = {}
+    for run in runs:
+        try:
+            found[run.folder] = sample(run)
+        except SourceError:
+            continue
+    finished = [run for run in runs if not run.failure and run.folder in found]
+    sampled = dict(zip(finished, unify_work([found[run.folder] for run in finished]), strict=True))
+    # only the first round decides what is compared, so that later rounds do not change which settings were dropped
+    first = [each for run, each in sampled.items() if run.round == 1]
+    units = {each.work_unit for each in first}
+    basis = next((each for each in TrainingBasis if first and all(training_rate(run, each) for run in first)), None)
+    rates = {
+        run.folder: training_rate(each, basis) for run, each in sampled.items() if basis and each.work_unit in units
+    }
+    is_rate = basis is not None and len(units) == 1
+    values = rates if is_rate else {run.folder: run.seconds for run in finished}
+    measured = []
+    for run in runs:
+        gpu_seconds = found[run.folder].analysis.job_gpu_seconds if run.folder in found else None
+        value = values.get(run.folder) or None
+        failure = run.failure or (None if value else NOT_MEASURED)
+        measured.append(replace(run, value=value, gpu_seconds=gpu_seconds or None, failure=failure))
+    missing = {measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
+    notes = {
+        EQUAL_WORK: not is_rate and any(each.info.work is None for each in sampled.values()),
+        NO_TARGET: bool(missing - {None, MissingTarget.NOT_REACHED}),
+    }
+    return Measured(
+        runs=tuple(measured),
+        better=1 if is_rate else -1,
+        metric="training_rate_hertz" if is_rate else "duration",
+        unit=f"{units.pop()}/s" if is_rate else "s",
+        refused=tuple(dict.fromkeys(_find_refused(sampled, base, goals))),
+        notes=tuple(code for code, applies in notes.items() if applies),
+    )
+
+
+def _find_refused(sampled: Mapping[TriedRun, SampledRun], base: Setting, goals: TrainingGoals) -> Iterator[Setting]:
+    settings = list(dict.fromkeys([base, *(run.setting for run in sampled)]))
+    labelled = [each.in_step(str(settings.index(run.setting))) for run, each in sampled.items()]
+    steps = {settings[int(step.label)]: step for step in build_steps(labelled)}
+    for setting, step in steps.items():
+        changes = compare_quality(steps[base], step, goals) if base in steps and setting != base else ()
+        missed = [measure_run_time_to_target(run, goals).missing for run in step.runs]
+        if any(each.leading and each.fell for each in changes) or MissingTarget.NOT_REACHED in missed:
+            yield setting
