@@ -14,6 +14,8 @@ from gpureport.trial.plan import fill_command, label_setting
 from gpureport.trial.suggest import split_command
 
 FOLDER = "decisions"
+_Known = tuple[int, list[str], set[tuple[str, str]], str]
+"""When a setting was tried, its script and options, and what was found if another setting is faster."""
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError)
 
 
@@ -29,7 +31,7 @@ def keep_decision(store: Place, content: dict[str, Any], trial: str, *, named: b
 
 def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
     """Yield a sentence for each slower setting, with the runs that have it. Runs are given by name and tags."""
-    known: list[tuple[int, list[str], set[tuple[str, str]], str]] = []
+    known: list[_Known] = []
     for path in (store / FOLDER).glob("[!.]*.json"):
         try:
             known += _read_decision(parse_json(path.read_bytes()))
@@ -47,22 +49,23 @@ def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]
         yield from [f"{own[0]}{more}: {text} (slower_setting)."] if text else []
 
 
-def _read_decision(content: Any) -> Iterator[tuple[int, list[str], set[tuple[str, str]], str]]:
-    """Yield when each setting was compared, its script and options, and what was found if another one is faster."""
-    command, best, trial = content["plan"]["command"], content["best"], content["trial"]
-    settings = [
-        each for each in content["settings"] if each["change"] is not None or each["setting"] == content["base"]
-    ]
-    # changes are relative to the base
-    speeds = [(1 + (each["change"] or 0.0)) ** content["better"] for each in settings]
-    fastest = next((speed for each, speed in zip(settings, speeds, strict=True) if each["setting"] == best), 0.0)
-    for each, speed in zip(settings, speeds, strict=True):
-        own, text = each["setting"], ""
-        if fastest > speed and own not in content["tied"] and not (each["failure"] or each["quality_fell"]):
-            other = [name for name in own if own[name] != best[name]]
-            mine, better = (label_setting(tuple((name, of[name]) for name in other)) for of in (own, best))
-            text = f"runs with {mine}; trial {trial} found {better} {fastest / speed - 1:.0%} faster"
-        words = fill_command(command, tuple(own.items()))
+def _read_decision(content: Any) -> Iterator[_Known]:
+    command, tied = content["plan"]["command"], content["tied"]
+    speeds = {}
+    for each in content["settings"]:
+        # changes are relative to the base
+        change = 0.0 if each["setting"] == content["base"] else each["change"]
+        if not (change is None or each["failure"] or each["quality_fell"]):
+            speeds[tuple(each["setting"].items())] = (1 + change) ** content["better"]
+    best = tuple((content["best"] or {}).items())
+    for own, speed in speeds.items():
+        gain, text = speeds.get(best, 0.0) / speed - 1, ""
+        if gain > 0 and dict(own) not in tied:
+            other = [pair for pair in best if pair not in own]
+            mine = [pair for pair in own if pair not in best]
+            found = f"{label_setting(tuple(other))} {gain:.0%} faster"
+            text = f"runs with {label_setting(tuple(mine))}; trial {content['trial']} found {found}"
+        words = fill_command(command, own)
         options = {(name, value) for at, name, value in find_settings(words) if words[at] != command[at]}
         yield content["runs"][-1]["started"], _split(words)[0], options, text
 
