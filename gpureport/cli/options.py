@@ -89,8 +89,7 @@ class Options:
     )
     skip_missing: bool = flag("Leave out compared runs that are not in the MLflow store.")
     follow_artifact_uri: bool = flag("Write to an MLflow store's artifact folder, even if it is outside the store.")
-    trial: Path = one("-o --output DIR", "Folder (default: trial).", read.local_folder, default=Path("trial"))
-    advice: str | None = one("--suggest SOURCE", "Print a trial of the settings that the advice on a run would change.")
+    basis: str | None = one("--suggest SOURCE", "Print a trial of the settings that the advice on a run would change.")
     sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
     repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
     budget: str | None = one("TIME", "Begin no run that would end after this time, such as 60m or 8h.")
@@ -100,9 +99,7 @@ class Options:
         "-o --output FILE", "Output file; its extension determines the format (repeatable).", parse_place
     )
     output: "Place" = one("-o --output FILE", "Parquet file.", parse_place)
-    folder: Path | None = one(
-        "-o --output DIR", "New folder for the logs (default: recording-DATE-TIME in this folder).", read.local_folder
-    )
+    folder: Path | None = one("-o --output DIR", "Folder (default: recording-DATE-TIME or trial).", read.local_folder)
     record_interval: float = one(
         "--interval SECONDS", "Time between samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
     )

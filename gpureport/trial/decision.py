@@ -71,7 +71,7 @@ class SettingResult:
 
     setting: Setting
     rounds: int
-    value: float | None
+    value: float | None = None
     change: float | None = None
     interval: Ends | None = None
     verdict: Verdict | None = None

@@ -1,6 +1,7 @@
 """Measures the runs of a trial: their speed or duration, their GPU time, and whether their quality fell."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gpureport.comparison.quality import MissingTarget, compare_quality, measure_run_time_to_target
@@ -29,26 +30,24 @@ class Measured:
 
 
 def measure_runs(
-    runs: Sequence[TriedRun], base: Setting, goals: TrainingGoals, sample: Callable[[TriedRun], SampledRun]
+    runs: Sequence[TriedRun], base: Setting, goals: TrainingGoals, sample: Callable[[str], SampledRun]
 ) -> Measured:
-    """Return the runs with their values. `sample` reads a run; a run that it cannot read has no value."""
+    """Return the runs with their values. `sample` reads the folder of a run."""
     found: dict[str, SampledRun] = {}
     for run in runs:
-        try:
-            found[run.folder] = sample(run)
-        except SourceError:
-            continue
-    finished = [run for run in runs if not run.failure and run.folder in found]
-    sampled = dict(zip(finished, unify_work([found[run.folder] for run in finished]), strict=True))
+        with suppress(SourceError):
+            found[run.folder] = sample(run.folder)
+    finished = [run for run in runs if not run.failure]
+    read = [run for run in finished if run.folder in found]
+    sampled = dict(zip(read, unify_work([found[run.folder] for run in read]), strict=True))
     # only the first round decides what is compared, so that later rounds do not change which settings were dropped
-    first = [each for run, each in sampled.items() if run.round == 1]
-    units = {each.work_unit for each in first}
-    basis = next((each for each in TrainingBasis if first and all(training_rate(run, each) for run in first)), None)
-    rates = {
-        run.folder: training_rate(each, basis) for run, each in sampled.items() if basis and each.work_unit in units
-    }
+    first = [sampled.get(run) for run in finished if run.round == 1]
+    units, bases = {each and each.work_unit for each in first}, list(TrainingBasis) if first else []
+    basis = next((each for each in bases if all(run and training_rate(run, each) for run in first)), None)
     is_rate = basis is not None and len(units) == 1
-    values = rates if is_rate else {run.folder: run.seconds for run in finished}
+    values: dict[str, float | None] = {run.folder: run.seconds for run in finished}
+    if basis is not None and len(units) == 1:
+        values = {run.folder: training_rate(each, basis) for run, each in sampled.items() if each.work_unit in units}
     measured = []
     for run in runs:
         gpu_seconds = found[run.folder].analysis.job_gpu_seconds if run.folder in found else None
@@ -57,7 +56,7 @@ def measure_runs(
         measured.append(replace(run, value=value, gpu_seconds=gpu_seconds or None, failure=failure))
     missing = {measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
     notes = {
-        EQUAL_WORK: not is_rate and any(each.info.work is None for each in sampled.values()),
+        EQUAL_WORK: not is_rate and not all(run in sampled and sampled[run].info.work for run in finished),
         NO_TARGET: bool(missing - {None, MissingTarget.NOT_REACHED}),
     }
     return Measured(

@@ -18,10 +18,8 @@ from gpureport.store.atomic_writes import replace_file
 from gpureport.trial.decision import Setting
 
 PLAN_FILE, SCHEMA = "trial.json", "gpureport.trial/1"
-ONE_AT_A_TIME, ALL = DESIGNS = ("one-at-a-time", "all")
 _MOST = 64
 """Maximum number of settings. More would be a search for hyperparameters, which other tools do better."""
-_LONGEST = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Plan:
 
     command: tuple[str, ...]
     factors: tuple[Factor, ...]
-    design: str = ONE_AT_A_TIME
+    design: str = "one-at-a-time"
     repeat: int = 3
     budget_seconds: float | None = None
     interval: float = 1.0
@@ -47,7 +45,7 @@ class Plan:
     def settings(self) -> tuple[Setting, ...]:
         """All settings, with the one used today first."""
         columns = [[(factor.name, value) for value in factor.values] for factor in self.factors]
-        if self.design == ALL:
+        if self.design == "all":
             return tuple(product(*columns))
         base = [column[0] for column in columns]
         others = [(*base[:at], cell, *base[at + 1 :]) for at, column in enumerate(columns) for cell in column[1:]]
@@ -62,7 +60,7 @@ class Plan:
     def name_folders(self) -> dict[Setting, str]:
         names: dict[Setting, str] = {}
         for place, setting in enumerate(self.settings):
-            name = re.sub(r"[^\w.+=,-]+", "_", label_setting(setting))[:_LONGEST]
+            name = re.sub(r"[^\w.+=,-]+", "_", label_setting(setting))[:120]
             names[setting] = f"{name}-{place}" if name in names.values() else name
         return names
 

@@ -44,6 +44,7 @@ _ENDS = {
 }
 _NOTES = {
     "assumes_equal_work": "Times are compared, so every run must do the same work.",
+    "target_not_recorded": "Some runs did not log the metric of the target.",
 }
 
 

@@ -214,16 +214,13 @@ def _read_tail(path: Path) -> bytes:
 def _find_failure(path: Path, exit_code: int) -> str | None:
     if not exit_code:
         return None
-    with suppress(OSError):
-        if _NO_MEMORY.search(_read_tail(path)):
+    with suppress(OSError, ValueError, KeyError):
+        if _NO_MEMORY.search(_read_tail(path)) or (exit_code == _KILLED and _was_memory_full(path / HOST_LOG)):
             return "out_of_memory"
-    if exit_code == _KILLED and _was_memory_full(path / HOST_LOG):
-        return "out_of_memory"
     return "killed" if exit_code > _SIGNAL_BASE else "failed"
 
 
 def _was_memory_full(log: Path) -> bool:
-    with suppress(OSError, ValueError, KeyError), log.open(encoding="utf-8", newline="") as file:
+    with log.open(encoding="utf-8", newline="") as file:
         rows = [float(row["memory_percent"] or 0) for row in csv.DictReader(file)]
-        return max(rows[-_LAST_ROWS:], default=0.0) >= _FULL_PERCENT
-    return False
+    return max(rows[-_LAST_ROWS:], default=0.0) >= _FULL_PERCENT

@@ -1,6 +1,8 @@
 """The commands that analyse runs."""
 
 from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
 
 import click
 
@@ -8,11 +10,14 @@ from gpureport.checks import verdict as verdicts
 from gpureport.cli import gate, output, recordings, sources, words
 from gpureport.cli.messages import Exit, UsageError, print_error, print_lines, print_note
 from gpureport.cli.options import Options
-from gpureport.cli.recordings import analyze_runs, sample_runs
+from gpureport.cli.recordings import analyze_runs, read_recordings, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
+from gpureport.comparison.run import build_sampled_run
+from gpureport.comparison.training import read_goals
 from gpureport.errors import SettingsError
 from gpureport.findings import Check
 from gpureport.recording import Recording
+from gpureport.report import write
 from gpureport.settings import read_settings
 
 _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
@@ -32,8 +37,7 @@ def analyze(source: tuple[str, ...], options: Options) -> int:
 
         # including statements about several runs
         measured = sample_runs(analysed.runs, options.throughput) if len(analysed.runs) > 1 else []
-        analyses = [analysis for _, analysis in analysed.runs]
-        click.echo(analysis_json.render(analyses, tuple(build_steps(measured))), nl=False)
+        click.echo(analysis_json.render([each for _, each in analysed.runs], tuple(build_steps(measured))), nl=False)
     else:
         output.print_report(output.build_report(analysed, options, checks=checks), options)
     return gate.report_failed_limits(checks)
@@ -49,8 +53,7 @@ def report(source: tuple[str, ...], options: Options) -> int:
     output.check_outputs(options, [each.locator for recording in found for each in recording.run.sources])
     analysed = analyze_runs(found, options)
     checks = gate.check_limits(policy, analysed, options)
-    content = output.build_report(analysed, options, by=list_factors(options), checks=checks)
-    output.write_report(content, options, brand)
+    output.write_report(output.build_report(analysed, options, by=list_factors(options), checks=checks), options, brand)
     return gate.report_failed_limits(checks)
 
 
@@ -105,8 +108,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     analysed = analyze_runs(named, options, fewest_runs=0)
     missing += [verdicts.build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
     against = gate.compare_with_baseline(baseline, analysed, options)
-    judged = gate.judge_runs(policy, baseline_name, analysed, against, options)
-    verdict = verdicts.Verdict(checks=(*missing, *judged))
+    verdict = verdicts.Verdict(checks=(*missing, *gate.judge_runs(policy, baseline_name, analysed, against, options)))
     line = f"gpureport check {verdict.line}"
     gate.write_results(options, policy, verdict.checks, "check", [line])
     if options.exports:
@@ -115,8 +117,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
         runs = sample_runs(analysed.runs, options.throughput)
         for path in options.exports:
             output.write_file(path, render_openmetrics(runs, verdict.checks))
-    text = verdicts.render_text(verdict.checks)
-    printed = {"text": text, "json": verdicts.render_json(verdict), "line": f"{line}\n"}
+    printed = {"text": verdicts.render_text(verdict.checks), "json": verdicts.render_json(verdict), "line": f"{line}\n"}
     click.echo(printed[options.gate_form], nl=False)
     return verdict.exit_code
 
@@ -137,17 +138,22 @@ def demo(options: Options) -> None:
 
 
 def try_(command: tuple[str, ...], options: Options) -> int:
-    from gpureport.report import write
     from gpureport.trial import known, plan, result, session
     from gpureport.trial.measure import measure_runs
 
-    if options.advice:
-        return _suggest_trial(options.advice, options)
-    folder, more = options.trial, {"interval": options.record_interval, "host_only": options.host_only}
-    wanted = plan.make_plan(options.sets, command, options.budget, design=options.design, repeat=options.repeat, **more)
-    found = session.run_trial(folder, wanted, command, measure_runs, print_note)
+    if options.basis:
+        return _suggest_trial(options.basis, options)
+    folder, key = options.folder or Path("trial"), options.throughput
+    sample = cache(
+        lambda path: build_sampled_run(*analyze_runs(read_recordings([path], options), options).runs[0], key)
+    )
+    more = {name: getattr(options, name) for name in ("design", "repeat", "host_only")}
+    wanted = plan.make_plan(options.sets, command, options.budget, interval=options.record_interval, **more)
+    goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
+    measure = partial(measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
+    found = session.run_trial(folder, wanted, command, measure, print_note)
     if runs := result.list_measured(found):
-        own = replace(options, step=tuple(runs.values()), work=())
+        own = replace(options, step=tuple(runs.values()))
         analysed = analyze_runs(read_steps(tuple(runs), own), own)
         write(output.build_report(analysed, own, title=result.describe(found)), folder / result.REPORT_FILE)
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
@@ -158,8 +164,7 @@ def try_(command: tuple[str, ...], options: Options) -> int:
 def _suggest_trial(source: str, options: Options) -> int:
     from gpureport.trial.suggest import suggest
 
-    runs = analyze_runs(recordings.read_recordings((source,), options), options).runs
-    found = suggest([analysis for _, analysis in runs])
+    found = suggest([each for _, each in analyze_runs(read_recordings((source,), options), options).runs])
     print_lines(filter(None, [found.line]))
     for text in found.notes:
         (print_note if found.line else print_error)(text)
