@@ -88,9 +88,8 @@ class Options:
         "store with the compared runs (mlflow:STORE); repeatable.",
     )
     skip_missing: bool = flag("Leave out compared runs that are not in the MLflow store.")
-    follow_artifact_uri: bool = flag(
-        "Write to the artifact folder set in an MLflow store, even if it is outside the store."
-    )
+    follow_artifact_uri: bool = flag("Write to an MLflow store's artifact folder, even if it is outside the store.")
+    basis: str | None = one("--suggest SOURCE", "Print a trial of the settings that the advice on a run would change.")
     sets: Pairs = many("--set NAME=VALUE,…", "Values of a setting, the one in use today first (repeatable).", read.pair)
     repeat: int = one("N", "Number of rounds (default: 3).", default=3, kind=click.IntRange(2, 20))
     budget: str | None = one("TIME", "Begin no run that would end after this time, such as 60m or 8h.")
@@ -100,11 +99,7 @@ class Options:
         "-o --output FILE", "Output file; its extension determines the format (repeatable).", parse_place
     )
     output: "Place" = one("-o --output FILE", "Parquet file.", parse_place)
-    folder: Path | None = one(
-        "-o --output DIR",
-        "Folder for the logs (for record: new; default: recording-DATE-TIME).",
-        read.local_folder,
-    )
+    folder: Path | None = one("-o --output DIR", "Folder (default: recording-DATE-TIME or trial).", read.local_folder)
     record_interval: float = one(
         "--interval SECONDS", "Time between samples (default: 1).", default=1.0, kind=click.FloatRange(0.1, 60)
     )
@@ -123,9 +118,7 @@ class Options:
     form: str = choice("text json", "Readable text, or JSON.", "--format")
     list_form: str = choice("text json csv", "Readable text, JSON or CSV.", "--format")
     text_detail: str = choice("short full", "One screen of text (short), or everything (full).", "--detail")
-    explained_detail: str = choice(
-        "short full", "One page on a check (short), or all of its limits, advice and steps (full).", "--detail"
-    )
+    explained_detail: str = choice("short full", "One page on a check, or all that is known of it.", "--detail")
     fail_on: Texts = many(
         "RULE", "Exit with 1 if this rule is broken, such as 'idle_ratio <= 5%' or thermal_throttle (repeatable)."
     )
@@ -143,16 +136,12 @@ class Options:
     )
     steps: Path | None = one("FILE", "TOML file that lists the runs of each step.", Path)
     # which stored runs
-    tagged: Pairs = many(
-        "--tag KEY=VALUE", "Select stored runs with this tag; short for --where tag:KEY=VALUE (repeatable).", read.pair
-    )
+    tagged: Pairs = many("--tag KEY=VALUE", "Select stored runs with this tag (repeatable).", read.pair)
     where: Texts = many(
         "COMPARISON",
         "Select stored runs that match: gpus>=8, model~*a100*, tag:user=ann (repeatable: all must match).",
     )
-    since: Texts = many(
-        "TIME", "Select stored runs that ended within this time, such as 30d or 12h, or on or after this date."
-    )
+    since: Texts = many("TIME", "Select stored runs that ended within this time (30d, 12h) or since a date.")
     store: "Place | None" = one(
         "DIR", "The store: a folder, or s3://BUCKET/FOLDER (default: .gpureport here or in a parent).", parse_place
     )
@@ -170,20 +159,14 @@ class Options:
         "Whether higher or lower is better for a training metric whose name does not show it (repeatable).",
         read.direction,
     )
-    target: "QualityTarget | None" = one(
-        "NAME=VALUE",
-        "Target for a training metric, such as val_accuracy=0.78; the times to reach it are compared.",
-        read.target,
-    )
+    target: "QualityTarget | None" = one("NAME=VALUE", "Target for a metric, such as val_loss=2.", read.target)
     config: Path | None = one("FILE", "Settings (default: gpureport.toml in this folder).", Path)
     # files that belong to a run
     host: tuple[Path, ...] = many("FILE", "CPU log to join by time (repeatable).", read.fetched)
     training: tuple[Path, ...] = many(
         "FILE", "Training metrics that the job logged, as CSV or JSON (repeatable: one per source).", read.fetched
     )
-    source_kind: str | None = one(
-        "", "Read files as this kind, whatever their content.", kind=click.Choice(IMPORTERS.kinds)
-    )
+    source_kind: str | None = one("", "Read every file as this kind.", kind=click.Choice(IMPORTERS.kinds))
     as_one_run: bool = flag("Treat all logs, such as rotated logs or one log per GPU or node, as one run.")
     strict: bool = flag("Fail if a line in a log is not understood.")
     tz: str | None = once("ZONE", "Time zone of the log, such as Europe/Berlin.")
@@ -192,12 +175,8 @@ class Options:
     interval: float | None = one(
         "SECONDS", "Seconds between samples in a log without timestamps, as given to nvidia-smi -l.", read.seconds
     )
-    gpus_per_tick: int | None = one(
-        "N", "Number of GPUs in a log that has no column to tell them apart.", kind=click.IntRange(1, 128)
-    )
-    map: Path | None = one(
-        "FILE", "TOML file that describes the columns of an unknown table, or your own series in a tracker.", Path
-    )
+    gpus_per_tick: int | None = one("N", "GPUs in a log without a column for them.", kind=click.IntRange(1, 128))
+    map: Path | None = one("FILE", "TOML file that describes an unknown table, or your series in a tracker.", Path)
     mlflow_raw_times: bool = flag("Use the times that MLflow logged for its system metrics, without correction.")
     # names and labels of runs
     param: Pairs = many("KEY=VALUE", "Parameter of the run (repeatable).", read.pair)
@@ -230,9 +209,7 @@ class Options:
     latest: int | None = one("N", "Read only the newest N runs in a tracker.", kind=click.IntRange(1))
     children: bool = flag("Also read nested runs in a tracker.")
     stage: str | None = one("NAME", "Keep one stage of a run, such as training.")
-    group: str | None = one(
-        "NAME", "Read a tracker's local recordings (all, or those given with --run) as one run with this name."
-    )
+    group: str | None = one("NAME", "Read local recordings of a tracker (all, or each --run) as one run of this name.")
     gpu_memory_total: float | None = one("GIB", "Memory of each GPU, if the tracker does not record it.", read.price)
     throughput: str | None = one("KEY", "Training metric that counts the work done.")
     require_hardware: bool = flag("Fail if a run in a tracker has no hardware series.")

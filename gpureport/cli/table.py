@@ -91,7 +91,7 @@ COMMANDS = {
         After an interruption, the same command goes on with the trial. The exit code is 0 if a setting is chosen, 1 if
         every setting failed or lowers the quality, and 4 if there is no clear best setting.""",
         "try -o trial --set workers=2,4,8 -- python train.py --workers {workers}",
-        "folder! sets repeat budget target work host_only / design record_interval better throughput config",
+        "folder sets basis repeat budget target work host_only / design record_interval better throughput store config",
         (click.Argument(["command"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),),
     ),
     "check": Entry(

@@ -67,16 +67,18 @@ def collect_params(command: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return a run's params: command-line settings, versions, variables, commit, cores and memory."""
     known = [each for each in sorted(os.environ.items()) if _ENVIRONMENT.fullmatch(each[0])]
     variables = [(name, hide_secret_value("", value)) for name, value in known if 0 < len(value) <= _LONGEST]
-    return tuple(dict([*_read_settings(command), *_read_versions(command), *variables, *_read_place()]).items())
+    settings = [(name, value) for _, name, value in find_settings(hide_secrets(command))]
+    return tuple(dict([*settings, *_read_versions(command), *variables, *_read_place()]).items())
 
 
-def _read_settings(command: Sequence[str]) -> Params:
-    words = hide_secrets(command)
+def find_settings(words: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the options of a command: the place of the word with the value, the name and the value (`true` if bare)."""
     for place, word in enumerate(words):
-        if assigned := _ASSIGNED.fullmatch(word):
-            yield from _setting(*assigned.groups())
-        elif flag := _FLAG.fullmatch(word):
-            yield from _setting(flag.group(1), _value_after(words[place + 1 :]))
+        if found := _ASSIGNED.fullmatch(word) or _FLAG.fullmatch(word):
+            name, *values = found.groups()
+            value = values[0] if values else _value_after(words[place + 1 :])
+            if value and HIDDEN not in value and len(value) <= _LONGEST and "\n" not in value:
+                yield place + (words[place + 1 : place + 2] == [value]), name.replace("-", "_"), value
 
 
 def _value_after(words: Sequence[str]) -> str:
@@ -86,11 +88,6 @@ def _value_after(words: Sequence[str]) -> str:
         return "true"
     more = takewhile(_NUMBER.fullmatch, words[1:]) if _NUMBER.fullmatch(first) else ()
     return " ".join([first, *more])
-
-
-def _setting(name: str, value: str) -> Params:
-    if value and HIDDEN not in value and len(value) <= _LONGEST and "\n" not in value:
-        yield name.replace("-", "_"), value
 
 
 def _find_python(command: Sequence[str]) -> str | None:

@@ -56,6 +56,8 @@ def list_wordings() -> str:
             room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
             lines |= {f"{room}\t{code or '-'}\t{text}" for code, text in _Module(code).list_texts()}
     lines |= {f"analysis\t{code}\t{text}" for code, text in _list_doubts()}
+    notes = import_module("gpureport.trial.suggest").NOTES
+    lines |= {f"trial\t{code}\t{re.sub('{[a-z]+}', UNKNOWN, text)}" for code, text in notes.items()}
     return _HEAD + "\n".join(sorted(lines)) + "\n"
 
 

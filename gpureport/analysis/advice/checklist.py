@@ -40,7 +40,7 @@ def answer_checklist(
     absent = {name: what for name, what in ((UTILISATION, "GPU"), (CPU, "CPU")) if name not in seen}
     thin = next((one for one in missing if one.kind == "cpu_bound"), None)
     pauses = measure_pauses_ratio(sum_seconds_by_class(gpu.seconds for gpu in analysis.gpu_time))
-    used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.reduced_precision
+    used, cores, workers, precise = facts.gpu_memory, facts.cores, facts.setup.workers, facts.setup.precision
     is_unsure, waited, capability = facts.preallocated is None, "cpu_bound" in found, facts.compute_capability
     # the rule on memory does not assess GPUs with almost no memory in use
     has_room = "mem_headroom" in found or (used or 0.0) < (_BARE if "mem_headroom" in judged else _ROOMY)
@@ -58,11 +58,11 @@ def answer_checklist(
         "memory_perhaps_reserved": is_unsure,
         "memory_keeps_growing": "mem_leak" in found,
         "memory_left": has_room,
-        "reduced_precision": precise,
+        "reduced_precision": precise and precise.value,
         "no_tensor_cores": capability and capability < (7, 0),
         "full_precision": "full_precision" in found,
         "unknown_gpu_model": capability is None,
-        "full_precision_stated": precise is False,
+        "full_precision_stated": precise,
         "unknown_precision": "full_precision" in judged,
         "not_judged": thin,
         "waits_found": found & _WAITS,

@@ -52,7 +52,6 @@ class RunFacts:
     cpu_used: float | None = None
     busiest_core: float | None = None
     host_memory: float | None = None
-    reduced_precision: bool | None = None
     setup: JobParams = field(default_factory=JobParams)
     framework: Framework | None = None
     link_reduced: bool | None = None
@@ -68,6 +67,10 @@ class RunFacts:
     @property
     def cores(self) -> CoreCount | None:
         return self.setup.count_cores(self.gpus_a_machine)
+
+    @property
+    def most_workers(self) -> float:
+        return inf if self.job_hardly_uses_cpu else self.cores.most_workers if self.cores else _MOST
 
 
 _Told = Callable[[RunFacts], bool | None]
@@ -111,6 +114,7 @@ class Step:
     frameworks: tuple[Framework | None, ...]
     taken: str
     changes: tuple[SettingChange, ...]
+    tries: str = ""
 
     def is_taken(self, facts: RunFacts) -> bool | None:
         return _tell_taken(self.taken)[0](facts) if self.taken else None
@@ -126,7 +130,6 @@ def gather_facts(
     shares = [one.observed for found in of_memory for one in found.evidence if one.unit == "1"]
     unknown = "mem_prealloc" in unjudged or not room or not all(found.ruled_out for found in of_memory)
     used = [one.mean for one in _summaries(gpus_of, UTILISATION)]
-    precision = params.find_precision_param(run.params_and_tags)
     known_gpus = [find_gpu(gpu.model) for gpu in run.gpus]
     capabilities = [each.compute_capability for each in known_gpus if each and each.compute_capability]
     reduced = frozenset(name for found in findings if found.kind == "pcie_degraded" for name in found.devices)
@@ -144,7 +147,6 @@ def gather_facts(
         cpu_used=max((one.p50 for one in _summaries(hosts, CPU)), default=None),
         busiest_core=max((one.p50 for one in _summaries(hosts, CORE)), default=None),
         host_memory=max((share for host in hosts if (share := _measure_host_memory(host)) is not None), default=None),
-        reduced_precision=None if precision is None else not precision[1],
         setup=params.read_params(run.params_and_tags, counted),
         # only cores that the job itself keeps busy count
         job_hardly_uses_cpu=max((one.mean for one in _summaries(hosts, JOB)), default=inf) < HARDLY.value,
@@ -202,10 +204,8 @@ def _below(value: float | None, limit: float) -> bool | None:
 
 def _is_memory_free(facts: RunFacts) -> bool | None:
     """Return whether enough GPU memory is free for larger batches, or None if unknown."""
-    if facts.gpu_memory is None or facts.gpu_memory < _ROOMY_GPU:
-        return facts.gpu_memory is not None or None
-    is_needed = facts.preallocated is False or (facts.preallocated is None and facts.gpu_memory >= _FULL_GPU)
-    return False if is_needed else None
+    is_needed = facts.preallocated is False or (facts.preallocated is None and (facts.gpu_memory or 0.0) >= _FULL_GPU)
+    return _below(facts.gpu_memory, _ROOMY_GPU) or (False if is_needed else None)
 
 
 CONDITIONS: dict[str, _Told] = {
@@ -220,7 +220,7 @@ CONDITIONS: dict[str, _Told] = {
     "gpu_memory_full": lambda facts: _not(_below(facts.gpu_memory, _FULL_GPU)) if facts.preallocated is False else None,
     "gpu_time_free": lambda facts: _below(facts.gpu_used, _BUSY_GPU),
     "tensor_cores": lambda facts: facts.compute_capability and facts.compute_capability >= (7, 0),
-    "full_precision": lambda facts: _not(facts.reduced_precision),
+    "full_precision": lambda facts: _not(_exceeds(facts, "precision")),
     "not_compiled": lambda facts: _not(_exceeds(facts, "compiled")),
     "fixed_shapes": lambda _facts: None,
     "input_waits": lambda facts: facts.input_waits or facts.setup.workers is not None or None,
@@ -260,7 +260,6 @@ _TAKEN: dict[str, tuple[_Told, tuple[str, ...]]] = {
     "pretrained": (lambda facts: _exceeds(facts, "pretrained") or None, ("pretrained",)),
     "accumulation": (lambda facts: _exceeds(facts, "accumulation", 1), ("accumulation",)),
     "large_batch": (lambda facts: _exceeds(facts, "batch", _FEW_SAMPLES - 1) and None, ("batch",)),
-    "reduced_precision": (lambda facts: facts.reduced_precision, ("precision",)),
 }
 """Checks of whether a run took a step, and the settings they read. Any other name is a setting that must be on."""
 
@@ -292,6 +291,7 @@ def _read_steps(content: dict[str, Any]) -> Iterator[Step]:
 
 
 _SAID = tomllib.loads(Path(__file__).with_name("steps.toml").read_text(encoding="utf-8"))
+TRIES: dict[str, dict[str, list[str]]] = _SAID["tries"]
 STEPS = {step.name: step for step in _read_steps(_SAID)}
 
 
@@ -341,6 +341,5 @@ def _suggest_workers(facts: RunFacts) -> str:
         most = f"at most {cores.most_workers}{'' if cores.gpus == 1 else ' for each GPU'}: {cores.words}"
     if setting is None or not isfinite(setting.value):
         return f"Double their number, to {most}."
-    room = inf if facts.job_hardly_uses_cpu else cores.most_workers if cores else _MOST
-    wanted, now = min(max(2 * round(setting.value), _FEWEST), room), round(setting.value)
+    wanted, now = min(max(2 * round(setting.value), _FEWEST), facts.most_workers), round(setting.value)
     return f"Try {f'{wanted} instead of' if cores or wanted > now else 'more than'} {now} ({most})."

@@ -8,7 +8,7 @@ import click
 
 from gpureport.checks import verdict as verdicts
 from gpureport.cli import gate, output, recordings, sources, words
-from gpureport.cli.messages import Exit, UsageError, print_error, print_note
+from gpureport.cli.messages import Exit, UsageError, print_error, print_lines, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import analyze_runs, read_recordings, sample_runs
 from gpureport.cli.steps import list_factors, read_steps
@@ -138,10 +138,12 @@ def demo(options: Options) -> None:
 
 
 def try_(command: tuple[str, ...], options: Options) -> int:
-    from gpureport.trial import plan, result, session
+    from gpureport.trial import known, plan, result, session
     from gpureport.trial.measure import measure_runs
 
-    folder, key = options.folder or Path(), options.throughput
+    if options.basis:
+        return _suggest_trial(options.basis, options)
+    folder, key = options.folder or Path("trial"), options.throughput
     sample = cache(
         lambda path: build_sampled_run(*analyze_runs(read_recordings([path], options), options).runs[0], key)
     )
@@ -158,4 +160,15 @@ def try_(command: tuple[str, ...], options: Options) -> int:
         except SourceError as error:
             print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
+    known.keep_decision(words.find_store(options).folder, result.encode(found), folder.name, named=bool(options.store))
     return found.exit_code
+
+
+def _suggest_trial(source: str, options: Options) -> int:
+    from gpureport.trial.suggest import suggest
+
+    found = suggest([each for _, each in analyze_runs(read_recordings((source,), options), options).runs])
+    print_lines(filter(None, [found.line]))
+    for text in found.notes:
+        (print_note if found.line else print_error)(text)
+    return 0 if found.line else Exit.UNASSESSED

@@ -19,6 +19,7 @@ from gpureport.report.formats.branding import read_brand
 from gpureport.settings import read_settings
 from gpureport.store.run_selection import select_runs
 from gpureport.store.store import Store
+from gpureport.trial.known import find_slower
 
 _MOST_NAMED = 20
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]
@@ -78,6 +79,9 @@ def _summarise(
         done = running.summarise_runs(selected, settings, engine, _watch(say, "Analysing runs"))
     for path in done.damaged:
         print_note(f"gpureport: {path}: damaged; its runs were analysed again")
+    told = {row["run_id"]: (row["run_name"], row["tags"]) for row in done.summaries if not options.anonymise}
+    for text in find_slower(store.folder, told.values()):
+        print_note(text)
     failed = [make_row("", "", run_name=each.locator, error=each.error) for each in unread]
     failed += [make_row("", each, run_name=each, error="damaged; ingest the run again") for each in damaged]
     traces = [(each.locator, each.trace) for each in unread if each.trace]

@@ -28,6 +28,7 @@ from gpureport.report.formats.html import render
 from gpureport.report.model.blocks import Block
 from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
+from gpureport.trial.known import find_slower
 
 _NEWEST = 7
 _WEEK = timedelta(days=7)
@@ -83,6 +84,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
         site.write_site(options.site, nights, courses, reports.render_night, accepted)
     found = latest.summarize_latest_night(nights, courses, accepted, record)
     headline, *state = latest.describe_headline(found), *latest.describe_latest_night(found)
+    state += find_slower(store.folder, ((each.run.name, each.run.tags) for each, _ in fresh.runs))
     messages.print_lines([headline, *(f"  {each}" for each in state)])
     if verdict is not None and verdict.checks:
         click.echo(render_text(verdict.checks), nl=False)
