@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpureport.importers.surveys import Log
     from gpureport.importers.training import Training
 
-IMPORTER_VERSION = "15"
+IMPORTER_VERSION = "16"
 """Increase this version whenever a change affects how a source is read."""
 surveyed: "dict[tuple[Path, FileState, str, str], Log | None]" = {}
 """Logs that were read to find their runs, kept until they are read as part of a run."""
