@@ -340,6 +340,7 @@ def _compare_sizes(
                 fitting.append((size[3], gpu.model, busy, memory))
     if fitting:
         _, smaller, busy, memory = min(fitting, key=lambda each: each[0])
+        article = "An" if smaller[:1] in ("AEIO" if smaller[1:2].islower() else "AEFHILMNORSX") else "A"
         yield context.finding(
             "oversized_gpu",
             Severity.INFO,
@@ -350,7 +351,7 @@ def _compare_sizes(
             limits.compare(MEMORY, f"max, of the memory of {smaller}", memory, "<=", "fits"),
             samples=sum(one.count_readings(UTILISATION, slice(None)) for one in peers),
             ruled_out=[phrases.NOT_PREALLOCATED],
-            words={"smaller": phrases.add_article(smaller), "peak": peak, "used": used},
+            words={"smaller": f"{article} {smaller}", "peak": peak, "used": used},
         )
 
 

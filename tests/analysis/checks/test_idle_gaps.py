@@ -105,7 +105,7 @@ def test_what_is_not_a_gap(hold: Hold) -> None:
         "micro-stalls": rec(util=np.tile(steps((97, 2), (0, 3)), 60)),
         "chance runs at 5 s": rec(util=np.where(rng(3).random(600) < 0.45, 0, 95), every=5.0),
         "averaged power that stays high": rec(
-            util=job((0, 8)), power=np.append(60, np.full(127, 250)), every=5.0, model="NVIDIA L4"
+            util=job((0, 8)), power=np.append(60, np.full(127, 250)), every=5.0, model="NVIDIA L40S"
         ),
         "momentary power that is high": rest_in_power(1, 2, 4, 5, 7),
         "requests that recur": rec(
