@@ -91,7 +91,7 @@ def test_answers_agree_with_findings_and_with_what_was_selected() -> None:
 
 def test_findings_are_whole_and_sorted_by_weight() -> None:
     util, cpu = steps((0, 60), (97, 300), (20, 300), (0, 30), (97, 100)), steps((20, 360), (95, 300), (20, 130))
-    series = {"power": 399, "power_limit": 400, "temperature": 60, "clock": 1400}
+    series = {"power": steps((398, 20), (399, 770)), "power_limit": 400, "temperature": 60, "clock": 1400}
     findings = analyze(rec(util=util, cpu=cpu, memory=steps((20, 200), (30, 590)), **series)).findings
     kinds = {"startup_idle", "cpu_bound", "mem_headroom", "power_cap", "idle_gap"}
     assert {one.kind for one in findings} >= kinds

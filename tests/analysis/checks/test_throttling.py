@@ -121,7 +121,7 @@ def test_hardware_lowers_the_clock(hold: Hold) -> None:
         "a power brake": brake,
         "without bits": rec(**BUSY | {"power": dip(150, 300)}, clock=dip(560, 1400), temperature=60),
         "without bits, in bursts": rec(
-            **BUSY | {"power": 40, "util": np.tile([33, 98, 4], 100)},
+            **BUSY | {"power": np.tile([41, 40, 40], 100), "util": np.tile([33, 98, 4], 100)},
             clock=np.tile([210, 1400, 700], 100),
             temperature=50,
         ),
