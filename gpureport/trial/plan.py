@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -65,7 +65,7 @@ class Plan:
         return names
 
 
-def label_setting(setting: Setting) -> str:
+def label_setting(setting: Iterable[tuple[str, str]]) -> str:
     return ",".join(f"{name}={value}" for name, value in setting)
 
 

@@ -14,7 +14,7 @@ from gpureport.report.model.shapes import Fact, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.terminal_lines import Page
-from gpureport.trial.decision import Decision, DecisionReason, Setting, SettingResult
+from gpureport.trial.decision import Decision, DecisionReason, SettingResult
 from gpureport.trial.plan import Plan, label_setting
 
 SCHEMA = "gpureport.decision/1"
@@ -68,11 +68,12 @@ class Result:
         return _FAILED if failed else _UNCLEAR
 
 
-def list_measured(result: Result) -> dict[str, str]:
-    """Return the folders of the runs that have a value, in the order of settings, with the labels of these."""
-    runs = [run for run in result.decision.runs if run.value is not None]
-    runs.sort(key=lambda run: (result.plan.settings.index(run.setting), run.round))
-    return {run.folder: label_setting(run.setting) for run in runs}
+def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Return the folders of the runs that have a value, with the labels of their settings, the best setting last."""
+    order = sorted((each["setting"] for each in decision["settings"]), key=lambda each: each == decision["best"])
+    runs = [run for run in decision["runs"] if run["value"] is not None]
+    runs.sort(key=lambda run: (order.index(run["setting"]), run["round"]))
+    return {str(folder / run["folder"]): label_setting(run["setting"].items()) for run in runs}
 
 
 def encode(result: Result) -> dict[str, Any]:
@@ -103,38 +104,35 @@ def render_text(result: Result, folder: Path, page: Page) -> str:
     return write_blocks(_list_blocks(result, folder), page)
 
 
-def describe(result: Result) -> str:
+def describe(decision: dict[str, Any]) -> str:
     """Return the headline."""
-    found = result.decision
-    template = _HEADLINES[found.reason] if found.reason or found.chosen != found.base else _KEEP
-    tied = display.join_words([*map(label_setting, found.tied)])
-    return template.format(chosen=label_setting(found.chosen or ()), tied=tied)
+    chosen, reason = decision["chosen"] or {}, decision["reason"]
+    template = _HEADLINES[reason] if reason or chosen != decision["base"] else _KEEP
+    tied = display.join_words([label_setting(each.items()) for each in decision["tied"]])
+    return template.format(chosen=label_setting(chosen.items()), tied=tied)
 
 
 def _list_blocks(result: Result, folder: Path) -> Iterator[Block]:
-    found = result.decision
-    yield Block(title=describe(result), level=3)
+    yield Block(title=describe(encode(result)), level=3)
     columns = ("Setting", "Runs", "Time per run" if result.unit == "s" else "Speed", "Change", "Verdict")
-    known = {each.setting: each for each in found.settings}
-    results = [
-        known.get(setting) or SettingResult(setting=setting, rounds=0, value=None) for setting in result.plan.settings
-    ]
-    rows = [_list_cells(each, found.base, result.unit) for each in results]
+    known, base = {each.setting: each for each in result.decision.settings}, result.decision.base
+    results = [known.get(setting) or SettingResult(setting=setting, rounds=0) for setting in result.plan.settings]
+    rows = [list_cells(_encode(each), result.unit, is_base=each.setting == base) for each in results]
     note = "Change is against the first setting, which is in use today, with its interval."
     yield Block(table=build_table(columns, rows, note, in_words=("Change", "Verdict")))
     yield Block(facts=[*_list_facts(result, folder)])
 
 
-def _list_cells(each: SettingResult, base: Setting, unit: str) -> list[str]:
+def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
     change = ""
-    if each.change is not None and each.interval is not None:
-        ends = format_percent_range([1 + end for end in each.interval])
-        change = f"{format_percent_change(1 + each.change)} ({ends})"
-    words = "in use today" if each.setting == base else each.verdict.short if each.verdict else "not compared"
-    words = FAILURES.get(each.failure or "", "lower quality" if each.quality_fell else words)
-    left = f", left after round {each.dropped_after}" if each.dropped_after else ""
-    value = display.quantity(each.value, unit)
-    return [label_setting(each.setting), str(each.rounds), value, change, words + left]
+    if each["interval"]:
+        ends = format_percent_range([1 + end for end in each["interval"]])
+        change = f"{format_percent_change(1 + each['change'])} ({ends})"
+    words = "in use today" if is_base else (each["verdict"] or "not compared").replace("_", " ")
+    words = FAILURES.get(each["failure"], "lower quality" if each["quality_fell"] else words)
+    left = f", left after round {each['dropped_after']}" if each["dropped_after"] else ""
+    value = display.quantity(each["value"], unit)
+    return [label_setting(each["setting"].items()), str(each["rounds"]), value, change, words + left]
 
 
 def _list_facts(result: Result, folder: Path) -> Iterator[Fact]:

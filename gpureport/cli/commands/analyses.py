@@ -11,7 +11,7 @@ from gpureport.cli import gate, output, recordings, sources, words
 from gpureport.cli.messages import Exit, UsageError, print_error, print_lines, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import analyze_runs, read_recordings, sample_runs
-from gpureport.cli.steps import list_factors, read_steps
+from gpureport.cli.steps import list_factors, read_steps, select_trial
 from gpureport.comparison.run import build_sampled_run
 from gpureport.comparison.training import read_goals
 from gpureport.errors import SettingsError, SourceError
@@ -27,6 +27,7 @@ def analyze(source: tuple[str, ...], options: Options) -> int:
     source = words.select_sources(source, options)
     if not source:
         raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
+    source, options, trial = select_trial(source, options)
     policy = gate.read_policy_without_baseline(options)
     # a rule must not pass just because logs could not be read
     analysed = analyze_runs(recordings.read_recordings(source, options, tolerant=not options.fail_on), options)
@@ -39,7 +40,7 @@ def analyze(source: tuple[str, ...], options: Options) -> int:
         measured = sample_runs(analysed.runs, options.throughput) if len(analysed.runs) > 1 else []
         click.echo(analysis_json.render([each for _, each in analysed.runs], tuple(build_steps(measured))), nl=False)
     else:
-        output.print_report(output.build_report(analysed, options, checks=checks), options)
+        output.print_report(output.build_report(analysed, options, trial, checks=checks), options)
     return gate.report_failed_limits(checks)
 
 
@@ -49,11 +50,13 @@ def report(source: tuple[str, ...], options: Options) -> int:
     brand = read_brand(read_settings(options.config))
     output.check_outputs(options, [*map(str, brand.files)])
     policy = gate.read_policy_without_baseline(options)
+    source, options, trial = select_trial(source, options)
     found = read_steps(source, options, tolerant=not options.fail_on)
     output.check_outputs(options, [each.locator for recording in found for each in recording.run.sources])
     analysed = analyze_runs(found, options)
     checks = gate.check_limits(policy, analysed, options)
-    output.write_report(output.build_report(analysed, options, by=list_factors(options), checks=checks), options, brand)
+    content = output.build_report(analysed, options, trial, by=list_factors(options), checks=checks)
+    output.write_report(content, options, brand)
     return gate.report_failed_limits(checks)
 
 
@@ -62,6 +65,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     from gpureport.comparison.chain import pair_steps
     from gpureport.report.formats import comparison_json
 
+    source, options, trial = select_trial(source, options)
     found = read_steps(source, options, tolerant=True)
     if len(found) <= 1:
         msg = f"a comparison needs at least two runs ({len(found)} found); name another"
@@ -77,8 +81,8 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     if options.form == "json":
         click.echo(comparison_json.render(comparison, by), nl=False)
     else:
-        output.print_report(output.build_report(analysed, options, by=by), options)
-    if any(link.comparable for link in pair_steps(comparison)):
+        output.print_report(output.build_report(analysed, options, trial, by=by), options)
+    if trial.get("chosen") or any(link.comparable for link in pair_steps(comparison)):
         return 0
     named = ", ".join(recording.run.name for recording, _ in analysed.runs)
     print_error(f"{named}: nothing can be compared; record the GPUs for at least 20 s in each step")
@@ -152,13 +156,12 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
     measure = partial(measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
     found = session.run_trial(folder, wanted, command, measure, print_note)
-    if runs := result.list_measured(found):
-        own = replace(options, step=tuple(runs.values()))
-        try:
-            content = output.build_report(analyze_runs(read_steps(tuple(runs), own), own), own)
-            write(content, folder / result.REPORT_FILE)
-        except SourceError as error:
-            print_error(str(error))
+    try:
+        source, own, trial = select_trial((str(folder),), options)
+        content = output.build_report(analyze_runs(read_steps(source, own), own), own, trial)
+        write(content, folder / result.REPORT_FILE)
+    except SourceError as error:
+        print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
     known.keep_decision(words.find_store(options).folder, result.encode(found), folder.name, named=bool(options.store))
     return found.exit_code
