@@ -40,7 +40,7 @@ def typed_command() -> str:
     return shlex.join(hide_secrets(words))
 
 
-def build_report(analysed: AnalysedRuns, options: Options, trial: Any = None, **more: Any) -> Report:
+def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Report:
     given: dict[str, Any] = {
         "title": options.title,
         "command": typed_command(),
@@ -51,7 +51,7 @@ def build_report(analysed: AnalysedRuns, options: Options, trial: Any = None, **
     }
     with show_stage("Putting the report together"):
         content = build(analysed.runs, **given | more)
-    return _add_decision(content, analysed, trial) if trial and not options.anonymise else content
+    return _add_decision(content, analysed, options.trial) if options.trial and not options.anonymise else content
 
 
 def _add_decision(content: Report, analysed: AnalysedRuns, trial: dict[str, Any]) -> Report:
@@ -73,7 +73,7 @@ def _add_decision(content: Report, analysed: AnalysedRuns, trial: dict[str, Any]
     columns = ("Setting", "Advice", "Runs", "Time per run" if trial["unit"] == "s" else "Speed", "Change", "Outcome")
     note = "Advice is on the first run of the setting in use today, and changes are against this setting."
     table = build_table(columns, rows, note, in_words=("Advice", "Outcome"))
-    tried = Block(forms=Form.ALL, part="bars", title="Advised, tried, outcome", table=table)
+    tried = Block(forms=Form.ALL | Form.PAPER, part="bars", title="Advised, tried, outcome", table=table)
     before = ("(hidden_secrets)", "(quality_unknown)")
     facts = [Fact(name="Advice", text=each) for each in advice.notes if not each.endswith(before)]
     verdict, part = content.verdict, content.comparison
@@ -84,7 +84,7 @@ def _add_decision(content: Report, analysed: AnalysedRuns, trial: dict[str, Any]
         # doubts are about whole steps
         verdict=Verdict(sentence=trial["headline"], details=details, notes=verdict.notes),
         steps=content.steps or table,
-        comparison=part and replace(part, study=(tried, Block(facts=facts), *part.study)),
+        comparison=part and replace(part, study=(tried, Block(forms=Form.LONG | Form.PAPER, facts=facts), *part.study)),
         # a chosen setting needs no further measurements
         actions=tuple(each for each in content.actions if each.finding or each.is_trial or not trial["chosen"]),
     )

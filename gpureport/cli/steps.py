@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -63,19 +63,18 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
     return recordings.name_runs(found, options) if options.anonymise else found
 
 
-def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, ...], Options, dict[str, Any]]:
-    """Replace the folder of a trial by its measured runs, a step for each setting, and return its decision."""
+def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, ...], Options]:
+    """Replace the folder of a trial by its measured runs, a step for each setting, and keep its decision."""
     file = Path(*source[:1], "decision.json")
     if len(source) != 1 or not (path_exists(file) and path_exists(file.with_name("trial.json"))):
-        return source, options, {}
+        return source, options
     from gpureport.trial.result import describe, list_cells, list_measured
 
     labels = dict[str, str]()
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
         found = parse_json(read_regular_file(file))
-        base, tried = found["base"], found["settings"]
-        cells = [list_cells(each, found["unit"], is_base=each["setting"] == base) for each in tried]
-        found["rows"] = [(each["setting"].items() - base.items(), row) for each, row in zip(tried, cells, strict=True)]
+        changes = [(each, each["setting"].items() - found["base"].items()) for each in found["settings"]]
+        found["rows"] = [(new, list_cells(each, found["unit"], is_base=not new)) for each, new in changes]
         found["headline"] = describe(found)
         labels = list_measured(found, file.parent)
     if not labels:
@@ -83,8 +82,8 @@ def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, 
         raise SourceError(str(file), "lists no measured run", hint, code="nothing_measured")
     if missing := [run["folder"] for run in found["runs"] if run["value"] is None]:
         print_note(f"gpureport: {source[0]}: left out failed or interrupted runs: {list_names(missing)}")
-    own = options if options.by or options.step else replace(options, step=tuple(labels.values()))
-    return tuple(labels), own, found
+    steps = options.step if options.by else options.step or tuple(labels.values())
+    return tuple(labels), replace(options, step=steps, trial=found)
 
 
 def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:

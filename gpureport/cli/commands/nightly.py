@@ -64,7 +64,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     against = gate.compare_with_baseline(baseline, fresh, options)
     if source:
         draft = replace(draft, runs=tuple(parts))
-        checks = [*missing, *gate.judge_runs(policy, baseline_name, fresh, against, options)]
+        checks = [*missing, *gate.check_limits(policy, fresh, options, against, baseline_name)]
         if kinds := [False] * options.fail_on_change + [True] * options.fail_on_standing_change:
             nights = keep_latest_records([*earlier, draft])
             found = latest.summarize_latest_night(nights, build_trends(nights), accepted)
