@@ -138,8 +138,7 @@ def demo(options: Options) -> None:
 
 
 def try_(command: tuple[str, ...], options: Options) -> int:
-    from gpureport.trial import known, plan, result, session
-    from gpureport.trial.measure import measure_runs
+    from gpureport.trial import decision, plan, result, session
 
     if options.basis:
         return _suggest_trial(options.basis, options)
@@ -150,9 +149,9 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     more = {name: getattr(options, name) for name in ("design", "repeat", "host_only")}
     wanted = plan.make_plan(options.sets, command, options.budget, interval=options.record_interval, **more)
     goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
-    measure = partial(measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
+    measure = partial(decision.measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
     found = session.run_trial(folder, wanted, command, measure, print_note)
-    if runs := result.list_measured(found):
+    if runs := result.list_measured(found, folder):
         own = replace(options, step=tuple(runs.values()))
         try:
             content = output.build_report(analyze_runs(read_steps(tuple(runs), own), own), own)
@@ -160,15 +159,15 @@ def try_(command: tuple[str, ...], options: Options) -> int:
         except SourceError as error:
             print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
-    known.keep_decision(words.find_store(options).folder, result.encode(found), folder.name, named=bool(options.store))
-    return found.exit_code
+    result.keep_decision(words.find_store(options).folder, found, folder.name, named=bool(options.store))
+    return int(found["exit_code"])
 
 
 def _suggest_trial(source: str, options: Options) -> int:
     from gpureport.trial.suggest import suggest
 
-    found = suggest([each for _, each in analyze_runs(read_recordings((source,), options), options).runs])
-    print_lines(filter(None, [found.line]))
-    for text in found.notes:
-        (print_note if found.line else print_error)(text)
-    return 0 if found.line else Exit.UNASSESSED
+    line, notes = suggest([each for _, each in analyze_runs(read_recordings((source,), options), options).runs])
+    print_lines(filter(None, [line]))
+    for text in notes:
+        (print_note if line else print_error)(text)
+    return 0 if line else Exit.UNASSESSED
