@@ -56,16 +56,18 @@ def build_report(analysed: AnalysedRuns, options: Options, **more: Any) -> Repor
 
 def _add_decision(content: Report, analysed: AnalysedRuns, trial: dict[str, Any]) -> Report:
     """Put the decision of a trial first, and list what was advised before, what was tried, and what came of it."""
-    from gpureport.trial.suggest import Suggestion, suggest
+    from gpureport.trial.suggest import suggest
 
     today = next(label for changed, (label, *_) in trial["rows"] if not changed)
     first = [each for _, each in analysed.runs if each.run.step == today][:1]
-    advice, advised, rows = suggest(first) if first else Suggestion(), set[tuple[str, str]](), []
-    for words in zip(trial["plan"]["command"], advice.command, strict=False):
+    line, notes = suggest(first) if first else ("", [])
+    suggested, advised, rows = shlex.split(line), set[tuple[str, str]](), list[list[str]]()
+    end = suggested.index("--") if line else 0
+    values = dict(each.split("=", 1) for each in suggested[5:end:2])
+    for ours, theirs in zip(trial["plan"]["command"], suggested[end + 1 :], strict=False):
         # the trial may have its own name for an option
-        own, name = (each.rpartition("{")[2].removesuffix("}") for each in words)
-        values = dict(advice.factors).get(name, ())[1:]
-        advised |= {(own if words[0].endswith("}") else name, value) for value in values}
+        own, name = (each.rpartition("{")[2].removesuffix("}") for each in (ours, theirs))
+        advised |= {(own if ours.endswith("}") else name, each) for each in values.get(name, "").split(",")[1:]}
     for changed, (label, *cells) in trial["rows"]:
         rows.append([label, "advised" if changed & advised else "not advised" if changed and first else "", *cells])
         advised -= changed
@@ -75,7 +77,7 @@ def _add_decision(content: Report, analysed: AnalysedRuns, trial: dict[str, Any]
     table = build_table(columns, rows, note, in_words=("Advice", "Outcome"))
     tried = Block(forms=Form.ALL | Form.PAPER, part="bars", title="Advised, tried, outcome", table=table)
     before = ("(hidden_secrets)", "(quality_unknown)")
-    facts = [Fact(name="Advice", text=each) for each in advice.notes if not each.endswith(before)]
+    facts = [Fact(name="Advice", text=each) for each in notes if not each.endswith(before)]
     verdict, part = content.verdict, content.comparison
     said = "The decision compares settings within each round. Whole steps are compared here: "
     details = (said + display.lower_first(verdict.sentence) if part else verdict.sentence, *verdict.details)

@@ -140,25 +140,24 @@ def demo(options: Options) -> None:
 
 
 def try_(command: tuple[str, ...], options: Options) -> int:
-    from gpureport.trial import known, plan, result, session
-    from gpureport.trial.measure import measure_runs
+    from gpureport.trial import decision, plan, result, session
     from gpureport.trial.suggest import suggest
 
     def analyse(path: str) -> AnalysedRuns:
         return analyze_runs(read_recordings([path], options), options)
 
     if options.basis:
-        advised = suggest([each for _, each in analyse(options.basis).runs])
-        print_lines(filter(None, [advised.line]))
-        for text in advised.notes:
-            (print_note if advised.line else print_error)(text)
-        return 0 if advised.line else Exit.UNASSESSED
+        line, notes = suggest([each for _, each in analyse(options.basis).runs])
+        print_lines(filter(None, [line]))
+        for text in notes:
+            (print_note if line else print_error)(text)
+        return 0 if line else Exit.UNASSESSED
     folder = options.folder or Path("trial")
     sample = cache(lambda path: sample_runs(analyse(path).runs, options.throughput)[0])
     more = {name: getattr(options, name) for name in ("design", "repeat", "host_only")}
     wanted = plan.make_plan(options.sets, command, options.budget, interval=options.record_interval, **more)
     goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
-    measure = partial(measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
+    measure = partial(decision.measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
     found = session.run_trial(folder, wanted, command, measure, print_note)
     try:
         source, own = select_trial((str(folder),), options)
@@ -167,5 +166,5 @@ def try_(command: tuple[str, ...], options: Options) -> int:
     except SourceError as error:
         print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
-    known.keep_decision(words.find_store(options).folder, result.encode(found), folder.name, named=bool(options.store))
-    return found.exit_code
+    result.keep_decision(words.find_store(options).folder, found, folder.name, named=bool(options.store))
+    return int(found["exit_code"])

@@ -28,7 +28,7 @@ from gpureport.report.formats.html import render
 from gpureport.report.model.blocks import Block
 from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
-from gpureport.trial.known import find_slower
+from gpureport.trial.result import find_slower
 
 _NEWEST = 7
 _WEEK = timedelta(days=7)
