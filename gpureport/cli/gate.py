@@ -118,7 +118,7 @@ def _explain_failure(error: Unread | StoreError, options: Options) -> Baseline:
 
 
 def check_limits(
-    policy: Policy, analysed: AnalysedRuns, options: Options, against: Baseline | None = None
+    policy: Policy, analysed: AnalysedRuns, options: Options, against: Baseline | None = None, named: str | None = None
 ) -> tuple[Check, ...]:
     why = against.why if against else Why(NO_BASELINE_NAMED.code, "only gpureport check and nightly accept a baseline")
     asked = CheckInput(
@@ -129,7 +129,8 @@ def check_limits(
         comparisons=against.steps if against else {},
         why_no_baseline=why or NO_BASELINE_NAMED,
     )
-    return evaluate_policy(policy, asked)
+    is_unused = named and policy.entries and not policy.needs_baseline
+    return *evaluate_policy(policy, asked), *([verdict.build_unused_baseline_check(str(named))] if is_unused else [])
 
 
 def report_failed_limits(found: Collection[Check]) -> int:
@@ -138,14 +139,6 @@ def report_failed_limits(found: Collection[Check]) -> int:
         for clause in verdict.describe_checks(typed, outcome):
             print_error(f"{verdict.OUTCOMES[outcome]}: {clause}")
     return int(any(check.outcome is CheckOutcome.BROKEN for check in typed))
-
-
-def judge_runs(
-    policy: Policy, named: str | None, analysed: AnalysedRuns, against: Baseline, options: Options
-) -> list[Check]:
-    is_unused = named and policy.entries and not policy.needs_baseline
-    unused = [verdict.build_unused_baseline_check(str(named))] if is_unused else []
-    return [*check_limits(policy, analysed, options, against), *unused]
 
 
 def write_results(

@@ -215,10 +215,7 @@ def _end(error: Exception, called: str, *, debug: bool) -> NoReturn:
         click.echo(trace, err=True, nl=False)
     if debug and code:
         click.echo(f"code: {code}", err=True)
-    if isinstance(error, SourceError):
-        messages.print_source_error(error)
-    else:
-        messages.print_error(message)
+    messages.print_error(message, getattr(error, "aside", ""))
     sys.exit(status)
 
 

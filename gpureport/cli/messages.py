@@ -48,18 +48,14 @@ def make_printable(text: str) -> str:
     return "".join(character for character in spaced if character.isprintable())
 
 
-def print_error(message: str) -> None:
+def print_error(message: str, aside: str = "") -> None:
     click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
+    print_lines(aside.splitlines())
 
 
 def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
     for line in lines:
         click.echo(make_printable(line), err=err)
-
-
-def print_source_error(error: SourceError) -> None:
-    print_error(str(error))
-    print_lines(error.aside.splitlines())
 
 
 def print_note(*lines: str, least: Verbosity = Verbosity.NORMAL) -> None:

@@ -215,6 +215,7 @@ class Options:
     require_hardware: bool = flag("Fail if a run in a tracker has no hardware series.")
 
     is_common: bool = False
+    trial: "dict[str, Any]" = field(default_factory=dict)
 
 
 FIELDS = {each.name: each for each in fields(Options) if each.metadata}

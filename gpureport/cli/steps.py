@@ -1,6 +1,7 @@
 """Groups runs into steps by labels, settings or folders, or as listed in a file."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +14,10 @@ from gpureport.cli.messages import UsageError, list_names, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.values import amount
 from gpureport.comparison.factors import CHAIN_KINDS, Factor, assign_steps, find_ungrouped, order_folders
-from gpureport.errors import SettingsError
+from gpureport.errors import SettingsError, SourceError
+from gpureport.parsing import parse_json
 from gpureport.recording import Recording
-from gpureport.regular_files import path_exists
+from gpureport.regular_files import path_exists, read_regular_file
 from gpureport.settings.toml_files import read_toml
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -59,6 +61,29 @@ def read_steps(source: tuple[str, ...], options: Options, *, tolerant: bool = Fa
         own = replace(shown, param=params, work=work or options.work, is_common=not work and len(named) > 1)
         found += recordings.read_recordings(step.runs, own, every=named, step=step.label)
     return recordings.name_runs(found, options) if options.anonymise else found
+
+
+def select_trial(source: tuple[str, ...], options: Options) -> tuple[tuple[str, ...], Options]:
+    """Replace the folder of a trial by its measured runs, a step for each setting, and keep its decision."""
+    file = Path(*source[:1], "decision.json")
+    if len(source) != 1 or not (path_exists(file) and path_exists(file.with_name("trial.json"))):
+        return source, options
+    from gpureport.trial.result import describe, list_cells, list_measured
+
+    labels = dict[str, str]()
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        found = parse_json(read_regular_file(file))
+        changes = [(each, each["setting"].items() - found["base"].items()) for each in found["settings"]]
+        found["rows"] = [(new, list_cells(each, found["unit"], is_base=not new)) for each, new in changes]
+        found["headline"] = describe(found)
+        labels = list_measured(found, file.parent)
+    if not labels:
+        hint = "see output.log of each run, or repeat the command of the trial"
+        raise SourceError(str(file), "lists no measured run", hint, code="nothing_measured")
+    if missing := [run["folder"] for run in found["runs"] if run["value"] is None]:
+        print_note(f"gpureport: {source[0]}: left out failed or interrupted runs: {list_names(missing)}")
+    steps = options.step if options.by else options.step or tuple(labels.values())
+    return tuple(labels), replace(options, step=steps, trial=found)
 
 
 def _keep_with_gpus(found: Sequence[Recording]) -> Sequence[Recording]:

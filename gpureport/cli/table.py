@@ -40,12 +40,18 @@ class Entry(NamedTuple):
         return "\n\n".join(filter(None, (self.summary, example, more + select)))
 
 
-def _name(name: str, *, required: bool = True, **more: str) -> click.Argument:
-    return click.Argument([name], required=required, **more)
-
-
-def _name_several(name: str = "source", *, required: bool = False, metavar: str | None = None) -> click.Argument:
-    return click.Argument([name], nargs=-1, required=required, metavar=metavar, shell_complete=complete_files)
+def _take(names: str, metavar: str | None = None) -> tuple[click.Argument, ...]:
+    """Return arguments. `?` marks an optional one, `+` several, and `*` any number."""
+    return tuple(
+        click.Argument(
+            [name.rstrip("?+*")],
+            nargs=-1 if name[-1] in "+*" else 1,
+            required=name[-1] not in "?*",
+            metavar=metavar,
+            shell_complete=complete_files if name[-1] in "+*" else None,
+        )
+        for name in names.split()
+    )
 
 
 _STEPS = """is a log, a folder of logs, a stored run, or a baseline. Runs of one step are repetitions. A run without a
@@ -67,14 +73,14 @@ COMMANDS = {
         exit code is 1 if a --fail-on rule is broken.""",
         "report gpu.csv -o report.html --open",
         "outputs! opened title detail anonymise fail_on by step gpu_hour_price host / steps @PICK @ALL",
-        (_name_several(),),
+        _take("source*"),
     ),
     "analyze": Entry(
         "Show where the GPU time of a run went, and why.",
         """A SOURCE is a log, a folder of logs, or a stored run.""",
         "analyze gpu.csv",
         "form text_detail fail_on select gpu_hour_price host training tz gpus job / anonymise @PICK @ALL",
-        (_name_several(),),
+        _take("source*"),
     ),
     "compare": Entry(
         "Compare runs, each step with the one before it.",
@@ -82,7 +88,7 @@ COMMANDS = {
         unreadable log in a folder is reported and left out.""",
         "compare runs/base runs/workers",
         "form text_detail by steps step work host training target throughput / anonymise @PICK @ALL",
-        (_name_several(metavar="[BASE NEXT...]"),),
+        _take("source*", "[BASE NEXT...]"),
     ),
     "try": Entry(
         "Try settings of a job, and say which is best.",
@@ -102,7 +108,7 @@ COMMANDS = {
         checked separately; a rule on changes treats runs with the same --step as repetitions.""",
         "check gpu.csv --fail-on 'idle_ratio <= 5%'",
         "gate_form fail_on baseline policy junit summary work step host training / anonymise exports store @ALL",
-        (_name_several(required=True),),
+        _take("source+"),
     ),
     "nightly": Entry(
         "Keep a history of nightly runs, write its pages, and check them.",
@@ -113,7 +119,7 @@ COMMANDS = {
         "nightly runs/tonight --site site",
         "site! label night fail_on fail_on_change fail_on_standing_change baseline summary work training / anonymise "
         "all_reports policy junit step store @ALL",
-        (_name_several(),),
+        _take("source*"),
     ),
     "fleet": Entry(
         "Show who wastes GPU time across many runs, and which GPU is faulty.",
@@ -123,7 +129,7 @@ COMMANDS = {
         "fleet --since 30d -o fleet.html",
         "outputs opened form text_detail group_by where since store gpu_hour_price config / gpu_hours_per_month "
         "anonymise engine scheduler @READ",
-        (_name_several(),),
+        _take("source*"),
     ),
     "ingest": Entry(
         "Read logs into the store, and say what was kept and why.",
@@ -131,40 +137,24 @@ COMMANDS = {
         and keeps its labels unless options change them.""",
         "ingest gpu.csv --name base",
         "force listing store host training as_one_run tz name step param / anonymise @READ",
-        (_name_several(required=True),),
+        _take("source+"),
     ),
     "runs": Entry(
         "List, show, label, export or remove stored runs.",
         "",
         "runs show base",
     ),
-    "runs export": Entry(
-        "Copy the series of a run to a Parquet file.",
-        takes="output! store",
-        arguments=(_name("run"),),
-    ),
+    "runs export": Entry("Copy the series of a run to a Parquet file.", takes="output! store", arguments=_take("run")),
     "runs list": Entry(
         "List the runs, oldest first.",
         "",
         "runs list --since 30d --tag user=ann --where gpus>=8",
         "list_form tagged where since store",
     ),
-    "runs rename": Entry(
-        "Rename a run.",
-        arguments=(_name("run"), _name("name")),
-    ),
-    "runs rm": Entry(
-        "Remove runs.",
-        arguments=(_name_several("run", required=True),),
-    ),
-    "runs show": Entry(
-        "Print a run's metadata as JSON.",
-        arguments=(_name("run"),),
-    ),
-    "runs step": Entry(
-        "Set the optimisation step of a run.",
-        arguments=(_name("run"), _name("label")),
-    ),
+    "runs rename": Entry("Rename a run.", arguments=_take("run name")),
+    "runs rm": Entry("Remove runs.", arguments=_take("run+")),
+    "runs show": Entry("Print a run's metadata as JSON.", arguments=_take("run")),
+    "runs step": Entry("Set the optimisation step of a run.", arguments=_take("run label")),
     "baseline": Entry(
         "Set, list or remove named baselines.",
         """A baseline is a copy of one run, or of several repetitions, in the `baselines` folder of the store. A
@@ -174,16 +164,13 @@ COMMANDS = {
     "baseline list": Entry(
         "List the baselines by name.",
     ),
-    "baseline rm": Entry(
-        "Remove baselines, but not the runs they were copied from.",
-        arguments=(_name_several("name", required=True),),
-    ),
+    "baseline rm": Entry("Remove baselines, but not the runs they were copied from.", arguments=_take("name+")),
     "baseline set": Entry(
         "Create or replace the baseline NAME with copies of runs. Several runs are repetitions of one step.",
         """A SOURCE is a stored run, or a log or folder of logs, which is ingested first.""",
         "",
         "store host training as_one_run tz work name step param tag / anonymise @READ",
-        (_name("baseline_name", metavar="NAME"), _name_several(required=True)),
+        (*_take("baseline_name", "NAME"), *_take("source+")),
     ),
     "publish": Entry(
         "Publish reports and figures to a folder, a bucket or MLflow.",
@@ -196,7 +183,7 @@ COMMANDS = {
         changes nothing.""",
         "publish report.html --to mlflow:mlruns#RUN",
         "targets! skip_missing follow_artifact_uri",
-        (_name_several("files", required=True, metavar="FILE..."),),
+        _take("files+", "FILE..."),
     ),
     "explain": Entry(
         "Explain a check, a metric, or what to record.",
@@ -206,7 +193,7 @@ COMMANDS = {
         enough for every check. Without a name, list everything that can be explained.""",
         "explain idle_gap",
         "explained_detail config",
-        (_name("name", required=False, metavar="[CHECK|CLASS|METRIC|FIGURE|recording]"),),
+        _take("name?", "[CHECK|CLASS|METRIC|FIGURE|recording]"),
     ),
     "demo": Entry(
         "Compare the five steps of a sample job that waits for data.",

@@ -1,4 +1,4 @@
-"""Decides which setting of a trial is best, from the runs of each round.
+"""Measures the runs of a trial, and decides which setting is best.
 
 The logarithms of values follow a linear model of setting and round, so that a drift from round to round cancels. Since
 any setting may turn out best, differences from the best one are judged by Tukey's studentized range. Settings that are
@@ -6,23 +6,27 @@ clearly worse leave the family, and the others are judged again. All looks at a 
 which later looks receive more.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import ceil, fsum, log, sqrt
-from statistics import fmean, geometric_mean
-from typing import NamedTuple
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureport.comparison.estimate import DifferenceEstimate, Ends
+from gpureport.comparison.estimate import DifferenceEstimate
 from gpureport.comparison.figures import FINEST_RATIO
+from gpureport.comparison.quality import MissingTarget, compare_quality, measure_run_time_to_target
+from gpureport.comparison.run import SampledRun, unify_work
+from gpureport.comparison.steps import TrainingBasis, build_steps, training_rate
 from gpureport.comparison.study import LinearModel
-from gpureport.comparison.verdict import Verdict
+from gpureport.comparison.training import TrainingGoals
+from gpureport.errors import SourceError
+from gpureport.trial.plan import Plan, Setting
 
-Setting = tuple[tuple[str, str], ...]
-"""The name and value of each factor."""
 FIRST_LOOK = 2
 """The round after which settings are first compared, as one round shows no scatter."""
 INTERRUPTED = "interrupted"
@@ -34,23 +38,9 @@ Less than 5%, since up to 5% of simulated trials make a false claim if one setti
 _SLOW_START = 0.999  # Level at which the first run of a trial differs too much from the others to count.
 
 
-class DecisionReason(StrEnum):
-    """Why no setting was chosen, or why one was chosen without comparison."""
-
-    NO_CLEAR_BEST = "no_clear_best"
-    TOO_FEW_ROUNDS = "too_few_rounds"
-    ALL_FAILED = "all_failed"
-    QUALITY = "quality"
-    BASE_ONLY = "base_only"
-    ONLY_ONE_LEFT = "only_one_left"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedRun:
-    """One run. `value` is its speed or, if less is better, its duration.
-
-    A `failure` excludes the setting, except that an interrupted run counts only in the GPU time.
-    """
+    """One run. A `failure` excludes the setting, except that an interrupted run counts only in the GPU time."""
 
     setting: Setting
     round: int
@@ -64,169 +54,189 @@ class TriedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingResult:
-    """A setting and its relative change from the base. `tied` settings may be as good as the best one."""
+class Measured:
+    """Runs in order of time with values: speeds if more is `better` (1), durations if less is (-1).
 
-    setting: Setting
-    rounds: int
-    value: float | None = None
-    change: float | None = None
-    interval: Ends | None = None
-    verdict: Verdict | None = None
-    tied: bool = False
-    dropped_after: int | None = None
-    failure: str | None = None
-    quality_fell: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margin:
-    """The relative difference of the best setting from the next best."""
-
-    over: Setting
-    change: float
-    interval: Ends
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """The share of GPU time that the chosen setting saves for the same work, and when this has paid for the trial."""
-
-    share: float
-    interval: Ends
-    gpu_seconds_per_run: float | None = None
-    payback_runs: int | None = None
-    payback_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    base: Setting
-    chosen: Setting | None
-    reason: DecisionReason | None
-    best: Setting | None  # with the best estimate, even if others may be as good
-    margin: Margin | None
-    saving: Saving | None
-    settings: tuple[SettingResult, ...]
-    gpu_seconds: float | None
-    runs: tuple[TriedRun, ...]  # in order of time
-
-    @property
-    def tied(self) -> tuple[Setting, ...]:
-        return tuple(each.setting for each in self.settings if each.tied)
-
-
-class _Ranking(NamedTuple):
-    order: list[Setting]  # from best to worst
-    tied: frozenset[Setting]
-    levels: dict[Setting, float]  # at which each setting was compared with the best one
-    family_level: float
-
-
-def decide(
-    runs: Sequence[TriedRun], base: Setting, better: int, looks: int, refused: Collection[Setting] = ()
-) -> Decision:
-    """Return the decision. `looks` is the number of planned rounds from the second on.
-
-    The quality of `refused` settings is too low for them to be chosen.
+    The `refused` settings lower the quality or miss the target. `notes` are codes for what is assumed or not known.
     """
-    counted, ranking = _select_counted(runs), _rank(runs, better, looks, refused)
-    results = tuple(_judge_settings(runs, base, better, ranking, refused))
-    left = [*dict.fromkeys(run.setting for run in counted if run.setting not in refused)]
-    best, reason = ranking.order[0] if ranking else left[0] if len(left) == 1 else None, None
-    if not left:
-        reason = DecisionReason.QUALITY if counted else DecisionReason.ALL_FAILED
-    elif len(left) == 1:
-        reason = DecisionReason.BASE_ONLY if best == base else DecisionReason.ONLY_ONE_LEFT
-    elif ranking is None:
-        reason = DecisionReason.TOO_FEW_ROUNDS
-    elif len(ranking.tied) > 1:
-        reason = DecisionReason.NO_CLEAR_BEST
-    chosen, margin = best if reason is None or len(left) == 1 else None, None
-    if ranking and best:
-        after = ranking.order[1]
-        found = _compare_with(counted, after)[best]
-        margin = Margin(over=after, change=found.difference, interval=found.interval(ranking.levels[after]))
-    spent = fsum(run.gpu_seconds or 0.0 for run in runs) or None
-    result = next((each for each in results if each.setting == chosen), None)
-    return Decision(
-        base=base,
-        chosen=chosen,
-        reason=reason,
-        best=best,
-        margin=margin,
-        saving=_measure_saving(result, counted, base, better, spent) if result else None,
-        settings=results,
-        gpu_seconds=spent,
-        runs=tuple(sorted(runs, key=lambda run: run.started)),
+
+    runs: tuple[TriedRun, ...]
+    better: int
+    metric: str
+    unit: str
+    refused: tuple[Setting, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def measure_runs(
+    runs: Sequence[TriedRun], base: Setting, goals: TrainingGoals, sample: Callable[[str], SampledRun]
+) -> Measured:
+    """Return the runs with their values. `sample` reads the folder of a run."""
+    found: dict[str, SampledRun] = {}
+    for run in runs:
+        with suppress(SourceError):
+            found[run.folder] = sample(run.folder)
+    finished = [run for run in runs if not run.failure]
+    read = [run for run in finished if run.folder in found]
+    sampled = dict(zip(read, unify_work([found[run.folder] for run in read]), strict=True))
+    # only the first round decides what is compared, so that later rounds do not change which settings were dropped
+    first = [sampled.get(run) for run in finished if run.round == 1]
+    units = {each and each.work_unit for each in first}
+    bases = TrainingBasis if len(units) == 1 else ()
+    basis = next((each for each in bases if all(run and training_rate(run, each) for run in first)), None)
+    values: dict[TriedRun, float | None] = {run: run.seconds for run in finished}
+    if basis:
+        values = {run: training_rate(each, basis) for run, each in sampled.items() if each.work_unit in units}
+    measured = []
+    for run in runs:
+        one, value = found.get(run.folder), values.get(run) or None
+        failure = run.failure or (None if value else "not_measured")
+        gpu_seconds = one.analysis.job_gpu_seconds or None if one else None
+        measured.append(replace(run, value=value, gpu_seconds=gpu_seconds, failure=failure))
+    missing = {measure_run_time_to_target(each, goals).missing for each in sampled.values() if goals.target}
+    notes = {
+        "assumes_equal_work": not basis and not all(run in sampled and sampled[run].info.work for run in finished),
+        "target_not_recorded": bool(missing - {None, MissingTarget.NOT_REACHED}),
+    }
+    return Measured(
+        runs=tuple(measured),
+        better=1 if basis else -1,
+        metric="training_rate_hertz" if basis else "duration",
+        unit=f"{units.pop()}/s" if basis else "s",
+        refused=tuple(_find_refused(sampled, base, goals)),
+        notes=tuple(code for code, applies in notes.items() if applies),
     )
 
 
-def _judge_settings(
-    runs: Sequence[TriedRun], base: Setting, better: int, ranking: _Ranking | None, refused: Collection[Setting]
-) -> Iterator[SettingResult]:
-    counted, failures = _select_counted(runs), _list_failures(runs)
-    changes = _compare_with(counted, base) if ranking and base in {run.setting for run in counted} else {}
-    last, order = max((run.round for run in runs), default=0), sorted(runs, key=lambda run: run.started)
-    for setting in dict.fromkeys([base, *(run.setting for run in order)]):
-        own = [run for run in runs if run.setting == setting and run.value and not run.failure]
-        rounds, failure, verdict = max((run.round for run in own), default=0), failures.get(setting), None
-        found, level = changes.get(setting), _find_pair_level(ranking, setting, base) if ranking else 0.0
-        is_tied = ranking is not None and setting in ranking.tied
-        if setting != base and not failure:
-            gain = found.change * better if found and found.excludes_zero(level) else 0.0
-            verdict = Verdict.NO_CLEAR_CHANGE if found else Verdict.NOT_ENOUGH_DATA
-            verdict = Verdict.BETTER if gain > 0 else Verdict.WORSE if gain < 0 else verdict
-        yield SettingResult(
-            setting=setting,
-            rounds=len(own),
-            value=geometric_mean([run.value for run in own if run.value]) if own else None,
-            change=found.difference if found else None,
-            interval=found.interval(level) if found else None,
-            verdict=verdict,
-            tied=is_tied,
-            dropped_after=rounds if FIRST_LOOK <= rounds < last and not failure and not is_tied else None,
-            failure=failure,
-            quality_fell=setting in refused,
-        )
+def _find_refused(sampled: Mapping[TriedRun, SampledRun], base: Setting, goals: TrainingGoals) -> Iterator[Setting]:
+    settings = list(dict.fromkeys([base, *(run.setting for run in sampled)]))
+    labelled = [each.in_step(str(settings.index(run.setting))) for run, each in sampled.items()]
+    steps = {settings[int(step.label)]: step for step in build_steps(labelled)}
+    for setting, step in steps.items():
+        changes = compare_quality(steps[base], step, goals) if base in steps and setting != base else ()
+        missed = [measure_run_time_to_target(run, goals).missing for run in step.runs]
+        if any(each.leading and each.fell for each in changes) or MissingTarget.NOT_REACHED in missed:
+            yield setting
 
 
-def find_dropped(
-    runs: Sequence[TriedRun], better: int, looks: int, refused: Collection[Setting] = ()
-) -> tuple[Setting, ...]:
+class _Ranking(NamedTuple):
+    failures: dict[Setting, str]
+    counted: list[TriedRun]
+    order: list[Setting]  # those that may be chosen, from best to worst if any are `tied`
+    tied: frozenset[Setting] = frozenset()  # none before settings can be compared
+    levels: Mapping[frozenset[Setting], float] = {}  # at which each setting was compared with the best one
+    family_level: float = 0.0
+
+
+def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
+    """Return the content of `decision.json`. The folders of runs are relative to that of the trial."""
+    ranking, base = _rank(found, plan.repeat), plan.settings[0]
+    order, tied, reason = ranking.order, ranking.tied, None
+    if not order:
+        reason = "quality" if ranking.counted else "all_failed"
+    elif len(order) == 1:
+        reason = "base_only" if order[0] == base else "only_one_left"
+    elif len(tied) != 1:
+        reason = "no_clear_best" if tied else "too_few_rounds"
+    best = order[0] if tied or len(order) == 1 else None
+    chosen = best if len(order) == 1 or len(tied) == 1 else None
+    settings = list(_judge_settings(found, plan, ranking))
+    margin = None
+    if best and tied:
+        change, pair = _compare_with(ranking.counted, order[1])[best], frozenset(order[:2])
+        margin = {"over": dict(order[1]), **_describe(change, ranking.levels[pair])}
+    runs = [
+        asdict(run) | {"setting": dict(run.setting), "folder": "/".join(Path(run.folder).parts[-2:])}
+        for run in found.runs
+    ]
+    content = {
+        "schema": "gpureport.decision/1",
+        "exit_code": 0 if chosen else 1 if reason in {"quality", "all_failed"} else 4,
+        "tied": [each["setting"] for each in settings if each["tied"]],
+        "base": dict(base),
+        "chosen": dict(chosen) if chosen else None,
+        "reason": reason,
+        "best": dict(best) if best else None,
+        "margin": margin,
+        "saving": _measure_saving(found, base, chosen, settings) if chosen else None,
+        "settings": settings,
+        "gpu_seconds": _sum_gpu_seconds(found.runs) or None,
+        "runs": runs,
+        "plan": asdict(plan),
+        "ended": ended,
+    }
+    about = {name: getattr(found, name) for name in ("better", "metric", "unit", "notes")}
+    rounded: dict[str, Any] = _round(content | about)
+    return rounded
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _round(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_round(each) for each in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _judge_settings(found: Measured, plan: Plan, ranking: _Ranking) -> Iterator[dict[str, Any]]:
+    base, counted = plan.settings[0], ranking.counted
+    changes = _compare_with(counted, base) if ranking.tied and base in {run.setting for run in counted} else {}
+    last = max((run.round for run in found.runs), default=0)
+    for setting in plan.settings:
+        values = [run.value for run in found.runs if run.setting == setting and run.value]
+        failure, change = ranking.failures.get(setting), changes.get(setting)
+        level = ranking.levels.get(frozenset((setting, base)), ranking.family_level)
+        verdict = "no_clear_change" if change else "not_enough_data"
+        if change and change.excludes_zero(level):
+            verdict = "better" if change.change * found.better > 0 else "worse"
+        was_dropped = FIRST_LOOK <= len(values) < last and not failure and setting not in ranking.tied
+        yield {
+            "setting": dict(setting),
+            "rounds": len(values),
+            "value": geometric_mean(values) if values else None,
+            **_describe(change, level),
+            "verdict": None if setting == base or failure else verdict,
+            "tied": setting in ranking.tied,
+            "dropped_after": len(values) if was_dropped else None,
+            "failure": failure,
+            "quality_fell": setting in found.refused,
+        }
+
+
+def _describe(change: DifferenceEstimate | None, level: float) -> dict[str, Any]:
+    return {"change": change and change.difference, "interval": change and change.interval(level)}
+
+
+def find_dropped(found: Measured, rounds: int) -> list[Setting]:
     """Return the settings not to run again, given all runs of the rounds so far, of which each is complete."""
-    ranking = _rank(runs, better, looks, refused)
-    worse = [each for each in ranking.order if each not in ranking.tied] if ranking else []
-    return tuple(dict.fromkeys([*_list_failures(runs), *worse, *(refused if ranking else ())]))
+    ranking = _rank(found, rounds)
+    worse = [each for each in (*ranking.order, *found.refused) if ranking.tied and each not in ranking.tied]
+    return list(dict.fromkeys([*ranking.failures, *worse]))
 
 
-def _list_failures(runs: Sequence[TriedRun]) -> dict[Setting, str]:
-    return {run.setting: run.failure for run in runs if run.failure and run.failure != INTERRUPTED}
-
-
-def _select_counted(runs: Sequence[TriedRun]) -> list[TriedRun]:
-    failed = _list_failures(runs)
-    return [run for run in runs if run.value and not run.failure and run.setting not in failed]
-
-
-def _rank(runs: Sequence[TriedRun], better: int, looks: int, refused: Collection[Setting]) -> _Ranking | None:
-    counted = _select_counted(runs)
-    allowed = list(dict.fromkeys(run.setting for run in counted if run.setting not in refused))
+def _rank(found: Measured, rounds: int) -> _Ranking:
+    failures = {run.setting: run.failure for run in found.runs if run.failure and run.failure != INTERRUPTED}
+    counted = [run for run in found.runs if run.value and run.setting not in failures]
+    order = list(dict.fromkeys(run.setting for run in counted if run.setting not in found.refused))
     last = max((run.round for run in counted), default=0)
-    gaps = _compare_with(counted, allowed[0]) if len(allowed) > 1 and last >= FIRST_LOOK else {}
+    gaps = _compare_with(counted, order[0]) if len(order) > 1 and last >= FIRST_LOOK else {}
     if not gaps:
-        return None
-    order = sorted(allowed, key=lambda each: -better * (gaps[each].change if each in gaps else 0.0))
-    gaps, tied, levels = _compare_with(counted, order[0]), frozenset(order), dict[Setting, float]()
-    degrees, error = gaps[order[1]].degrees, _spend_error(last, looks + 1)
+        return _Ranking(failures, counted, order)
+    order.sort(key=lambda each: -found.better * (gaps[each].change if each in gaps else 0.0))
+    changes, tied, levels = _compare_with(counted, order[0]), frozenset(order), dict[frozenset[Setting], float]()
+    degrees = changes[order[1]].degrees
+    # later looks receive more of the chance of error
+    now, before = ((min(each, rounds) / rounds) ** _SPENDING for each in (last, last - 1))
+    error = _ERROR * (now - (before if last > FIRST_LOOK else 0.0))
     while len(tied) > 1:
         level = _find_level(len(tied), degrees, error)
-        worse = {each for each in tied if each in gaps and gaps[each].excludes_zero(level)}
-        levels |= dict.fromkeys(worse or tied, level)
+        worse = {each for each in tied if each in changes and changes[each].excludes_zero(level)}
+        levels |= {frozenset((order[0], each)): level for each in worse or tied}
         if not worse:
             break
         tied -= worse
-    return _Ranking(order, tied, levels, _find_level(len({run.setting for run in counted}), degrees, error))
+    family_level = _find_level(len({run.setting for run in counted}), degrees, error)
+    return _Ranking(failures, counted, order, tied, levels, family_level)
 
 
 def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting, DifferenceEstimate]:
@@ -236,20 +246,19 @@ def _compare_with(runs: Sequence[TriedRun], reference: Setting) -> dict[Setting,
     )
     settings.sort(key=lambda setting: setting != reference)
     values = np.array([log(run.value) for run in runs if run.value])
-    levels = tuple(settings.index(run.setting) for run in runs), tuple(rounds.index(run.round) for run in runs)
+    places = [(settings.index(run.setting), rounds.index(run.round), int(run is runs[0])) for run in runs]
+    levels = tuple(zip(*places, strict=True))
     # start-up and empty caches may slow down the first run of a trial, which would hide differences
-    first = min(run.started for run in runs)
-    model = LinearModel(levels=(*levels, tuple(int(run.started == first) for run in runs)), values=values)
+    model = LinearModel(levels=levels, values=values)
     if not (model.degrees >= 1 and model.is_estimable(2) and model.effect(2, 1).excludes_zero(_SLOW_START)):
-        model = LinearModel(levels=levels, values=values)
+        model = LinearModel(levels=levels[:2], values=values)
     if model.degrees < 1 or not model.is_estimable(0):
         return {}
     return {setting: model.effect(0, place, FINEST_RATIO, 1.0) for place, setting in enumerate(settings) if place}
 
 
-def _spend_error(done: int, planned: int) -> float:
-    now, before = ((min(each, planned) / planned) ** _SPENDING for each in (done, done - 1))
-    return _ERROR * (now - (before if done > FIRST_LOOK else 0.0))
+def _sum_gpu_seconds(runs: Iterable[TriedRun]) -> float:
+    return fsum(run.gpu_seconds or 0.0 for run in runs)
 
 
 @cache
@@ -261,24 +270,22 @@ def _find_level(settings: int, degrees: float, error: float) -> float:
     return float(2 * special.stdtr(degrees, reach) - 1)
 
 
-def _find_pair_level(ranking: _Ranking, one: Setting, other: Setting) -> float:
-    best = ranking.order[0]
-    return ranking.levels.get(other if one == best else one if other == best else (), ranking.family_level)
-
-
 def _measure_saving(
-    result: SettingResult, runs: Sequence[TriedRun], base: Setting, better: int, spent: float | None
-) -> Saving | None:
-    if result.verdict is not Verdict.BETTER or result.change is None or result.interval is None:
+    found: Measured, base: Setting, chosen: Setting, judged: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    own = next(each for each in judged if each["setting"] == dict(chosen))
+    if own["verdict"] != "better":
         return None
-    before, after = ([run for run in runs if run.setting == setting] for setting in (base, result.setting))
-    gpus = [
-        fsum(run.gpu_seconds or 0.0 for run in side) / fsum(run.seconds for run in side) for side in (before, after)
-    ]
+    sides = [[run for run in found.runs if run.setting == each and run.value] for each in (base, chosen)]
+    gpus = [_sum_gpu_seconds(side) / fsum(run.seconds for run in side) for side in sides]
     ratio = gpus[1] / gpus[0] if min(gpus) > 0 else 1.0
-    share, *ends = (1 - ratio * (1 + change) ** -better for change in (result.change, *result.interval))
-    saving, held = Saving(share=share, interval=(min(ends), max(ends))), fmean(run.gpu_seconds or 0.0 for run in before)
-    if not spent or min(gpus) <= 0 or share <= 0:
-        return saving
-    runs_needed, seconds = ceil(spent / (share * held)), spent / gpus[1] * (1 - share) / share
-    return replace(saving, gpu_seconds_per_run=share * held, payback_runs=runs_needed, payback_seconds=seconds)
+    share, *ends = (1 - ratio * (1 + change) ** -found.better for change in (own["change"], *own["interval"]))
+    saved, spent = share * _sum_gpu_seconds(sides[0]) / len(sides[0]), _sum_gpu_seconds(found.runs)
+    is_earned = min(*gpus, share) > 0
+    return {
+        "share": share,
+        "interval": sorted(ends),
+        "gpu_seconds_per_run": saved if is_earned else None,
+        "payback_runs": ceil(spent / saved) if is_earned else None,
+        "payback_seconds": spent / gpus[1] * (1 - share) / share if is_earned else None,
+    }

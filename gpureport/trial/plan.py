@@ -2,22 +2,26 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shlex
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from random import Random
 from secrets import randbits
+from typing import Any, Literal
 
-from gpureport.errors import SettingsError, StoreError
+from gpureport.errors import GpureportError, SettingsError
 from gpureport.parsing import parse_duration, parse_json
 from gpureport.redaction import hide_secrets
-from gpureport.regular_files import code_system_error, read_regular_file
+from gpureport.regular_files import read_regular_file
 from gpureport.store.atomic_writes import replace_file
-from gpureport.trial.decision import Setting
 
-PLAN_FILE, SCHEMA = "trial.json", "gpureport.trial/1"
+Setting = tuple[tuple[str, str], ...]
+"""The name and value of each factor."""
+WORDS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_PLAN_FILE = "trial.json"
 _MOST = 64
 """Maximum number of settings. More would be a search for hyperparameters, which other tools do better."""
 
@@ -32,19 +36,20 @@ class Factor:
 class Plan:
     """What is tried. The first value of each factor is in use today. `command` has placeholders, but no secrets."""
 
+    schema: Literal["gpureport.trial/1"]
     command: tuple[str, ...]
     factors: tuple[Factor, ...]
-    design: str = "one-at-a-time"
-    repeat: int = 3
-    budget_seconds: float | None = None
-    interval: float = 1.0
-    host_only: bool = False
-    seed: int = 0
+    design: str
+    repeat: int
+    budget_seconds: float | None
+    interval: float
+    host_only: bool
+    seed: int
 
     @property
     def settings(self) -> tuple[Setting, ...]:
         """All settings, with the one used today first."""
-        columns = [[(factor.name, value) for value in factor.values] for factor in self.factors]
+        columns = [[(each.name, value) for value in each.values] for each in self.factors]
         if self.design == "all":
             return tuple(product(*columns))
         base = [column[0] for column in columns]
@@ -65,8 +70,8 @@ class Plan:
         return names
 
 
-def label_setting(setting: Setting) -> str:
-    return ",".join(f"{name}={value}" for name, value in setting)
+def label_setting(setting: Iterable[tuple[str, str]]) -> str:
+    return ",".join(map("=".join, setting))
 
 
 def fill_command(command: Sequence[str], setting: Setting) -> list[str]:
@@ -76,70 +81,63 @@ def fill_command(command: Sequence[str], setting: Setting) -> list[str]:
     return [known.sub(lambda found: values[found[1]], word) for word in command]
 
 
-def make_plan(sets: Sequence[tuple[str, str]], command: Sequence[str], budget: str | None, **more: object) -> Plan:
+def split_command(tags: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the words of the command that a run's tags contain, or no words."""
+    try:
+        return shlex.split(dict(tags).get("command", ""))
+    except ValueError:
+        return []
+
+
+def make_error(kind: type[GpureportError], where: object, code: str, **about: object) -> GpureportError:
+    what, hint = (text.format(**about) for text in WORDS["problems"][code])
+    return kind(str(where), what, hint, code=code)
+
+
+def make_plan(sets: Sequence[tuple[str, str]], command: Sequence[str], budget: str | None, **more: Any) -> Plan:
     """Return the plan that options describe. Raises SettingsError."""
     factors = tuple(Factor(name, tuple(map(str.strip, values.split(",")))) for name, values in sets)
-    for factor in factors:
-        if [each.name for each in factors].count(factor.name) > 1 or factor.name == "folder":
-            what, hint = f"{factor.name} is given twice or reserved", "give all values of a setting in one --set"
-            raise SettingsError("--set", what, hint, code="repeated_setting")
-        if len({*factor.values}) < len(factor.values) or "" in factor.values:
-            what, hint = f"{factor.name} has an empty or repeated value", "give each value once"
-            raise SettingsError("--set", what, hint, code="repeated_value")
-        if not any(f"{{{factor.name}}}" in word for word in command):
-            what, hint = f"the command does not use {factor.name}", f"write {{{factor.name}}} where its value belongs"
-            raise SettingsError("--set", what, hint, code="unused_setting")
-    seconds = None if budget is None else parse_duration(budget)
+    for each in factors:
+        is_repeated = sum(each.name == name for name, _ in sets) > 1
+        problems = {
+            "repeated_setting": is_repeated or each.name == "folder",
+            "repeated_value": len({"", *each.values}) <= len(each.values),
+            "unused_setting": not any(f"{{{each.name}}}" in word for word in command),
+        }
+        for code, applies in problems.items():
+            if applies:
+                raise make_error(SettingsError, "--set", code, name=each.name)
+    seconds = parse_duration(budget) if budget else None
     if budget is not None and not seconds:
-        raise SettingsError("--budget", f"{budget!r} is not a duration", "write it as 60m or 2h", code="not_a_time")
-    hidden = hide_secrets(command)
-    plan = Plan(command=hidden, factors=factors, budget_seconds=seconds, seed=randbits(32), **more)  # type: ignore[arg-type]
-    count = len(plan.settings)
-    if not 1 < count <= _MOST:
-        what = f"there {'is only one setting' if count == 1 else f'are {count} settings'} to try"
-        hint = f"give from 2 to {_MOST}, such as --set workers=2,4,8"
-        raise SettingsError("--set", what, hint, code="wrong_number_of_settings")
+        raise make_error(SettingsError, "--budget", "not_a_time", text=budget)
+    about: dict[str, Any] = {"command": hide_secrets(command), "factors": factors, "budget_seconds": seconds}
+    plan = Plan(schema="gpureport.trial/1", seed=randbits(32), **about, **more)
+    if not 1 < (count := len(plan.settings)) <= _MOST:
+        raise make_error(SettingsError, "--set", "wrong_number_of_settings", count=count, most=_MOST)
     return plan
-
-
-@contextmanager
-def disk_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
-        hint = "free some space or check the disk, then repeat the command"
-        raise StoreError(str(folder), what, hint, code=code) from error
 
 
 def write_json(file: Path, content: object) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    with disk_errors(file.parent):
-        replace_file(file, f"{text}\n".encode(), file.parent)
+    replace_file(file, f"{text}\n".encode(), file.parent)
 
 
 def open_plan(folder: Path, plan: Plan) -> Plan:
     """Return the plan in a folder, or write it if no run has finished. Later, only the budget may differ."""
-    file, begun = folder / PLAN_FILE, any(folder.glob("*/round-*"))
-    if not (file.exists() and begun):
-        if not file.exists() and folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
-            what = "the folder contains other files"
-            raise SettingsError(str(folder), what, "name a new folder with -o", code="folder_taken")
-        write_json(file, {"schema": SCHEMA} | asdict(plan))
-        return plan
     import msgspec
 
+    file = folder / _PLAN_FILE
+    if not file.exists() and any(not each.name.startswith(".") for each in folder.iterdir()):
+        raise make_error(SettingsError, folder, "folder_taken")
+    if not (file.exists() and any(folder.glob("*/round-*"))):
+        write_json(file, asdict(plan))
+        return plan
     try:
-        content = parse_json(read_regular_file(file).decode("utf-8"))
-        stored = msgspec.convert(content, Plan) if content["schema"] == SCHEMA else None
-    except (ValueError, KeyError, TypeError, msgspec.ValidationError):
-        stored = None
-    if stored is None:
-        raise SettingsError(str(file), "not the plan of a trial", "name a new folder with -o", code="not_a_trial")
+        stored = msgspec.convert(parse_json(read_regular_file(file).decode()), Plan)
+    except ValueError as error:
+        raise make_error(SettingsError, file, "not_a_trial") from error
     kept = replace(stored, budget_seconds=plan.budget_seconds)
-    ours, theirs = asdict(plan), asdict(kept)
-    if other := [name for name in ours if ours[name] != theirs[name] and name != "seed"]:
-        what = f"the trial in this folder was begun with other options or another command ({', '.join(other)})"
-        hint = "repeat its command, or name a new folder with -o"
-        raise SettingsError(str(folder), what, hint, code="other_trial")
+    ours, theirs = asdict(replace(plan, seed=kept.seed)), asdict(kept)
+    if other := [name for name in ours if ours[name] != theirs[name]]:
+        raise make_error(SettingsError, folder, "other_trial", names=", ".join(other))
     return kept

@@ -1,156 +1,148 @@
-"""The result of a trial: `decision.json`, and one screen that says which setting to use and why."""
+"""The result of a trial: one screen that says which setting to use and why, and decisions that a store keeps.
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from math import isfinite
-from pathlib import Path
+With these, other commands name the jobs that run with a setting that a trial of their script found slower.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path, PurePath
 from typing import Any
 
-from gpureport.comparison.verdict import Verdict
 from gpureport.number_format import format_duration, format_gpu_time
+from gpureport.parsing import parse_json
+from gpureport.places import Place
+from gpureport.recorder.job_params import find_settings
 from gpureport.report.formats.terminal import write_blocks
 from gpureport.report.model.blocks import Block
 from gpureport.report.model.shapes import Fact, build_table
 from gpureport.report.wording import display
 from gpureport.report.wording.differences import format_percent_change, format_percent_range
 from gpureport.report.wording.terminal_lines import Page
-from gpureport.trial.decision import Decision, DecisionReason, Setting, SettingResult
-from gpureport.trial.plan import Plan, label_setting
+from gpureport.store.atomic_writes import raise_store_errors, write_bytes
+from gpureport.trial.plan import WORDS, fill_command, label_setting, split_command
 
-SCHEMA = "gpureport.decision/1"
 DECISION_FILE, REPORT_FILE = "decision.json", "report.html"
-_FAILED, _UNCLEAR = 1, 4
-"""Exit codes. 0 means that a setting was chosen."""
-FAILURES = {
-    "out_of_memory": "out of memory",
-    "failed": "failed",
-    "killed": "killed by a signal",
-    "not_measured": "could not be measured",
-}
-_HEADLINES = {
-    None: "Use {chosen}.",
-    DecisionReason.NO_CLEAR_BEST: "No clear best setting: {tied} cannot be told apart.",
-    DecisionReason.BASE_ONLY: "Keep {chosen}: no other setting is left.",
-    DecisionReason.ONLY_ONE_LEFT: "Use {chosen}: no other setting is left.",
-    DecisionReason.ALL_FAILED: "Every setting failed.",
-    DecisionReason.TOO_FEW_ROUNDS: "No clear best setting: too few rounds were finished to compare settings.",
-    DecisionReason.QUALITY: "Every setting misses the target or lowers the quality of the result.",
-}
-_KEEP = "Keep {chosen}: it is better than every other setting."
-_ENDS = {
-    "finished": "",
-    "one_left": "It ended early, because one setting was left.",
-    "budget": "It ended early, because another run would exceed the budget; give a larger --budget to go on.",
-}
-_NOTES = {
-    "assumes_equal_work": "Times are compared, so every run must do the same work.",
-    "target_not_recorded": "Some runs did not log the metric of the target.",
-}
+_FOLDER = "decisions"
+_Known = tuple[int, list[str], set[tuple[str, str]], str]
+"""When a setting was tried, its script and options, and what was found if another setting is faster."""
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A decision with what its values are. `ended` says why the trial ended, `notes` what it assumes, as codes."""
-
-    plan: Plan
-    decision: Decision
-    better: int
-    metric: str
-    unit: str
-    ended: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        if self.decision.chosen is not None:
-            return 0
-        failed = self.decision.reason in {DecisionReason.ALL_FAILED, DecisionReason.QUALITY}
-        return _FAILED if failed else _UNCLEAR
+def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Return the folders of the runs that have a value, with the labels of their settings, the best setting last."""
+    order = sorted((each["setting"] for each in decision["settings"]), key=lambda each: each == decision["best"])
+    runs = [run for run in decision["runs"] if run["value"] is not None]
+    runs.sort(key=lambda run: (order.index(run["setting"]), run["round"]))
+    return {str(folder / run["folder"]): label_setting(run["setting"].items()) for run in runs}
 
 
-def list_measured(result: Result) -> dict[str, str]:
-    """Return the folders of the runs that have a value, in the order of settings, with the labels of these."""
-    runs = [run for run in result.decision.runs if run.value is not None]
-    runs.sort(key=lambda run: (result.plan.settings.index(run.setting), run.round))
-    return {run.folder: label_setting(run.setting) for run in runs}
+def render_text(decision: dict[str, Any], folder: Path, page: Page) -> str:
+    return write_blocks(_list_blocks(decision, folder), page)
 
 
-def encode(result: Result) -> dict[str, Any]:
-    """Return the content of `decision.json`. The folders of runs are relative to that of the trial."""
-    found = {each.name: getattr(result, each.name) for each in fields(result) if each.name != "decision"}
-    names = ("tied", *(each.name for each in fields(result.decision)))
-    decided = {name: getattr(result.decision, name) for name in names}
-    return {"schema": SCHEMA, "exit_code": result.exit_code} | {
-        name: _encode(value) for name, value in (decided | found).items()
-    }
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, Verdict):
-        return value.code
-    if isinstance(value, float):
-        return round(value, 6) if isfinite(value) else None
-    if is_dataclass(value):
-        said = {each.name: _encode(getattr(value, each.name)) for each in fields(value)}
-        return said | ({"folder": "/".join(Path(said["folder"]).parts[-2:])} if "folder" in said else {})
-    if isinstance(value, tuple):
-        is_setting = bool(value) and all(isinstance(each, tuple) and isinstance(each[0], str) for each in value)
-        return dict(value) if is_setting else [_encode(each) for each in value]
-    return value
-
-
-def render_text(result: Result, folder: Path, page: Page) -> str:
-    return write_blocks(_list_blocks(result, folder), page)
-
-
-def describe(result: Result) -> str:
+def describe(decision: dict[str, Any]) -> str:
     """Return the headline."""
-    found = result.decision
-    template = _HEADLINES[found.reason] if found.reason or found.chosen != found.base else _KEEP
-    tied = display.join_words([*map(label_setting, found.tied)])
-    return template.format(chosen=label_setting(found.chosen or ()), tied=tied)
+    chosen = decision["chosen"] or {}
+    said = decision["reason"] or ("keep" if chosen == decision["base"] else "use")
+    tied = display.join_words([label_setting(each.items()) for each in decision["tied"]])
+    return str(WORDS["headline"][said].format(chosen=label_setting(chosen.items()), tied=tied))
 
 
-def _list_blocks(result: Result, folder: Path) -> Iterator[Block]:
-    found = result.decision
-    yield Block(title=describe(result), level=3)
-    columns = ("Setting", "Runs", "Time per run" if result.unit == "s" else "Speed", "Change", "Verdict")
-    known = {each.setting: each for each in found.settings}
-    results = [
-        known.get(setting) or SettingResult(setting=setting, rounds=0, value=None) for setting in result.plan.settings
+def _list_blocks(decision: dict[str, Any], folder: Path) -> Iterator[Block]:
+    unit = decision["unit"]
+    yield Block(title=describe(decision), level=3)
+    columns = ("Setting", "Runs", "Time per run" if unit == "s" else "Speed", "Change", "Verdict")
+    rows = [list_cells(each, unit, is_base=each["setting"] == decision["base"]) for each in decision["settings"]]
+    yield Block(table=build_table(columns, rows, WORDS["screen"]["note"], in_words=("Change", "Verdict")))
+    yield Block(facts=[Fact(name=name, text=text) for name, text in _list_facts(decision, folder)])
+
+
+def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
+    verdict = "lower quality" if each["quality_fell"] else "in use today" if is_base else each["verdict"]
+    left = f", left after round {each['dropped_after']}" if each["dropped_after"] else ""
+    words = (each["failure"] or verdict).replace("_", " ") + left
+    change = _format_change(each) if each["interval"] else ""
+    return [
+        label_setting(each["setting"].items()),
+        str(each["rounds"]),
+        display.quantity(each["value"], unit),
+        change,
+        words,
     ]
-    rows = [_list_cells(each, found.base, result.unit) for each in results]
-    note = "Change is against the first setting, which is in use today, with its interval."
-    yield Block(table=build_table(columns, rows, note, in_words=("Change", "Verdict")))
-    yield Block(facts=[*_list_facts(result, folder)])
 
 
-def _list_cells(each: SettingResult, base: Setting, unit: str) -> list[str]:
-    change = ""
-    if each.change is not None and each.interval is not None:
-        ends = format_percent_range([1 + end for end in each.interval])
-        change = f"{format_percent_change(1 + each.change)} ({ends})"
-    words = "in use today" if each.setting == base else each.verdict.short if each.verdict else "not compared"
-    words = FAILURES.get(each.failure or "", "lower quality" if each.quality_fell else words)
-    left = f", left after round {each.dropped_after}" if each.dropped_after else ""
-    value = display.quantity(each.value, unit)
-    return [label_setting(each.setting), str(each.rounds), value, change, words + left]
+def _format_change(each: dict[str, Any]) -> str:
+    ends = format_percent_range([1 + end for end in each["interval"]])
+    return f"{format_percent_change(1 + each['change'])} ({ends})"
 
 
-def _list_facts(result: Result, folder: Path) -> Iterator[Fact]:
-    found = result.decision
-    if found.margin and found.chosen:
-        ends = format_percent_range([1 + end for end in found.margin.interval])
-        size = format_percent_change(1 + found.margin.change)
-        yield Fact(name="Margin", text=f"{size} ({ends}) against {label_setting(found.margin.over)}, the next best.")
-    spent = f", {format_gpu_time(found.gpu_seconds)}" if found.gpu_seconds else ""
-    seconds = format_duration(sum(run.seconds for run in found.runs))
-    cost = f"{display.plural(len(found.runs), 'run')}, {seconds}{spent}."
-    yield Fact(name="Trial", text=display.join(cost, _ENDS[result.ended], by=" "))
-    if (saved := found.saving) and saved.gpu_seconds_per_run and saved.payback_seconds:
-        runs, long = display.plural(saved.payback_runs or 0, "run"), format_duration(saved.payback_seconds)
-        text = f"{format_gpu_time(saved.gpu_seconds_per_run)} per run. The trial is earned back after {runs} ({long})."
-        yield Fact(name="Saves", text=text)
-    yield from (Fact(name="Note", text=_NOTES[code]) for code in result.notes)
+def _list_facts(decision: dict[str, Any], folder: Path) -> Iterator[tuple[str, str]]:
+    said, runs, spent, saved = WORDS["screen"], decision["runs"], decision["gpu_seconds"], decision["saving"]
+    if (margin := decision["margin"]) and decision["chosen"]:
+        over = label_setting(margin["over"].items())
+        yield "Margin", said["margin"].format(change=_format_change(margin), over=over)
+    cost = [display.plural(len(runs), "run"), format_duration(sum(run["seconds"] for run in runs))]
+    text = ", ".join([*cost, format_gpu_time(spent)] if spent else cost)
+    yield "Trial", display.join(f"{text}.", WORDS["ended"][decision["ended"]], by=" ")
+    if saved and saved["payback_seconds"]:
+        runs, time = display.plural(saved["payback_runs"], "run"), format_duration(saved["payback_seconds"])
+        yield "Saves", said["saves"].format(saved=format_gpu_time(saved["gpu_seconds_per_run"]), runs=runs, time=time)
+    yield from (("Note", said[code]) for code in decision["notes"])
     files = [str(folder / name) for name in (DECISION_FILE, REPORT_FILE) if (folder / name).exists()]
-    yield Fact(name="Files", text=", ".join(files))
+    yield "Files", ", ".join(files)
+
+
+def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:
+    """Write a decision to a store that exists or that the user named, in place of an earlier one of the same trial."""
+    digest = sha256(json.dumps(decision["plan"]).encode()).hexdigest()[:16]
+    text = json.dumps({**decision, "trial": trial}, indent=1, ensure_ascii=False)
+    with raise_store_errors(store):
+        if named or store.is_dir():
+            (store / _FOLDER).mkdir(parents=True, exist_ok=True)
+            write_bytes(store / _FOLDER / f"{digest}.json", f"{text}\n".encode(), store / _FOLDER)
+
+
+def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
+    """Yield a sentence for each slower setting, with the runs that have it. Runs are given by name and tags."""
+    known: list[_Known] = []
+    for path in (store / _FOLDER).glob("[!.]*.json"):
+        with suppress(*_DAMAGED):
+            known += _read_decision(parse_json(path.read_bytes()))
+    # the newest comparison of a setting counts
+    known.sort(key=lambda each: each[0], reverse=True)
+    names: dict[str, list[str]] = {}
+    for name, tags in runs if known else ():
+        script, given = _split(split_command(tags))
+        found = (text for _, of, options, text in known if of == script and options <= given.items())
+        names.setdefault(next(found, ""), []).append(name)
+    for text, own in names.items():
+        more = f" and {len(own) - 1:,} more" if len(own) > 1 else ""
+        yield from [f"{own[0]}{more}: {text} (slower_setting)."] if text else []
+
+
+def _read_decision(content: Any) -> Iterator[_Known]:
+    command, best, speeds = content["plan"]["command"], tuple((content["best"] or {}).items()), {}
+    for each in content["settings"]:
+        # changes are relative to the base
+        change = 0.0 if each["setting"] == content["base"] else each["change"]
+        if not (change is None or each["failure"] or each["quality_fell"]):
+            speeds[tuple(each["setting"].items())] = (1 + change) ** content["better"]
+    for own, speed in speeds.items():
+        gain, text = speeds.get(best, 0.0) / speed - 1, ""
+        if gain > 0 and dict(own) not in content["tied"]:
+            mine, other = (label_setting([pair for pair in a if pair not in b]) for a, b in ((own, best), (best, own)))
+            text = f"runs with {mine}; trial {content['trial']} found {other} {gain:.0%} faster"
+        words = fill_command(command, own)
+        options = {(name, value) for at, name, value in find_settings(words) if words[at] != command[at]}
+        yield content["runs"][-1]["started"], _split(words)[0], options, text
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return a command without its options, from its Python file on if it has one, and the options."""
+    options = [*find_settings(words)]
+    values = {at for at, *_ in options}
+    left = [word for at, word in enumerate(words) if at not in values and not word.startswith("-")]
+    first = next((at for at, word in enumerate(left) if word.endswith(".py")), 0)
+    return [PurePath(word).name for word in left[first:]], {name: value for _, name, value in options}

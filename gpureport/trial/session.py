@@ -12,21 +12,23 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from glob import escape
-from math import fsum
+from dataclasses import replace
+from functools import partial
+from math import fsum, inf
 from pathlib import Path
-from statistics import fmean
+from tempfile import TemporaryFile
+from typing import Any
 
 from gpureport.errors import SourceError, StoreError
 from gpureport.number_format import format_duration
 from gpureport.record_folder import HOST_LOG, read_run_file
 from gpureport.recorder.nvidia_smi import END_WITH_PARENT
-from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Setting, TriedRun, decide, find_dropped
-from gpureport.trial.measure import Measured
-from gpureport.trial.plan import Plan, disk_errors, fill_command, label_setting, open_plan, write_json
-from gpureport.trial.result import DECISION_FILE, FAILURES, Result, encode
+from gpureport.regular_files import code_system_error
+from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Measured, TriedRun, decide, find_dropped
+from gpureport.trial.plan import Plan, Setting, fill_command, label_setting, make_error, open_plan, write_json
+from gpureport.trial.result import DECISION_FILE
 
-OUTPUT, _UNFINISHED = "output.log", "interrupted"
+_OUTPUT, _UNFINISHED = "output.log", "interrupted"
 _SIGNAL_BASE, _KILLED = 128, 128 + signal.SIGKILL
 _NO_MEMORY = re.compile(
     rb"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|OutOfMemoryError|RESOURCE_EXHAUSTED|\bMemoryError\b"
@@ -39,67 +41,54 @@ _AFTERWARDS = 1.2
 """Intervals of at least one second that the recorder adds to each run."""
 _RUN = "import sys; sys.path.append(sys.argv.pop(1)); from gpureport.cli.main import main; main()"
 """Runs gpureport without taking modules from the working folder, where the job may have files of the same name."""
+Measure = Callable[[Sequence[TriedRun]], Measured]
+Say = Callable[[str], None]
 
 
-def run_trial(
-    folder: Path,
-    wanted: Plan,
-    command: Sequence[str],
-    measure: Callable[[Sequence[TriedRun]], Measured],
-    say: Callable[[str], None],
-) -> Result:
+def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measure, say: Say) -> dict[str, Any]:
     """Make the runs that are missing, and decide. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
-    looks, dropped, ended = wanted.repeat - 1, set[Setting](), "finished"
-
-    def make(setting: Setting, number: int, need: float) -> None:
-        about = f", about {format_duration(need)}" if need else ""
-        say(f"Round {number} of {plan.repeat}: {label_setting(setting)}{about}")
-        failure = _make_run(folder, plan, fill_command(command, setting), setting, number)
-        if failure:
-            say(f"{label_setting(setting)}: {FAILURES[failure]}; not run again.")
-
     try:
-        with disk_errors(folder), _locked(folder, say):
+        with _raise_disk_errors(folder), _lock(folder, say):
             plan = open_plan(folder, wanted)
-            for number in range(1, plan.repeat + 1):
-                if number > FIRST_LOOK:
-                    found = measure([run for run in read_runs(folder, plan) if run.round < number])
-                    out = {*find_dropped(found.runs, found.better, looks, found.refused)} - dropped
-                    for setting in out - {run.setting for run in found.runs if run.failure}:
-                        say(f"{label_setting(setting)}: worse after round {number - 1}; not run again.")
-                    dropped |= out
-                ended = _make_round(folder, plan, number, dropped, make)
-                if ended != "finished":
-                    break
+            runs = read_runs(folder, plan)
+            ended = _make_runs(plan, runs, partial(_make_run, folder, plan, command), measure, say)
+            content = decide(measure(runs), plan, ended)
+            write_json(folder / DECISION_FILE, content)
+            return content
     except (KeyboardInterrupt, SystemExit):
         say("The trial was interrupted. The same command goes on with it.")
         raise
-    found = measure(read_runs(folder, plan))
-    decision = decide(found.runs, plan.settings[0], found.better, looks, found.refused)
-    about = {name: getattr(found, name) for name in ("better", "metric", "unit", "notes")}
-    result = Result(plan=plan, decision=decision, ended=ended, **about)
-    write_json(folder / DECISION_FILE, encode(result))
-    return result
 
 
-def _make_round(
-    folder: Path, plan: Plan, number: int, dropped: set[Setting], make: Callable[[Setting, int, float], None]
+def _make_runs(
+    plan: Plan, runs: list[TriedRun], make: Callable[[Setting, int], TriedRun], measure: Measure, say: Say
 ) -> str:
-    """Make the missing runs of a round. Return `finished`, or why no more runs are made (`one_left` or `budget`)."""
-    for setting in plan.order_round(number):
-        every = read_runs(folder, plan)
-        done = [run for run in every if run.failure != INTERRUPTED]
-        left = {*plan.settings} - dropped - {run.setting for run in done if run.failure}
-        if len(left) <= 1 < number:
-            return "one_left"
-        if setting in left and all((run.setting, run.round) != (setting, number) for run in done):
-            need = _estimate_seconds(done, setting)
-            if (
-                plan.budget_seconds is not None
-                and fsum(run.seconds + _AFTERWARDS for run in every) + need > plan.budget_seconds
-            ):
+    """Add the missing runs. Return `finished`, or why no more are made (`one_left` or `budget`)."""
+    dropped = set[Setting]()
+    for number in range(1, plan.repeat + 1):
+        if number > FIRST_LOOK:
+            found = measure([run for run in runs if run.round < number])
+            for setting in find_dropped(found, plan.repeat):
+                if setting not in dropped and all(run.setting != setting or not run.failure for run in found.runs):
+                    say(f"{label_setting(setting)}: worse after round {number - 1}; not run again.")
+                dropped.add(setting)
+        for setting in plan.order_round(number):
+            done = [run for run in runs if run.failure != INTERRUPTED]
+            left = {*plan.settings} - dropped - {run.setting for run in done if run.failure}
+            if len(left) <= 1 < number:
+                return "one_left"
+            if setting not in left or (setting, number) in ((run.setting, run.round) for run in done):
+                continue
+            whole = [run for run in done if not run.failure]
+            alike = [run.seconds for run in whole if run.setting == setting] or [run.seconds for run in whole]
+            need = fsum(alike) / max(len(alike), 1)
+            if fsum(run.seconds + _AFTERWARDS for run in runs) + need > (plan.budget_seconds or inf):
                 return "budget"
-            make(setting, number, need)
+            about = f", about {format_duration(need)}" if need else ""
+            say(f"Round {number} of {plan.repeat}: {label_setting(setting)}{about}")
+            runs.append(make(setting, number))
+            if failure := runs[-1].failure:
+                say(f"{label_setting(setting)}: {failure.replace('_', ' ')}; not run again.")
     return "finished"
 
 
@@ -108,9 +97,9 @@ def read_runs(folder: Path, plan: Plan) -> list[TriedRun]:
     found = []
     for setting, name in plan.name_folders().items():
         for number in range(1, plan.repeat + 1):
-            finished = _read_run(folder / name / f"round-{number}", setting, number)
-            left = folder.glob(f"{_UNFINISHED}/{escape(name)}-round-{number}-*")
-            found += [finished, *(_read_run(path, setting, number, INTERRUPTED) for path in left)]
+            left = folder.glob(f"{_UNFINISHED}/{name}-round-{number}-*")
+            found += [_read_run(path, setting, number, INTERRUPTED) for path in left]
+            found.append(_read_run(folder / name / f"round-{number}", setting, number))
     return sorted(filter(None, found), key=lambda run: run.started)
 
 
@@ -131,14 +120,7 @@ def _read_run(path: Path, setting: Setting, number: int, failure: str | None = N
     )
 
 
-def _estimate_seconds(done: Sequence[TriedRun], setting: Setting) -> float:
-    every = [run.seconds for run in done if not run.failure]
-    own = [run.seconds for run in done if not run.failure and run.setting == setting]
-    return fmean(own or every) if own or every else 0.0
-
-
-def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting, number: int) -> str | None:
-    """Make a run and return why it failed, or None."""
+def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting, number: int) -> TriedRun:
     name = plan.name_folders()[setting]
     unfinished, place = folder / _UNFINISHED, folder / name / f"round-{number}"
     attempt = sum(1 for _ in unfinished.glob(f"{name}-round-{number}-*")) + 1
@@ -146,26 +128,22 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
     path.mkdir(parents=True)
     words = [sys.executable, "-P", "-c", _RUN, str(Path(__file__).parents[2]), "-q", "record", "-o", str(path)]
     words += ["--interval", f"{plan.interval:g}", *(["--host-only"] if plan.host_only else []), "--"]
-    with (path / OUTPUT).open("wb") as output:
-        code = _run_program([*words, *fill_command(command, (("folder", str(path)),))], output.fileno())
-    tail = _read_tail(path)
+    with (path / _OUTPUT).open("wb") as output:
+        filled = fill_command(fill_command(command, setting), (("folder", str(path)),))
+        code = _run_program([*words, *filled], output.fileno())
     # a run on a full disk says nothing about its setting
-    probe = path / ".probe"
-    try:
-        probe.write_bytes(bytes(_PROBE))
-    finally:
-        probe.unlink(missing_ok=True)
+    with TemporaryFile(dir=path) as probe:
+        probe.write(bytes(_PROBE))
+    tail = _read_tail(path)
     if code and _NO_SPACE.search(tail):
-        hint = "free some space, then repeat the command"
-        raise StoreError(str(path), "the job found no space left on a disk", hint, code="disk_full")
-    run = read_run_file(path)
-    if run is None or run.ended is None or run.exit_code is None:
+        raise make_error(StoreError, path, "disk_full")
+    run = _read_run(path, setting, number)
+    if run is None:
         said = tail.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("gpureport: ")
-        what = f"the recording failed ({said or f'exit code {code}'})"
-        raise SourceError(str(path), what, "mend this, then repeat the command", code="recording_failed")
+        raise make_error(SourceError, path, "recording_failed", said=said or f"exit code {code}")
     place.parent.mkdir(exist_ok=True)
     path.rename(place)
-    return _find_failure(place, run.exit_code)
+    return replace(run, folder=str(place))
 
 
 def _run_program(words: Sequence[str], output: int) -> int:
@@ -187,7 +165,17 @@ def _run_program(words: Sequence[str], output: int) -> int:
 
 
 @contextmanager
-def _locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+def _raise_disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
+        hint = "free some space or check the disk, then repeat the command"
+        raise StoreError(str(folder), what, hint, code=code) from error
+
+
+@contextmanager
+def _lock(folder: Path, say: Say) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder, os.O_RDONLY)
     # the recorder of a run holds the lock too, but not its job
@@ -206,7 +194,7 @@ def _locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _read_tail(path: Path) -> bytes:
-    with (path / OUTPUT).open("rb") as file:
+    with (path / _OUTPUT).open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
         return file.read()
 

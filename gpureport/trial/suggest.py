@@ -2,8 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from gpureport.analysis.advice import choose
@@ -12,6 +11,7 @@ from gpureport.analysis.job.params import read_params
 from gpureport.analysis.results import NOTABLE, Analysis, measure_pauses_ratio, sum_seconds_by_class
 from gpureport.recorder.job_params import find_settings
 from gpureport.redaction import HIDDEN
+from gpureport.trial.plan import WORDS, split_command
 
 _MOST = 3
 """The most settings to suggest, and the most names in a note."""
@@ -20,72 +20,45 @@ _FULL_MEMORY, _TILE, _FEWEST = 0.9, 8, 2
 value to try."""
 _HAS_BF16 = (8, 0)
 _MAY_CHANGE_RESULTS = {"batch", "precision"}
-NOTES = {
-    "several_runs": "There are several runs. Name one of them.",
-    "no_command": "The recording does not contain a command. Record the job with gpureport record -- COMMAND.",
-    "no_advice": "The analysis gives no advice on this run.",
-    "not_on_command_line": "The advice concerns {names}, for which the command has no option with a value. Add one to "
-    "{job}, or change the code.",
-    "no_other_value": "No other value is known for {names}. Use --set to name the values.",
-    "no_setting": "No setting of the job answers this advice: {names}.",
-    "hidden_secrets": "The command does not run as printed: *** stands for a secret that was not recorded.",
-    "quality_unknown": "Whether the model stays as good is unknown. Add --target NAME=VALUE with a logged metric.",
-}
-"""The sentence on each thing that a suggestion cannot know, most important first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """The values of each setting, today's first, and the command with `{name}` in the place of each value.
+def suggest(analyses: Sequence[Analysis]) -> tuple[str, list[str]]:
+    """Return the command line of the trial that the advice on a run leads to, and notes that end with their codes.
 
-    Each note ends with its code. Without factors, the first note is the reason.
+    Without such a trial, the line is empty, and the first note is the reason.
     """
-
-    factors: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    command: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def line(self) -> str:
-        """The command line of the trial, or an empty string if there is none."""
-        if not self.factors:
-            return ""
-        settings = (f"--set {shlex.quote(name + '=' + ','.join(values))}" for name, values in self.factors)
-        return " ".join(["gpureport try -o trial", *settings, "--", *map(_quote, self.command)])
-
-
-def suggest(analyses: Sequence[Analysis]) -> Suggestion:
-    """Return the trial that the advice on a run leads to, or why there is none."""
     command = split_command(analyses[0].run.tags)
     options, words = _find_options(command), [*command]
-    tried, codes = dict[str, tuple[str, ...]](), dict[str, list[str]]()
+    tried, notes = dict[str, tuple[str, ...]](), dict[str, list[str]]()
     for step, facts in _list_steps(analyses[0]):
         settings = [change.setting for change in step.changes] if step.tries else []
         given = [setting for setting in settings if setting in options]
         if not given:
             missing = "not_on_command_line" if command else "no_command"
             name, code = (settings[0], missing) if settings else (step.title, "no_setting")
-            codes.setdefault(code, []).append(name.replace("_", " "))
+            notes.setdefault(code, []).append(name.replace("_", " "))
         for setting in given:
             _, name, value = options[setting][0]
             values = _list_values(step, setting, name, value, facts)
             if not values:
-                codes.setdefault("no_other_value", []).append(f"{name}={value}")
+                notes.setdefault("no_other_value", []).append(f"{name}={value}")
             elif name not in tried and len(tried) < _MOST:
                 tried[name] = (value, *values)
                 for place in (each[0] for each in options[setting] if each[2] == value):
                     words[place] = f"{words[place].removesuffix(value)}{{{name}}}"
-                codes |= {"quality_unknown": []} if setting in _MAY_CHANGE_RESULTS else {}
+                notes |= {"quality_unknown": []} if setting in _MAY_CHANGE_RESULTS else {}
     if len(analyses) > 1:
-        tried, codes = {}, {"several_runs": []}
-    elif not (command and (tried or codes)):
-        codes["no_advice" if command else "no_command"] = []
+        tried, notes = {}, {"several_runs": []}
+    elif not (command and (tried or notes)):
+        notes["no_advice" if command else "no_command"] = []
     if tried and any(HIDDEN in word for word in command):
-        codes["hidden_secrets"] = []
+        notes["hidden_secrets"] = []
     job = next((PurePath(word).name for word in command if word.endswith(".py")), "the job")
-    listed = {code: ", ".join([*dict.fromkeys(names)][:_MOST]) for code, names in codes.items()}
-    notes = [f"{NOTES[code].format(names=listed[code], job=job)} ({code})" for code in NOTES if code in listed]
-    return Suggestion(factors=tuple(tried.items()), command=tuple(words), notes=tuple(notes))
+    listed = {code: ", ".join([*dict.fromkeys(names)][:_MOST]) for code, names in notes.items()}
+    sets = (f"--set {shlex.quote(name + '=' + ','.join(values))}" for name, values in tried.items())
+    line = " ".join(["gpureport try -o trial", *sets, "--", *map(_quote, words)]) if tried else ""
+    said = WORDS["suggestion"].items()
+    return line, [f"{text.format(names=listed[code], job=job)} ({code})" for code, text in said if code in listed]
 
 
 def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
@@ -101,37 +74,29 @@ def _list_steps(analysis: Analysis) -> Iterator[tuple[Step, RunFacts]]:
         yield STEPS[more.name], known
 
 
-def split_command(tags: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the words of the command that a run's tags contain, or no words."""
-    try:
-        return shlex.split(dict(tags).get("command", ""))
-    except ValueError:
-        return []
-
-
 def _find_options(command: Sequence[str]) -> dict[str, list[tuple[int, str, str]]]:
     """Return the place, name and value of the options for each setting that the command states consistently."""
     options = [*find_settings(command)]
     stated = read_params((name, value) for _, name, value in options)
-    found: dict[str, list[tuple[int, str, str]]] = {}
+    found: dict[str, list[tuple[int, str, str]]] = {setting: [] for setting in stated}
     for place, name, value in options:
         for setting in read_params([(name, value)]).keys() & stated.keys():
             if command[place].endswith(value):
-                found.setdefault(setting, []).append((place, re.split(r"[./]", name)[-1], value))
-    return found
+                found[setting].append((place, re.split(r"[./]", name)[-1], value))
+    return {setting: places for setting, places in found.items() if places}
 
 
-def _list_values(step: Step, setting: str, name: str, value: str, facts: RunFacts) -> tuple[str, ...]:
+def _list_values(step: Step, setting: str, name: str, value: str, facts: RunFacts) -> list[str]:
     if step.tries in TRIES:
         known = TRIES["on"] | TRIES[step.tries]
         own = known.get(f"{name}={value}") or known.get(value, [])
         has_bf16 = facts.compute_capability is None or facts.compute_capability >= _HAS_BF16
-        return tuple(own[:1] if has_bf16 else own[-1:])
+        return own[:1] if has_bf16 else own[-1:]
     if not value.isdecimal():
-        return ()
+        return []
     now = int(value)
     if step.tries == "halved":
-        return tuple(str(each) for each in dict.fromkeys((now // 2, now // 4)) if each)
+        return [str(each) for each in dict.fromkeys((now // 2, now // 4)) if each]
     most = float(max(4 * now, 2 * _FEWEST))
     if setting == "workers":
         most = facts.most_workers if facts.cores or facts.job_hardly_uses_cpu else max(2 * now, facts.most_workers)
@@ -139,8 +104,7 @@ def _list_values(step: Step, setting: str, name: str, value: str, facts: RunFact
         most = now * _FULL_MEMORY / facts.gpu_memory if facts.gpu_memory and not facts.preallocated else 2 * now
         most -= most % _TILE if most >= _TILE else 0
     first = max(2 * now, _FEWEST)
-    wanted = (int(min(each, most)) for each in (first, 2 * first))
-    return tuple(str(each) for each in dict.fromkeys(wanted) if each > now)
+    return [str(each) for each in dict.fromkeys(int(min(each, most)) for each in (first, 2 * first)) if each > now]
 
 
 def _quote(word: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.program import Program
+from tests.support.program import Program, analysed
 
 pytestmark = pytest.mark.slow
 _SLEEP = (sys.executable, "-c", "import time; time.sleep({seconds})")
@@ -27,6 +27,7 @@ match "{kind}":
         sys.exit(3)
 time.sleep(0.2)
 """
+_STARVED = Path(__file__).parents[2] / "sample_logs/input_starved/1-baseline/nvidia-smi.csv"
 _CRASH = (sys.executable, "-c", _JOB)
 
 
@@ -111,8 +112,28 @@ def test_full_disk_is_no_result(tmp_path: Path) -> None:
     assert [each["failure"] for each in _read(tmp_path)["settings"]] == [None, None]
 
 
-def test_gpu_time_is_counted(gpureport: Program, tmp_path: Path, stand_in_driver: Path) -> None:
-    assert stand_in_driver.is_file()
-    sets = [word for word in _words("seconds=3,1", "--repeat", "2") if word != "--host-only"]
-    assert gpureport(*sets).code in {0, 4}
-    assert _read(tmp_path)["gpu_seconds"] > 8
+@pytest.mark.usefixtures("stand_in_driver")
+def test_decision_is_reported(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_LOG", str(_STARVED))
+    job = (sys.executable, "-c", "import sys, time; time.sleep(3 / int(sys.argv[2]))", "--workers", "{w}")
+    words = [word for word in _words("w=1,2,x", "--repeat", "2", job=job) if word != "--host-only"]
+    code, found = gpureport(*words).code, _read(tmp_path)
+    assert (code in {0, 4}, found["best"]) == (True, {"w": "2"})
+    assert found["gpu_seconds"] > 8
+    made = gpureport("report", "trial", "-o", "page.json", "-o", "page.html", "-o", "page.pdf")
+    assert (made.code, "w=x/round-1" in made.err) == (0, True)
+    page = json.loads((tmp_path / "page.json").read_text())
+    # the comparison would call these runs too short
+    assert page["verdict"]["code"] is None
+    assert [row["head"]["text"] for row in page["steps"]["rows"]] == ["w=1", "w=2"]
+    rows = page["comparison"]["study"][0]["table"]["rows"]
+    assert {row["head"]["text"]: [cell["text"] for cell in row["cells"]][:2] for row in rows} == {
+        "w=1": ["", "2"],
+        "w=2": ["advised", "2"],
+        "w=x": ["not advised", "0"],
+        "w=4": ["advised", "0"],
+    }
+    assert gpureport("compare", "trial").code == code
+    assert [run["run"]["step"] for run in analysed(gpureport, "trial")] == ["w=1", "w=1", "w=2", "w=2"]
+    (tmp_path / "trial" / "decision.json").write_text("{}")
+    assert gpureport("--debug", "analyze", "trial").error == "nothing_measured"

@@ -12,8 +12,7 @@ from gpureport.cli import gate, output, recordings, sources, words
 from gpureport.cli.messages import Exit, UsageError, print_error, print_lines, print_note
 from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns, analyze_runs, read_recordings, sample_runs
-from gpureport.cli.steps import list_factors, read_steps
-from gpureport.comparison.run import build_sampled_run
+from gpureport.cli.steps import list_factors, read_steps, select_trial
 from gpureport.comparison.training import read_goals
 from gpureport.comparison.work import measure_throughput
 from gpureport.errors import SettingsError, SourceError
@@ -36,6 +35,7 @@ def analyze(source: tuple[str, ...], options: Options) -> int:
     source = words.select_sources(source, options)
     if not source:
         raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'SOURCE...'", param_type="argument")
+    source, options = select_trial(source, options)
     policy = gate.read_policy_without_baseline(options)
     # a rule must not pass just because logs could not be read
     analysed = _analyze_all(recordings.read_recordings(source, options, tolerant=not options.fail_on), options)
@@ -58,6 +58,7 @@ def report(source: tuple[str, ...], options: Options) -> int:
     brand = read_brand(read_settings(options.config))
     output.check_outputs(options, [*map(str, brand.files)])
     policy = gate.read_policy_without_baseline(options)
+    source, options = select_trial(source, options)
     found = read_steps(source, options, tolerant=not options.fail_on)
     output.check_outputs(options, [each.locator for recording in found for each in recording.run.sources])
     analysed = _analyze_all(found, options)
@@ -71,6 +72,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
     from gpureport.comparison.chain import pair_steps
     from gpureport.report.formats import comparison_json
 
+    source, options = select_trial(source, options)
     found = read_steps(source, options, tolerant=True)
     if len(found) <= 1:
         msg = f"a comparison needs at least two runs ({len(found)} found); name another"
@@ -87,7 +89,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         click.echo(comparison_json.render(comparison, by), nl=False)
     else:
         output.print_report(output.build_report(analysed, options, by=by), options)
-    if any(link.comparable for link in pair_steps(comparison)):
+    if options.trial.get("chosen") or any(link.comparable for link in pair_steps(comparison)):
         return 0
     named = ", ".join(recording.run.name for recording, _ in analysed.runs)
     print_error(f"{named}: nothing can be compared; record the GPUs for at least 20 s in each step")
@@ -117,7 +119,7 @@ def check(source: tuple[str, ...], options: Options) -> int:
     analysed = analyze_runs(named, options, fewest_runs=0)
     missing += [verdicts.build_missing_check(one.where, one.what, one.code) for _, one in analysed.faults]
     against = gate.compare_with_baseline(baseline, analysed, options)
-    verdict = verdicts.Verdict(checks=(*missing, *gate.judge_runs(policy, baseline_name, analysed, against, options)))
+    verdict = verdicts.Verdict(checks=(*missing, *gate.check_limits(policy, analysed, options, against, baseline_name)))
     line = f"gpureport check {verdict.line}"
     gate.write_results(options, policy, verdict.checks, "check", [line])
     if options.exports:
@@ -147,37 +149,31 @@ def demo(options: Options) -> None:
 
 
 def try_(command: tuple[str, ...], options: Options) -> int:
-    from gpureport.trial import known, plan, result, session
-    from gpureport.trial.measure import measure_runs
+    from gpureport.trial import decision, plan, result, session
+    from gpureport.trial.suggest import suggest
+
+    def analyse(path: str) -> AnalysedRuns:
+        return analyze_runs(read_recordings([path], options), options)
 
     if options.basis:
-        return _suggest_trial(options.basis, options)
-    folder, key = options.folder or Path("trial"), options.throughput
-    sample = cache(
-        lambda path: build_sampled_run(*analyze_runs(read_recordings([path], options), options).runs[0], key)
-    )
+        line, notes = suggest([each for _, each in analyse(options.basis).runs])
+        print_lines(filter(None, [line]))
+        for text in notes:
+            (print_note if line else print_error)(text)
+        return 0 if line else Exit.UNASSESSED
+    folder = options.folder or Path("trial")
+    sample = cache(lambda path: sample_runs(analyse(path).runs, options.throughput)[0])
     more = {name: getattr(options, name) for name in ("design", "repeat", "host_only")}
     wanted = plan.make_plan(options.sets, command, options.budget, interval=options.record_interval, **more)
     goals = read_goals(read_settings(options.config)).with_overrides(options.better, options.target)
-    measure = partial(measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
+    measure = partial(decision.measure_runs, base=wanted.settings[0], goals=goals, sample=sample)
     found = session.run_trial(folder, wanted, command, measure, print_note)
-    if runs := result.list_measured(found):
-        own = replace(options, step=tuple(runs.values()))
-        try:
-            content = output.build_report(analyze_runs(read_steps(tuple(runs), own), own), own)
-            write(content, folder / result.REPORT_FILE)
-        except SourceError as error:
-            print_error(str(error))
+    try:
+        source, own = select_trial((str(folder),), options)
+        content = output.build_report(analyze_runs(read_steps(source, own), own), own)
+        write(content, folder / result.REPORT_FILE)
+    except SourceError as error:
+        print_error(str(error))
     click.echo(result.render_text(found, folder, output.measure_page()), nl=False)
-    known.keep_decision(words.find_store(options).folder, result.encode(found), folder.name, named=bool(options.store))
-    return found.exit_code
-
-
-def _suggest_trial(source: str, options: Options) -> int:
-    from gpureport.trial.suggest import suggest
-
-    found = suggest([each for _, each in analyze_runs(read_recordings((source,), options), options).runs])
-    print_lines(filter(None, [found.line]))
-    for text in found.notes:
-        (print_note if found.line else print_error)(text)
-    return 0 if found.line else Exit.UNASSESSED
+    result.keep_decision(words.find_store(options).folder, found, folder.name, named=bool(options.store))
+    return int(found["exit_code"])

@@ -19,7 +19,7 @@ from gpureport.report.formats.branding import read_brand
 from gpureport.settings import read_settings
 from gpureport.store.run_selection import select_runs
 from gpureport.store.store import Store
-from gpureport.trial.known import find_slower
+from gpureport.trial.result import find_slower
 
 _MOST_NAMED = 20
 _LABELLING = ["param", "work", "name", "step", "gpu_model", "label_table", "start", "end", "job"]

@@ -28,7 +28,7 @@ from gpureport.report.formats.html import render
 from gpureport.report.model.blocks import Block
 from gpureport.report.sections.steps.pairs import compare_with_earlier
 from gpureport.store.store import Store
-from gpureport.trial.known import find_slower
+from gpureport.trial.result import find_slower
 
 _NEWEST = 7
 _WEEK = timedelta(days=7)
@@ -64,7 +64,7 @@ def nightly(source: tuple[str, ...], options: Options) -> int:
     against = gate.compare_with_baseline(baseline, fresh, options)
     if source:
         draft = replace(draft, runs=tuple(parts))
-        checks = [*missing, *gate.judge_runs(policy, baseline_name, fresh, against, options)]
+        checks = [*missing, *gate.check_limits(policy, fresh, options, against, baseline_name)]
         if kinds := [False] * options.fail_on_change + [True] * options.fail_on_standing_change:
             nights = keep_latest_records([*earlier, draft])
             found = latest.summarize_latest_night(nights, build_trends(nights), accepted)

@@ -43,7 +43,7 @@ def ingest(source: tuple[str, ...], options: Options) -> int:
         elif isinstance(lines_or_error, SourceError):
             # several runs may fail with the same error
             if str(lines_or_error) not in said:
-                messages.print_source_error(lines_or_error)
+                messages.print_error(str(lines_or_error), lines_or_error.aside)
             said.add(str(lines_or_error))
         elif level > Verbosity.QUIET:
             print_lines(lines_or_error)
