@@ -18,6 +18,7 @@ from gpureport.testing import (
     analyze,
     recording,
     steps,
+    with_params,
 )
 
 Table = Mapping[str, Any]
@@ -32,16 +33,15 @@ rec: Callable[..., Recording] = recording
 
 
 def read_recording(row: str) -> Recording:
-    """Return the recording that a row tells: arguments of `recording`, with `host.` before those of its host.
+    """Return the recording that a row tells: arguments of `recording`, `host.` before those of its host, and `params.`.
 
     `97x60,0x20` are 60 samples of 97 and 20 of 0; `(97x2,0)x30` are thirty times these three; `|` stands between GPUs.
     """
-    told: dict[str, Any] = {}
-    host: dict[str, Any] = {}
-    for name, _, text in (word.partition("=") for word in shlex.split(row)):
-        values = (text or None) if name == "model" else _read_values(text)
-        (host if name.startswith("host.") else told)[name.removeprefix("host.")] = values
-    return rec(**told, host=host)
+    told: dict[str, dict[str, Any]] = {"": {}, "host": {}, "params": {}}
+    for word, _, text in (word.partition("=") for word in shlex.split(row)):
+        group, _, name = word.rpartition(".")
+        told[group][name] = (text or None) if name == "model" or group == "params" else _read_values(text)
+    return with_params(rec(**told[""], host=told["host"]), **told["params"])
 
 
 def _read_values(text: str) -> float | Floats | list[Floats]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpureport.testing import GIB, Floats, Recording, steps, with_params, with_training
+from gpureport.testing import GIB, Floats, Recording, steps, with_training
 from tests.analysis.tables import Hold, rec
 
 UTIL = steps((0, 20), (97, 280))
@@ -103,27 +103,11 @@ def test_memory_held_after_the_work(hold: Hold) -> None:
     hold("zombie_memory")
 
 
-BUSY = steps((97, 300))
 NAN = float("nan")
 
 
 def test_full_precision(hold: Hold) -> None:
-    run, idle = rec(util=BUSY), rec(util=steps((0, 300)))
-    mixed = rec(util=97.0, tensor_active=[[30.0] * 300, [NAN] * 300])
-    table = {
-        "tensor activity decides": with_params(rec(util=BUSY, tensor_active=30), precision="32"),
-        "P100": with_params(rec(util=BUSY, model="Tesla P100-PCIE-16GB"), precision="32"),
-        "GTX 1080": with_params(rec(util=BUSY, model="NVIDIA GeForce GTX 1080"), precision="32"),
-        "an idle GPU in 16 bits": with_params(idle, precision="bf16"),
-        "counts of one GPU, in 16 bits": with_params(mixed, precision="bf16"),
-        "idle tensor cores": rec(util=steps((97, 250), (0, 50)), tensor_active=steps((0.2, 250), (0, 50))),
-        "by params": with_params(run, precision="32-true"),
-        "unknown GPU": rec(util=BUSY, model="Some GPU", tensor_active=0),
-        "no work": idle,
-        "no work, in 32 bits": with_params(idle, precision="32"),
-        "counts of one GPU": mixed,
-    }
-    hold("full_precision", table)
+    hold("full_precision")
 
 
 EVERY = 100.0
