@@ -6,6 +6,7 @@ clearly worse leave the family, and the others are judged again. All looks at a 
 which later looks receive more.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -164,18 +165,10 @@ def decide(found: Measured, plan: Plan, ended: str) -> dict[str, Any]:
         "runs": runs,
         "plan": asdict(plan),
         "ended": ended,
+        **{name: getattr(found, name) for name in ("better", "metric", "unit", "notes")},
     }
-    about = {name: getattr(found, name) for name in ("better", "metric", "unit", "notes")}
-    rounded: dict[str, Any] = _round(content | about)
+    rounded: dict[str, Any] = json.loads(json.dumps(content), parse_float=lambda text: round(float(text), 6))
     return rounded
-
-
-def _round(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _round(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_round(each) for each in value]
-    return round(value, 6) if isinstance(value, float) else value
 
 
 def _judge_settings(found: Measured, plan: Plan, ranking: _Ranking) -> Iterator[dict[str, Any]]:

@@ -98,9 +98,8 @@ def make_plan(sets: Sequence[tuple[str, str]], command: Sequence[str], budget: s
     """Return the plan that options describe. Raises SettingsError."""
     factors = tuple(Factor(name, tuple(map(str.strip, values.split(",")))) for name, values in sets)
     for each in factors:
-        is_repeated = sum(each.name == name for name, _ in sets) > 1
         problems = {
-            "repeated_setting": is_repeated or each.name == "folder",
+            "repeated_setting": each.name == "folder" or sum(each.name == name for name, _ in sets) > 1,
             "repeated_value": len({"", *each.values}) <= len(each.values),
             "unused_setting": not any(f"{{{each.name}}}" in word for word in command),
         }

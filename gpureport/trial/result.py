@@ -1,7 +1,4 @@
-"""The result of a trial: one screen that says which setting to use and why, and decisions that a store keeps.
-
-With these, other commands name the jobs that run with a setting that a trial of their script found slower.
-"""
+"""The result of a trial: one screen that says which setting to use, and a store that knows slower settings."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +24,6 @@ DECISION_FILE, REPORT_FILE = "decision.json", "report.html"
 _FOLDER = "decisions"
 _Known = tuple[int, list[str], set[tuple[str, str]], str]
 """When a setting was tried, its script and options, and what was found if another setting is faster."""
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError)
 
 
 def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
@@ -39,7 +35,12 @@ def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
 
 
 def render_text(decision: dict[str, Any], folder: Path, page: Page) -> str:
-    return write_blocks(_list_blocks(decision, folder), page)
+    unit = decision["unit"]
+    columns = ("Setting", "Runs", "Time per run" if unit == "s" else "Speed", "Change", "Verdict")
+    rows = [list_cells(each, unit, is_base=each["setting"] == decision["base"]) for each in decision["settings"]]
+    table = build_table(columns, rows, WORDS["screen"]["note"], in_words=("Change", "Verdict"))
+    facts = [Fact(name=name, text=text) for name, text in _list_facts(decision, folder)]
+    return write_blocks([Block(title=describe(decision), level=3), Block(table=table), Block(facts=facts)], page)
 
 
 def describe(decision: dict[str, Any]) -> str:
@@ -48,15 +49,6 @@ def describe(decision: dict[str, Any]) -> str:
     said = decision["reason"] or ("keep" if chosen == decision["base"] else "use")
     tied = display.join_words([label_setting(each.items()) for each in decision["tied"]])
     return str(WORDS["headline"][said].format(chosen=label_setting(chosen.items()), tied=tied))
-
-
-def _list_blocks(decision: dict[str, Any], folder: Path) -> Iterator[Block]:
-    unit = decision["unit"]
-    yield Block(title=describe(decision), level=3)
-    columns = ("Setting", "Runs", "Time per run" if unit == "s" else "Speed", "Change", "Verdict")
-    rows = [list_cells(each, unit, is_base=each["setting"] == decision["base"]) for each in decision["settings"]]
-    yield Block(table=build_table(columns, rows, WORDS["screen"]["note"], in_words=("Change", "Verdict")))
-    yield Block(facts=[Fact(name=name, text=text) for name, text in _list_facts(decision, folder)])
 
 
 def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
@@ -108,7 +100,7 @@ def find_slower(store: Place, runs: Iterable[tuple[str, Iterable[tuple[str, str]
     """Yield a sentence for each slower setting, with the runs that have it. Runs are given by name and tags."""
     known: list[_Known] = []
     for path in (store / _FOLDER).glob("[!.]*.json"):
-        with suppress(*_DAMAGED):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError):
             known += _read_decision(parse_json(path.read_bytes()))
     # the newest comparison of a setting counts
     known.sort(key=lambda each: each[0], reverse=True)

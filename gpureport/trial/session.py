@@ -22,7 +22,6 @@ from typing import Any
 from gpureport.errors import SourceError, StoreError
 from gpureport.number_format import format_duration
 from gpureport.record_folder import HOST_LOG, read_run_file
-from gpureport.recorder.nvidia_smi import END_WITH_PARENT
 from gpureport.regular_files import code_system_error
 from gpureport.trial.decision import FIRST_LOOK, INTERRUPTED, Measured, TriedRun, decide, find_dropped
 from gpureport.trial.plan import Plan, Setting, fill_command, label_setting, make_error, open_plan, write_json
@@ -39,8 +38,19 @@ _TAIL, _PROBE = 65_536, 1 << 20
 _LAST_ROWS, _FULL_PERCENT = 10, 95.0
 _AFTERWARDS = 1.2
 """Intervals of at least one second that the recorder adds to each run."""
-_RUN = "import sys; sys.path.append(sys.argv.pop(1)); from gpureport.cli.main import main; main()"
-"""Runs gpureport without taking modules from the working folder, where the job may have files of the same name."""
+_RUN = """
+import os, sys
+sys.path.append(sys.argv.pop(1))
+from gpureport.recorder.nvidia_smi import END_WITH_PARENT
+END_WITH_PARENT and END_WITH_PARENT()
+if os.getppid() == int(sys.argv.pop(1)):
+    from gpureport.cli.main import main
+    main()
+"""
+"""Runs gpureport without taking modules from the working folder, where the job may have files of the same name.
+
+`preexec_fn` would run hooks in this process, in which Python forgets an interruption.
+"""
 Measure = Callable[[Sequence[TriedRun]], Measured]
 Say = Callable[[str], None]
 
@@ -48,7 +58,7 @@ Say = Callable[[str], None]
 def run_trial(folder: Path, wanted: Plan, command: Sequence[str], measure: Measure, say: Say) -> dict[str, Any]:
     """Make the runs that are missing, and decide. Raises KeyboardInterrupt or SystemExit if a signal ends a run."""
     try:
-        with _raise_disk_errors(folder), _lock(folder, say):
+        with _hold(folder, say):
             plan = open_plan(folder, wanted)
             runs = read_runs(folder, plan)
             ended = _make_runs(plan, runs, partial(_make_run, folder, plan, command), measure, say)
@@ -126,8 +136,17 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
     attempt = sum(1 for _ in unfinished.glob(f"{name}-round-{number}-*")) + 1
     path = unfinished / f"{name}-round-{number}-{attempt}"
     path.mkdir(parents=True)
-    words = [sys.executable, "-P", "-c", _RUN, str(Path(__file__).parents[2]), "-q", "record", "-o", str(path)]
-    words += ["--interval", f"{plan.interval:g}", *(["--host-only"] if plan.host_only else []), "--"]
+    words = [sys.executable, "-P", "-c", _RUN, str(Path(__file__).parents[2]), str(os.getpid())]
+    words += [
+        "-q",
+        "record",
+        "-o",
+        str(path),
+        "--interval",
+        f"{plan.interval:g}",
+        *(["--host-only"] if plan.host_only else []),
+        "--",
+    ]
     with (path / _OUTPUT).open("wb") as output:
         filled = fill_command(fill_command(command, setting), (("folder", str(path)),))
         code = _run_program([*words, *filled], output.fileno())
@@ -148,12 +167,7 @@ def _make_run(folder: Path, plan: Plan, command: Sequence[str], setting: Setting
 
 def _run_program(words: Sequence[str], output: int) -> int:
     program = subprocess.Popen(  # noqa: S603 - this program
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        close_fds=False,
-        preexec_fn=END_WITH_PARENT,  # noqa: PLW1509 - one thread only
+        words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, close_fds=False
     )
     try:
         return program.wait()
@@ -165,32 +179,28 @@ def _run_program(words: Sequence[str], output: int) -> int:
 
 
 @contextmanager
-def _raise_disk_errors(folder: Path) -> Iterator[None]:
+def _hold(folder: Path, say: Say) -> Iterator[None]:
+    """Lock a folder, and turn errors of its disk into errors of the trial."""
     try:
-        yield
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+        # the recorder of a run holds the lock too, but not its job
+        os.set_inheritable(lock, True)
+        try:
+            # some file systems cannot lock folders
+            with suppress(OSError):
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    say(f"Waiting for the run that goes on in {folder}.")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
     except OSError as error:
         what, code = error.strerror or "cannot be written", code_system_error(error, "cannot_write")
         hint = "free some space or check the disk, then repeat the command"
         raise StoreError(str(folder), what, hint, code=code) from error
-
-
-@contextmanager
-def _lock(folder: Path, say: Say) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    # the recorder of a run holds the lock too, but not its job
-    os.set_inheritable(lock, True)
-    try:
-        # some file systems cannot lock folders
-        with suppress(OSError):
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                say(f"Waiting for the run that goes on in {folder}.")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _read_tail(path: Path) -> bytes:
@@ -203,12 +213,10 @@ def _find_failure(path: Path, exit_code: int) -> str | None:
     if not exit_code:
         return None
     with suppress(OSError, ValueError, KeyError):
-        if _NO_MEMORY.search(_read_tail(path)) or (exit_code == _KILLED and _was_memory_full(path / HOST_LOG)):
+        if _NO_MEMORY.search(_read_tail(path)):
+            return "out_of_memory"
+        with (path / HOST_LOG).open(encoding="utf-8", newline="") as log:
+            rows = [float(row["memory_percent"] or 0) for row in csv.DictReader(log)]
+        if exit_code == _KILLED and max(rows[-_LAST_ROWS:], default=0.0) >= _FULL_PERCENT:
             return "out_of_memory"
     return "killed" if exit_code > _SIGNAL_BASE else "failed"
-
-
-def _was_memory_full(log: Path) -> bool:
-    with log.open(encoding="utf-8", newline="") as file:
-        rows = [float(row["memory_percent"] or 0) for row in csv.DictReader(file)]
-    return max(rows[-_LAST_ROWS:], default=0.0) >= _FULL_PERCENT
