@@ -45,10 +45,6 @@ def join_words(words: Sequence[str]) -> str:
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 
-def add_article(name: str) -> str:
-    return f"{'An' if name[:1] in ('AEFHILMNORSX' if not name[1:2].islower() else 'AEIO') else 'A'} {name}"
-
-
 def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 

@@ -103,7 +103,7 @@ def read(  # noqa: PLR0913 - each option is given by name
     runs = [find_run_logs([source], hosts, kind, options)] if as_one_run else find_runs(source, hosts, kind, options)
     beside = [identify_training_logs(trained)] * len(runs)
     if not (trained or as_one_run):
-        beside = find_training_logs([source] * len(runs), runs)
+        beside = find_training_logs([(source, inputs) for inputs in runs])
     named = named.of_several() if len(runs) > 1 else named
     pairs = zip(runs, beside, strict=True)
     return [Reading(inputs, options, named, training=found).recording() for inputs, found in pairs]

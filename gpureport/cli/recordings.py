@@ -173,11 +173,9 @@ def _read_all(groups: Iterable[tuple[Any, Options, Iterable[Any]]], *, tolerant:
         for one in found:
             if isinstance(one, Recording):
                 kept.append(one)
-            elif not tolerant or own.as_one_run or isinstance(one, StoreError):
-                raise one
-            elif isinstance(one, InternalError):
+            elif isinstance(one, InternalError) and tolerant and not own.as_one_run:
                 faults.append(one)
-            elif own.strict:
+            elif not tolerant or own.as_one_run or own.strict or isinstance(one, StoreError):
                 raise one
             else:
                 unread.append(one)

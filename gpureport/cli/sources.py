@@ -237,10 +237,9 @@ def find_readings(sources: Sequence[str], options: Options) -> list[RunReading]:
     if not options.name:
         reading.lengthen_equal_names([each for each in found if isinstance(each, reading.Reading)])
     parts: list[RunReading] = [CutReading(each, window) for each in found] if window is not None else [*found]
-    check_single_name(options, len(parts))
     if options.job is not None:
         parts = [part for whole in parts for part in _cut_jobs(whole, options.job)]
-        check_single_name(options, len(parts))
+    check_single_name(options, len(parts))
     for part in parts:
         if isinstance(part, CutReading):
             part.labels = replace(part.labels, table=table)
@@ -268,10 +267,7 @@ def _find_whole_runs(sources: Sequence[str], options: Options) -> Iterator[readi
         return
     for source, own in pair_sources(sources, options):
         tracking = None if own.source_kind or own.columns else find_tracker(source)
-        if tracking is None:
-            yield from _find_logged_runs([source], own)
-        else:
-            yield from _find_tracked_runs(tracking, source, own)
+        yield from _find_tracked_runs(tracking, source, own) if tracking else _find_logged_runs([source], own)
 
 
 def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.Reading]:
@@ -288,10 +284,8 @@ def _find_logged_runs(sources: Sequence[str], options: Options) -> list[reading.
     if options.training and len(logged) > 1:
         what = f"one training log for {len(logged)} runs"
         raise SettingsError("--training", what, "name one source at a time", code="wrong_count")
-    if named := identify_training_logs(options.training):
-        training = [named for _ in logged]
-    else:
-        training = find_training_logs([source for source, _ in logged], [inputs for _, inputs in logged])
+    named = identify_training_logs(options.training)
+    training = [named] * len(logged) if named else find_training_logs(logged)
     used = {each.path for _, inputs in logged for each in inputs} | {each.path for files in training for each in files}
     for source in sources:
         unused = ((reasons.get(path, "not a GPU log"), str(path)) for path in list_unused_files(source, used))

@@ -31,6 +31,7 @@ _SEVERAL_WRITERS = (
     "Several writers wrote to the log at once. The rows were sorted by time. The log does not show whether the writers "
     "recorded the same GPUs, so checks that depend on that are skipped. Give each process its own file."
 )
+_MEMORY = {f"gpu_memory_{part}_bytes" for part in ("total", "used", "free", "reserved")}
 _MOST_AT_ONCE = 128
 """Maximum number of rows of GPUs, or of parts of GPUs, at one moment."""
 _ANSWERS = {"gpu_utilization_ratio", "gpu_temperature_celsius", "gpu_power_watts", "gpu_memory_used_bytes"}
@@ -107,6 +108,10 @@ class Extraction:
 
     def _assign(self, rows: Rows) -> tuple[Rows, IntArray, IntArray]:
         times, account = rows.times, self._account
+        if (memory := rows.data.get("gpu_memory_total_bytes")) is not None:
+            # tools write 0 for memory that the driver does not report
+            gone: Any = np.where(memory == 0, np.nan, 0)
+            rows.data |= {name: rows.data[name] + gone for name in _MEMORY & rows.data.keys()}
         stamps = np.zeros(len(rows), dtype=np.int64) if times is None else times
         host = np.asarray(rows.data.pop(HOST_ROW, np.zeros(len(rows)))) == 1
         # a stamp in 1970 is a time of day without a date
@@ -133,7 +138,7 @@ class Extraction:
         elif self._gpus.named:
             stamps = clock.share_seconds(stamps, codes)
         wrong = clock.find_wrong_dates(stamps, codes)
-        account.drop(reasons.OUT_OF_SEQUENCE, rows.lines[wrong])
+        account.drop("stamp out of sequence", rows.lines[wrong])
         codes[wrong] = gpu_devices.NOT_NAMED
         if times is None or rows.zone:
             # neither counted times nor times in UTC are local
@@ -150,7 +155,7 @@ class Extraction:
         if self._order is not None:
             places = np.minimum(np.searchsorted(self._order.lines, rows.lines), len(self._order.lines) - 1)
             copies = self._order.copies[places] & (devices >= 0)
-            self._account.drop(reasons.DUPLICATE, rows.lines[copies])
+            self._account.drop("duplicate segment", rows.lines[copies])
             devices[copies] = gpu_devices.NOT_NAMED
             return self._order.times[places]
         times = stamps.copy()

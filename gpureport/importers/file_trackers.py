@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,10 +30,11 @@ from gpureport.importers.headings import parse_number
 from gpureport.importers.mlflow.stores import LocalStore, find_experiments
 from gpureport.importers.protocol import ReadOptions, RunInfo, Selection, Tracked, Tracker, describe_devices
 from gpureport.importers.read_only_sqlite import holds_tables, open_database
-from gpureport.importers.sources import take_stream
+from gpureport.importers.sources import list_files, list_in_folder, take_stream
 from gpureport.names import BY_COLUMN
 from gpureport.parsing import FIRST_MICROSECOND, MOST_GPUS, MOST_RECORD_BYTES
 from gpureport.recording import HOST, Device
+from gpureport.regular_files import walk_folder
 
 _TABLES = ("metrics", "system_metrics")
 _GPU = re.compile(r"gpu/([0-9]{1,4})/(.+)")
@@ -184,7 +186,10 @@ TRACKIO = Tracker(
 )
 
 
-_SLURM, _CODECARBON = "JobID|", "timestamp,project_name,run_id,"
+_SLURM, _TABLE = "JobID|", re.compile(r"(?:task_name,)?timestamp,project_name,run_id,|JobID\|.*TRESUsageIn")
+_SUMMED = ("duration", "gpu_energy", "ram_energy", "cpu_energy", "emissions")
+_LONGER = 1.1
+"""Maximum ratio of the time in which the memory used its energy to the stated duration; both are usually equal."""
 _NOTE = "The table contains one mean for the whole run, which is shown at the run's start and end."
 _LONGEST = 1e9
 Cells = Mapping[str, str]
@@ -208,22 +213,12 @@ class _Row(NamedTuple):
 class Table(LocalStore):
     def __init__(self, where: str) -> None:
         super().__init__(take_stream(where) or Path(where), where)
-        file = source_text.RawFile(self.path)
-        if not self.path.is_file() or file.size > MOST_RECORD_BYTES:
-            what = f"not a file, or larger than {MOST_RECORD_BYTES >> 30} GiB"
-            raise SourceError(where, what, "check the path", code="cannot_read")
-        of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
-        # sacct does not quote cells, but a job name may contain a quotation mark
-        form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
-        lines = (line for line in source_text.Text(file) if not line.isspace())
-        try:
-            cells = list(csv.DictReader(lines, restkey="", restval="", **form))
-            found = list(_read_jobs(cells) if of_jobs else map(_read_emissions, cells))
-        except (csv.Error, KeyError) as error:
-            raise SourceError(
-                where, f"damaged, or not a table of this kind ({error})", "check it", code="cannot_read"
-            ) from error
-        self.rows = {f"{row.id} {row.start}": row for row in found}
+        self.rows: dict[str, _Row] = {}
+        for path in _find_tables(self.path) or [self.path]:
+            # another table may contain what this one lacks
+            self.rows |= {
+                key: row for key, row in _read_table(path, where).items() if not (row.lacks and key in self.rows)
+            }
         again = Counter(row.id for row in self.rows.values())
         self.rows = {
             key: row._replace(id=f"{row.id}@{row.start[0] // 1_000_000}") if again[row.id] > 1 and row.start else row
@@ -247,10 +242,31 @@ class Table(LocalStore):
         ]
 
 
-def _holds(path: Path) -> bool:
-    head = source_text.head(source_text.RawFile(path), 4096) if path.is_file() else b""
-    first = source_text.head_text(head).partition("\n")[0]
-    return first.startswith(_CODECARBON) or (first.startswith(_SLURM) and "TRESUsageIn" in first)
+def _find_tables(path: Path) -> list[Path]:
+    """Return a table, or the tables in a folder unless it also contains GPU logs."""
+    folders = sorted(folder for folder, *_ in walk_folder(path)) if path.is_dir() else []
+    if any(any(list_in_folder(folder, "gpu")) for folder in folders):
+        return []
+    files = (file for file in chain([path], *map(list_files, folders)) if file.is_file())
+    heads = {file: source_text.head_text(source_text.head(source_text.RawFile(file), 4096)) for file in files}
+    return [file for file, head in heads.items() if _TABLE.match(head)]
+
+
+def _read_table(path: Path, where: str) -> dict[str, _Row]:
+    file = source_text.RawFile(path)
+    if not path.is_file() or file.size > MOST_RECORD_BYTES:
+        what = f"not a file, or larger than {MOST_RECORD_BYTES >> 30} GiB"
+        raise SourceError(where, what, "check the path", code="cannot_read")
+    of_jobs = source_text.head(file.again(), len(_SLURM)) == _SLURM.encode()
+    # sacct does not quote cells, but a job name may contain a quotation mark
+    form: dict[str, Any] = {"delimiter": "|", "quoting": csv.QUOTE_NONE} if of_jobs else {}
+    lines = (line for line in source_text.Text(file) if not line.isspace())
+    try:
+        cells = list(csv.DictReader(lines, restkey="", restval="", **form))
+        return {f"{row.id} {row.start}": row for row in _read_jobs(cells)} if of_jobs else _read_emissions(cells)
+    except (csv.Error, KeyError) as error:
+        what = f"{path.name} is damaged, or not a table of this kind ({error})"
+        raise SourceError(where, what, "check it", code="cannot_read") from error
 
 
 def _record_row(store: Table, info: RunInfo, selection: Selection, options: ReadOptions) -> Tracked:
@@ -277,11 +293,17 @@ def _record_row(store: Table, info: RunInfo, selection: Selection, options: Read
         tags=tuple(row.tags.items()),
         state=row,
         timezone="UTC" if is_utc else None,
+        # the table contains the duration of a run, which does not depend on samples
+        interval=None,
     )
 
 
 ACCOUNTING = Tracker(
-    kind="accounting", title="accounting table", holds=_holds, open=lambda path, *_: Table(path), record=_record_row
+    kind="accounting",
+    title="accounting table",
+    holds=_find_tables,
+    open=lambda path, *_: Table(path),
+    record=_record_row,
 )
 
 
@@ -328,20 +350,39 @@ def _read_jobs(table: Iterable[Cells]) -> Iterator[_Row]:
         yield _Row(job, name, start, seconds, gpus, model and model[1], means, tags, status, lacks)
 
 
-def _read_emissions(cells: Cells) -> _Row:
-    run, project, ended = cells["run_id"], cells["project_name"] or "run", parse_time(cells["timestamp"])
-    names = ("duration", "gpu_count", "gpu_energy", "gpu_utilization_percent")
-    seconds, gpus, energy, use = (parse_number(cells.get(name)) or 0.0 for name in names)
+def _read_emissions(table: Iterable[Cells]) -> dict[str, _Row]:
+    """Return each run of CodeCarbon, whose rows are its tasks, or contain everything since it began."""
+    runs = defaultdict[str, dict[str, str]](dict)
+    for cells in table:
+        before, is_task = runs[cells["run_id"]], "task_name" in cells
+        sums = {name: str(_read_cell(before, name) + _read_cell(cells, name)) for name in _SUMMED if is_task}
+        runs[cells["run_id"]] = {**cells, **sums}
+    return {run: _read_run(run, cells) for run, cells in runs.items()}
+
+
+def _read_run(run: str, cells: Cells) -> _Row:
+    project, ended = cells["project_name"] or "run", parse_time(cells["timestamp"])
+    seconds, gpus, use = (_read_cell(cells, name) for name in ("duration", "gpu_count", "gpu_utilization_percent"))
+    # energy includes the overhead of the data centre
+    energy, memory = (_read_cell(cells, name) / (_read_cell(cells, "pue") or 1.0) for name in _SUMMED[1:3])
     if not (1 <= gpus <= MOST_GPUS and 0 < seconds <= _LONGEST and 0 < energy <= _LONGEST):
         return _Row(run, run, lacks="without the energy of its GPUs" if gpus else "without a GPU")
+    is_task = "task_name" in cells
+    # each task restarts the duration, but not the energy; the power of the memory is constant
+    if not is_task and memory * 3.6e6 > _LONGER * seconds * _read_cell(cells, "ram_power") > 0:
+        return _Row(run, run, lacks="with the duration of its last task only (give CodeCarbon's table of tasks)")
     means = {"gpu_power_watts": energy * 3.6e6 / seconds / int(gpus)}
-    means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 else {}  # noqa: PLR2004 - per cent
+    means |= {"gpu_utilization_ratio": use / 100} if 0 < use <= 100 and not is_task else {}  # noqa: PLR2004 - per cent
     # a list of several models does not identify the model of one GPU
     model = re.fullmatch(r"\d+ x ((?:(?!\d x ).)+)", cells.get("gpu_model", ""))
     units = {"cpu_energy": "kWh", "ram_energy": "kWh", "emissions": "kg CO2e"}
     tags = {"project": project} | {name: f"{cells[name]} {unit}" for name, unit in units.items() if cells.get(name)}
     start = None if ended is None else (max(ended[0] - round(seconds * 1e6), FIRST_MICROSECOND), ended[1])
     return _Row(run, f"{project}-{run[:8]}", start, seconds, int(gpus), model and model[1], means, tags)
+
+
+def _read_cell(cells: Cells, name: str) -> float:
+    return parse_number(cells.get(name)) or 0.0
 
 
 def _count(cells: Cells, column: str, name: str) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SURE = ("uuid", "bus_id", "serial")
 """Columns that identify a GPU, starting with the most reliable."""
 NOT_NAMED, _NOT_SELECTED, _DAMAGED = -1, -2, -3
-LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: reasons.GPU_DAMAGED}
+LEFT_OUT = {NOT_NAMED: reasons.GPU_NOT_NAMED, _NOT_SELECTED: reasons.NOT_SELECTED, _DAMAGED: "damaged GPU name"}
 """Codes used in place of a GPU's position, and the reasons for leaving out the row."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _EXTREMES = {
@@ -377,7 +377,7 @@ def number_gpus(parts: Iterable[Rows], per_tick: int | None, log: "QueryLines") 
             fits[0] |= bool(before) and sizes[0] <= ticks.size
             fits[-1] |= not log.ended and sizes[-1] <= ticks.size
             last, before, kept = int(times[-1]), int(sizes[-1]), fits[tick]
-            account.reject_rows(reasons.WRONG_TICK, rows.lines[~kept])
+            account.reject_rows("tick with another number of rows", rows.lines[~kept])
             rows, places = rows.select(kept), places[kept]  # noqa: PLW2901 - the rest
         else:
             places = (counted + count + lost) % ticks.size

@@ -218,14 +218,14 @@ class Tracker:
 
     kind: str
     title: str
-    holds: Callable[[Path], bool]
+    holds: Callable[[Path], object]
     open: Callable[[str, str | None, Selection], Any]
     record: Callable[[Any, RunInfo, Selection, ReadOptions], Tracked]
     refuse_folder: Callable[[Path], None] = lambda _: None
 
     def claims(self, source: str) -> bool:
         with suppress(OSError):
-            return source.startswith(f"{self.kind}:") or self.holds(Path(source))
+            return source.startswith(f"{self.kind}:") or bool(self.holds(Path(source)))
         return False
 
     def runs(self, source: str, selection: Selection) -> "SelectedRuns":

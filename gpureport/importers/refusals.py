@@ -48,7 +48,7 @@ _FIRST_LINES: dict[str, CodedProblem] = {
         "add TRESUsageInAve to sacct --format",
         "unusable_table",
     ),
-    r"JobID\||timestamp,project_name,run_id,": (
+    r"JobID\||(?:task_name,)?timestamp,project_name,run_id,": (
         "an accounting table, not a GPU log",
         "give it as a file, and as the only source",
         "piped_table",

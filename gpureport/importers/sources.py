@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 _BINARY = 0.01
 """Maximum share of undecodable characters in a text."""
-_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", b"timestamp,project_name,run_id,")
+_EMISSIONS = b"timestamp,project_name,run_id,"
+_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"', b"JobID|", _EMISSIONS, b"task_name," + _EMISSIONS)
 """Beginnings of tracker files: a database, Parquet, Neptune's operations, and tables of runs."""
-_STORED = re.compile(r"meta\.yaml|data-\d+\.log|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
+_STORED = re.compile(r"meta\.yaml|data-\d+\.log|emissions.*\.csv|.+\.(?:db|sqlite3?|parquet(?:\.tmp)?)")
 """Matches the name of at least one file in every tracker's store."""
 _OF_GPUS = re.compile(rb"gpu|cuda|dcgm|nvidia|gr3d|used_memory", re.IGNORECASE)
 """Every log from a tool other than nvidia-smi contains at least one of these words."""
@@ -251,10 +252,10 @@ def identify_training_logs(paths: Sequence[str | Path]) -> list[Input]:
     return found
 
 
-def find_training_logs(sources: Sequence[str | Path], runs: Sequence[Sequence[Input]]) -> list[list[Input]]:
+def find_training_logs(runs: Sequence[tuple[str | Path, Sequence[Input]]]) -> list[list[Input]]:
     found: list[list[Input]] = []
-    held = Counter(inputs[0].path.parent for inputs in runs)
-    for source, inputs in zip(sources, runs, strict=True):
+    held = Counter(inputs[0].path.parent for _, inputs in runs)
+    for source, inputs in runs:
         folder, used = inputs[0].path.parent, {each.path for each in inputs}
         is_alone = held[folder] == 1 and is_folder(source) and {path.parent for path in used} == {folder}
         is_alone = is_alone and not any(list_in_folder(folder, "gpu", used))

@@ -1,6 +1,7 @@
 """Tables of recordings by name, and what is found in each, as `expected/` holds it."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,19 +11,46 @@ from gpureport.testing import (
     Analysis,
     DeviceStatistics,
     Finding,
+    Floats,
     Interval,
     NotJudged,
     Recording,
     analyze,
     recording,
+    steps,
 )
 
 Table = Mapping[str, Any]
-Hold = Callable[[str, Table], None]
-"""Holds what is said of subjects, which are kinds or of `_SUBJECTS`, in each recording or analysis of a table."""
+Hold = Callable[..., None]
+"""Holds what is said of subjects, which are kinds or of `_SUBJECTS`, in each recording or analysis of a table.
+
+Before those of the table come the recordings of the block `## test: subjects` in the text file beside the test.
+"""
 
 
 rec: Callable[..., Recording] = recording
+
+
+def read_recording(row: str) -> Recording:
+    """Return the recording that a row tells: arguments of `recording`, with `host.` before those of its host.
+
+    `97x60,0x20` are 60 samples of 97 and 20 of 0; `(97x2,0)x30` are thirty times these three; `|` stands between GPUs.
+    """
+    told: dict[str, Any] = {}
+    host: dict[str, Any] = {}
+    for name, _, text in (word.partition("=") for word in shlex.split(row)):
+        values = (text or None) if name == "model" else _read_values(text)
+        (host if name.startswith("host.") else told)[name.removeprefix("host.")] = values
+    return rec(**told, host=host)
+
+
+def _read_values(text: str) -> float | Floats | list[Floats]:
+    whole = re.sub(r"\(([^)]*)\)x(\d+)", lambda part: ",".join([part[1]] * int(part[2])), text)
+    if not re.search("[x,|]", whole):
+        return float(whole)
+    gpus = ([part.partition("x") for part in gpu.split(",")] for gpu in whole.split("|"))
+    found = [steps(*((float(value), int(count or 1)) for value, _, count in gpu)) for gpu in gpus]
+    return found if len(found) > 1 else found[0]
 
 
 def describe(subjects: str, run: Recording | Analysis) -> Iterator[str]:

@@ -11,58 +11,20 @@ from hypothesis import strategies as st
 from gpureport.testing import GPU_TIME_CLASSES, Analysis, Floats, Recording, Source, Stage, analyze, at, steps
 from tests.analysis.tables import Hold, rec
 
-WORK, LOAD, EMPTY = (97, 20.0), (0, 8.0), (0, 0.01)
-"""Utilisation in per cent and memory in GiB."""
-
-
-def log(*parts: tuple[tuple[float, float], int]) -> Recording:
-    """Return a recording of one GPU that holds each pair of utilisation and memory for a number of samples."""
-    util = steps(*((level, count) for (level, _), count in parts))
-    return rec(util=util, memory=steps(*((held, count) for (_, held), count in parts)))
-
 
 def test_start_up_and_tail_of_each_job(hold: Hold) -> None:
-    parts = ((LOAD, 30), (WORK, 600), (LOAD, 20), (EMPTY, 600), (LOAD, 40), (WORK, 600), (LOAD, 15))
-    many = [part for _ in range(30) for part in ((WORK, 100), (LOAD, 12), (EMPTY, 60))]
-    table = {
-        "of two jobs": log(*parts),
-        "no idle gap between two jobs": log((WORK, 600), (EMPTY, 7200), (WORK, 600)),
-        "before memory is taken": log((EMPTY, 200), (WORK, 600)),
-        "empty for half an hour": log((EMPTY, 1900), (WORK, 600)),
-        "as long, with the host at work": rec(
-            util=steps((0, 1900), (97, 600)), memory=steps((0, 1900), (20, 600)), cpu=np.full(2500, 90)
-        ),
-        "with empty memory": log((WORK, 600), (LOAD, 3), (EMPTY, 300)),
-        "with memory in use": log((WORK, 600), (LOAD, 200), (EMPTY, 300)),
-        "of thirty jobs together": log(*many),
-        "without utilisation": rec(util=steps((97, 600), (np.nan, 300)), memory=steps((20, 600), (0, 300))),
-    }
-    hold("startup_idle, tail_idle, idle_gap, GPU time, jobs", table)
+    hold("startup_idle, tail_idle, idle_gap, GPU time, jobs")
 
 
 def test_a_like_job_within_half_an_hour_is_a_restart(hold: Hold) -> None:
-    other = rec(util=steps((97, 600), (0, 210), (97, 600)), memory=steps((20, 600), (0.01, 210), (40, 600)))
-    table = {
-        "with a start-up": log((WORK, 600), (EMPTY, 210), (LOAD, 118), (WORK, 600)),
-        "at once": log((WORK, 600), (EMPTY, 420), (WORK, 600)),
-        "40 minutes later": log((WORK, 600), (EMPTY, 2400), (WORK, 600)),
-        "with other memory": other,
-        "three of a series": log(*[(WORK, 600), (EMPTY, 120)] * 3),
-    }
-    hold("startup_idle", table)
+    hold("startup_idle")
 
 
 def test_a_display_is_no_job(hold: Hold) -> None:
     draws = np.tile([1.0, 22.0, 16.0, 3.0, 25.0], 60)
     beside = np.r_[draws / 3, np.full(300, 97.0), draws / 3]
     table = {
-        "held": rec(util=steps((1, 3), (97, 60), (1, 120)), memory=steps((0.9, 3), (14, 60), (0.91, 120)), every=10.0),
-        "drawn": rec(util=np.r_[np.full(200, 95.0), draws], memory=steps((10, 200), (0.3, 300))),
-        "grown": rec(util=np.r_[np.full(200, 95.0), draws / 2], memory=steps((14, 200), (2, 300))),
-        "kept": rec(util=steps((1, 60), (97, 300), (1, 300)), memory=steps((14, 60), (20, 300), (14, 300))),
         "beside": rec(util=beside, memory=steps((0.8, 300), (12, 300), (3.5, 300))),
-        "silent": rec(util=steps((97, 200), (np.nan, 300)), memory=steps((60, 200), (0.1, 300))),
-        "windows alone": rec(util=np.r_[np.zeros(200), draws], memory=steps((0.4, 100), (0.2, 400))),
     }
     hold("startup_idle, tail_idle, GPU time", table)
 
@@ -81,49 +43,15 @@ def test_sessions_and_idle_gpus_are_told_from_the_job(hold: Hold) -> None:
 
 
 def test_how_many_jobs_a_log_holds(hold: Hold) -> None:
-    util, memory = steps((97, 300), (0, 300), (97, 300)), steps((20, 300), (0, 300), (20, 300))
-    windows = np.concatenate([steps((97, 600)), np.tile([1.0, 9.0, 0.0, 64.0, 3.0], 300), steps((97, 600))])
-    desktop = {
-        "memory": steps((18.0, 600), (0.3, 1500), (18.0, 600)),
-        "power": steps((300, 600), (28, 1500), (300, 600)),
-    }
-    table = {
-        "a process that starts again": log((WORK, 300), (EMPTY, 40), (WORK, 300)),
-        "memory in use": log((WORK, 300), (LOAD, 300), (WORK, 300)),
-        "memory that never shows": log(((97, 0.0), 300), ((0, 0.0), 300), ((97, 0.0), 300)),
-        "more than a display holds": log(((97, 8.0), 300), ((0, 1.0), 300), ((97, 8.0), 300)),
-        "memory not recorded": rec(util=util),
-        "a display holds some": log((WORK, 300), ((0, 0.3), 300), (WORK, 300)),
-        "the power of work": rec(util=util, memory=memory, power=np.append(60.0, np.full(899, 300.0))),
-        "a desktop at idle clocks": rec(util=windows, **desktop),
-        "a process without work": log((WORK, 300), (EMPTY, 100), (LOAD, 50), (EMPTY, 100), (WORK, 300)),
-        "evaluations with more memory": log(((90, 20.0), 200), ((97, 40.0), 500), ((90, 20.0), 200)),
-        "brief ones at low use": log(((40, 20.0), 200), ((97, 40.0), 100), ((40, 20.0), 200)),
-    }
-    hold("jobs, idle_gap, GPU time", table)
+    hold("jobs, idle_gap, GPU time")
 
 
 def test_jobs_of_several_gpus(hold: Hold) -> None:
-    util, memory = steps((97, 600), (0, 600)), steps((20, 600), (0, 600))
-    long, full = steps((97, 600), (0, 3600), (97, 600)), steps((20, 600), (0, 3600), (20, 600))
-    table = {
-        "in turn": rec(util=[util, util[::-1]], memory=[memory, memory[::-1]]),
-        "one alone": rec(util=[long, 0 * long], memory=[full, 0 * full]),
-    }
-    hold("idle_gap, unused_gpu, GPU time", table)
+    hold("idle_gap, unused_gpu, GPU time")
 
 
 def test_the_window_of_a_job(hold: Hold) -> None:
-    loop = np.tile(steps((95, 5), (0, 4)), 40)
-    bursts = np.concatenate([np.zeros(50), loop, np.full(10, 95.0), loop])
-    table = {
-        "work of any GPU": rec(util=[steps((0, 20), (95, 60), (0, 80)), steps((0, 40), (95, 90), (0, 30))]),
-        "one kernel is no work": rec(util=steps((0, 20), (100, 1), (0, 30), (95, 60))),
-        "no work": rec(util=steps((0, 60))),
-        "every other sample at 30 s": rec(util=[0, 0, 0, *[95, 0] * 30], every=30.0),
-        "short bursts": rec(util=bursts, every=0.1),
-    }
-    hold("jobs", table)
+    hold("jobs")
 
 
 def reach(active: list[bool], share: float) -> int:
@@ -220,31 +148,12 @@ def test_each_class_gets_its_time(hold: Hold) -> None:
     times = np.arange(430.0)
     times[300:] += 60
     heat = steps((0, 100), (1, 50), (0, 280))
-    util, cpu = steps((97, 300), (30, 300), (97, 300)), steps((20, 300), (95, 300), (20, 300))
     series = {"sw_thermal_slowdown": heat, "clock": 1400 - 280 * heat}
-    gone = np.concatenate([np.full(200, 95.0), np.full(100, np.nan)])
     both = steps((0, 100), (1, 60), (0, 140))
     heats = {"sw_thermal_slowdown": both, "hw_slowdown": both, "hw_power_brake_slowdown": both}
-    half = steps((97, 300), (50, 300), (97, 300))
-    gaps = steps((97, 300), (30, 200), (0, 20), (30, 200), (97, 300), (0, 20), (97, 100))
     table = {
         "one of each": rec(util=steps((0, 40), (97, 200), (0, 20), (97, 140), (0, 30)), times=times, **series),
-        "the share without work waits": rec(util=util, cpu=cpu),
-        "a GPU that is lost, and its peer": rec(
-            util=[np.full(300, 95.0), gone], power=[np.full(300, 300.0), np.where(np.isnan(gone), gone, 300)]
-        ),
-        "no utilisation": rec(power=steps((100, 60))),
         "two throttles at once": rec(util=98, clock=1400 - 700 * both, **heats),
-        # computing and short pauses mean the same whatever was found
-        "half of it while data is late": rec(util=half, cpu=cpu),
-        "half of it, unknown": rec(util=half),
-        "half of it, looked for": rec(util=half, cpu=steps((20, 900))),
-        "parts by cause": rec(util=gaps, cpu=steps((20, 300), (95, 420), (20, 420))),
-        # whether its samples lie just below or just above 5% makes no difference
-        **{
-            f"pauses at {level}%": rec(util=np.append(np.tile(steps((97, 17), (level, 3)), 20), np.full(9, 97)))
-            for level in (0, 4, 6, 11)
-        },
     }
     hold("GPU time", table)
 

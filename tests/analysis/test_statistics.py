@@ -87,6 +87,7 @@ def test_power_that_cannot_or_may_be_right(hold: Hold) -> None:
         "less than any GPU": {"power": DRAWN / 1000},
         "milliwatts": {"power": DRAWN * 1000},
         "ten times": {"power": DRAWN * 10},
+        "three times": {"power": DRAWN * 3},
         "one of two": {"power": [DRAWN, np.full(600, 62.11)]},
         "sound": {},
         "200 W more": {"power": DRAWN + 200, "power_limit": 400},

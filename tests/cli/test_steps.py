@@ -220,6 +220,7 @@ def test_limits_on_rates_count_the_work_that_was_logged(gpureport: Program) -> N
     for limit in ("training_rate_hertz >= 40 /s", "work_rate_hertz >= 40 /s"):
         checked = ("check", "before", "--training", "pace.csv", "--fail-on", limit)
         assert [gpureport(*checked, *key).code for key in ((), ("--throughput", "pace"))] == [1, 0]
+    assert gpureport("compare", "before", "after", "--throughput", "pace", "--debug").error == "no_such_throughput"
 
 
 def test_the_python_api_takes_the_same(two_steps: Path) -> None:

@@ -30,7 +30,7 @@ _MOST_KEPT_ROWS = 1_000_000
 
 POWER_METRICS = (POWER, "gpu_power_instant_watts")  # checked for implausible readings
 HIGHEST_POWER = 2000.0
-"""A mean power in watts that no board reaches: twice the highest known, that of a B200."""
+"""A mean power in watts that no board reaches: twice its limit, or if that is unknown, twice the limit of a B200."""
 _LOWEST = 0.5  # watts; even a laptop's GPU draws more at rest
 _UNCHANGED = 120.0  # seconds; sensors update several times per second
 _WARMED = 5.0  # degrees Celsius; rounding or the room may cause a smaller change
@@ -166,11 +166,13 @@ class DeviceSeries(Memo):
         low, high = np.quantile(used, [0.1, 0.9]) if len(used) else (0.0, 0.0)
         first, warmed = power[known][0], float(np.ptp(degrees)) if len(degrees) else 0.0
         # at rest or at its limit, power may stay at a whole number of watts while temperature changes
-        stands = (power[known] == first).all() and weights.sum() >= _UNCHANGED and warmed >= _WARMED
-        if stands and (first % 1 or high - low >= _SWING):
-            return f"stays at {first:.4g} W to the last digit while its temperature changes by {warmed:.0f} °C"
-        if mean > HIGHEST_POWER:
-            return f"averages {mean:,.0f} W, more than any board draws"
+        moves = high - low >= _SWING or (warmed >= _WARMED and first % 1)
+        if moves and (power[known] == first).all() and weights.sum() >= _UNCHANGED:
+            what = f"temperature changes by {warmed:.0f} °C" if warmed >= _WARMED else "utilisation changes"
+            return f"stays at {first:.4g} W to the last digit while its {what}"
+        limit = getattr(find_gpu(self.device.model), "power_limit_default_watts", None)
+        if mean > (2 * limit.value if limit else HIGHEST_POWER):
+            return f"averages {mean:,.0f} W, more than such a board draws"
         return f"averages {mean:.2g} W, less than any GPU draws" if mean < _LOWEST else ""
 
     def refresh_period(self, metric: str) -> float | None:

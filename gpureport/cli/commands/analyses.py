@@ -1,5 +1,6 @@
 """The commands that analyse runs."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from gpureport.cli.options import Options
 from gpureport.cli.recordings import AnalysedRuns, analyze_runs, read_recordings, sample_runs
 from gpureport.cli.steps import list_factors, read_steps, select_trial
 from gpureport.comparison.training import read_goals
+from gpureport.comparison.work import measure_throughput
 from gpureport.errors import SettingsError, SourceError
 from gpureport.findings import Check
 from gpureport.recording import Recording
@@ -22,6 +24,13 @@ from gpureport.settings import read_settings
 _CHAIN, _WORK = "recorded/training_steps", (32768.0, "images")
 
 
+def _analyze_all(found: Sequence[Recording], options: Options, fewest_runs: int = 1) -> AnalysedRuns:
+    if (key := options.throughput) and not any(measure_throughput(each.training, key) for each in found):
+        hint = "name a training metric that was logged with times, or give --work N:UNIT"
+        raise SettingsError("--throughput", f"no run has values of {key} with times", hint, code="no_such_throughput")
+    return analyze_runs(found, options, fewest_runs)
+
+
 def analyze(source: tuple[str, ...], options: Options) -> int:
     source = words.select_sources(source, options)
     if not source:
@@ -29,7 +38,7 @@ def analyze(source: tuple[str, ...], options: Options) -> int:
     source, options = select_trial(source, options)
     policy = gate.read_policy_without_baseline(options)
     # a rule must not pass just because logs could not be read
-    analysed = analyze_runs(recordings.read_recordings(source, options, tolerant=not options.fail_on), options)
+    analysed = _analyze_all(recordings.read_recordings(source, options, tolerant=not options.fail_on), options)
     checks = gate.check_limits(policy, analysed, options)
     if options.form == "json":
         from gpureport.comparison.steps import build_steps
@@ -52,7 +61,7 @@ def report(source: tuple[str, ...], options: Options) -> int:
     source, options = select_trial(source, options)
     found = read_steps(source, options, tolerant=not options.fail_on)
     output.check_outputs(options, [each.locator for recording in found for each in recording.run.sources])
-    analysed = analyze_runs(found, options)
+    analysed = _analyze_all(found, options)
     checks = gate.check_limits(policy, analysed, options)
     output.write_report(output.build_report(analysed, options, by=list_factors(options), checks=checks), options, brand)
     return gate.report_failed_limits(checks)
@@ -73,7 +82,7 @@ def compare(source: tuple[str, ...], options: Options) -> int:
         label = " and ".join(f"{by.kind} {by.key!r}" if by.key else by.kind for by in options.by or ()) or "step"
         msg = f"all {len(found)} runs have the same {label} ({step}), so there is nothing to compare"
         raise UsageError(msg, code="one_step")
-    analysed = analyze_runs(found, options, fewest_runs=2)
+    analysed = _analyze_all(found, options, fewest_runs=2)
     by = list_factors(options)
     comparison = compare_steps(sample_runs(analysed.runs, options.throughput), goals=analysed.goals)
     if options.form == "json":

@@ -213,6 +213,7 @@ def _list_units(base: str) -> list[str]:
 def _prove(heading: str) -> headings.ColumnName | None:
     found = headings.recognise_column(_GPU.sub("gpu", heading, count=1), headings.GPU_COLUMNS)
     found = found or headings.recognise_column(heading, headings.HOST_COLUMNS)
+    found = found or headings.recognise_column(f"gpu {heading}", headings.GPU_COLUMNS)
     return found if found and found.target in BY_NAME else None
 
 

@@ -1,7 +1,6 @@
 """GPUs that are lost, memory errors, slow links, and logs with gaps or an early end."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -9,29 +8,12 @@ from gpureport.testing import AbsentCells, Recording, analyze, steps, with_host,
 from tests.analysis.tables import Hold, rec
 from tests.support.runs import event
 
-UTIL = steps((97, 100))
 GONE, THERE = np.concatenate([steps((97, 60)), np.full(60, np.nan)]), steps((97, 120))
 LONG = steps((97, 300))
 
 
 def test_memory_errors(hold: Hold) -> None:
-    once = np.full(100, np.nan)
-    once[3] = 4
-    hole = np.concatenate([steps((0, 40)), np.full(20, np.nan), steps((1, 40))])
-    rise = steps((0, 60), (1, 40))
-    counters = {"none": steps((0, 100)), "of an earlier job": steps((7, 100)), "a reset": steps((7, 50), (0, 50))}
-    table = {
-        **{name: rec(util=UTIL, uncorrected=one, corrected=one) for name, one in counters.items()},
-        "uncorrected": rec(util=UTIL, uncorrected=steps((0, 60), (2, 40))),
-        "corrected": rec(util=UTIL, corrected=np.arange(100.0) // 30),
-        "over a hole": rec(util=UTIL, uncorrected=hole),
-        "a row that waits for a reset": rec(util=UTIL, remapped=rise, remap_pending=rise),
-        "a failed remapping": rec(util=UTIL, remapped=0, remap_failure=rise),
-        "one of two GPUs": rec(util=[UTIL, UTIL], uncorrected=[steps((0, 100)), steps((0, 50), (1, 50))]),
-        "failed before": rec(util=UTIL, remapped=0, remap_failure=1),
-        "read once": rec(util=UTIL, uncorrected=once),
-    }
-    hold("ecc_error", table)
+    hold("ecc_error")
 
 
 def at_addresses(run: Recording) -> Recording:
@@ -149,21 +131,4 @@ def test_a_log_that_ends_early(hold: Hold) -> None:
 
 
 def test_slow_links(hold: Hold) -> None:
-    util = steps((0, 20), (97, 100))
-
-    def link(generation: Any, width: Any = 16, util: Any = util) -> Recording:
-        series = {"link_generation_max": 4, "link_width_max": 16}
-        return rec(util=util, link_generation=generation, link_width=width, **series)
-
-    table = {
-        "half of the lanes": link(4, 8),
-        **{f"gen {g} x{w}": link(g, w) for g, w in ((2, 16), (3, 8), (4, 4), (1, 16))},
-        "one of two GPUs": rec(util=[util, util], link_width=[steps((16, 120)), steps((4, 120))], link_width_max=16),
-        "full": link(4),
-        "slower at rest": link(steps((1, 20), (4, 100))),
-        "best of the busy samples": link(steps((1, 60), (4, 60))),
-        "four busy samples": link(1, util=steps((0, 116), (97, 4))),
-        "no utilisation": rec(power=np.full(60, 80.0), link_width=8, link_width_max=16),
-        "no highest width": rec(util=util, link_width=8, link_generation_max=4),
-    }
-    hold("pcie_degraded", table)
+    hold("pcie_degraded")

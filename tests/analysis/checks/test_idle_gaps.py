@@ -32,13 +32,6 @@ def bursts() -> Floats:
     return job(*parts, (95, 3), (0, 9), (95, 3), *parts)
 
 
-def rest_in_power(*high: int) -> Recording:
-    power = steps((250, 60), (60, 8), (250, 60))
-    power[[60 + place for place in high]] = 250
-    power[0] = 60
-    return rec(util=job((0, 8)), power=power, every=5.0)
-
-
 def requests(load: float) -> Floats:
     """Return an hour of a service: busy stretches of short requests, and quiet ones of 45 s."""
     chance = rng(7)
@@ -69,48 +62,21 @@ WAITING_DRAW = steps((300, 100), (110, 120), (300, 180))
 
 
 def test_gaps_are_found_where_they_are(hold: Hold) -> None:
-    stopped, ranks = steps((97, 100), (0, 120), (97, 180)), steps((97, 300))
-    blind, rest = job((0, 10), (np.nan, 5), (0, 10)), steps((97, 309), (0, 53), (97, 300))
+    rest = steps((97, 309), (0, 53), (97, 300))
     table = {
-        "one": rec(util=steps((97, 100), (0, 20), (97, 380))),
-        "a partly idle sample moves the edge": rec(util=steps((96, 100), (24, 1), (0, 20), (96, 300))),
-        "two of each GPU": rec(util=[job((0, 15), (97, 60), (0, 15))] * 2),
-        "a stray kernel of a second": rec(util=job((0, 10), (18, 1), (0, 10))),
-        "a stray kernel in half a second": rec(util=job((0, 10), (31, 1), (0, 10))),
         "a log gap between": rec(util=steps((97, 60), (0, 20), (97, 80)), times=[*range(70), *range(200, 290)]),
-        "nulls of 5 s": rec(util=blind),
-        "nulls of 14 s": rec(util=job((0, 10), (np.nan, 14), (0, 10))),
-        "two samples 30 s apart": rec(util=job((0, 2)), every=30.0),
-        "two minutes apart": rec(util=job((0, 10), edge=30), every=120.0),
-        "off and on": rec(util=np.tile(steps((97, 9), (0, 7)), 20), every=5.0),
-        "momentary power at rest": rest_in_power(),
         "half-way at 0.1 s": rec(util=np.convolve(rest, np.ones(10) / 10, "valid"), every=0.1),
         "repeated rows are one reading": rec(
             every=0.01,
             util=np.repeat(np.r_[rng(0).integers(90, 99, 150), np.zeros(50), rng(1).integers(90, 99, 150)], 20),
         ),
-        "late ranks": rec(util=[ranks, steps((0, 20), (97, 280)), steps((0, 120), (97, 180))]),
-        "a GPU without utilisation beside it": rec(util=[job((0, 20)), np.full(140, np.nan)]),
-        "never used": rec(util=[steps((97, 200)), np.zeros(200)]),
-        "alone beside busy GPUs": rec(util=[steps((97, 400)), stopped]),
-        "all together": rec(util=[stopped, stopped]),
     }
     hold("idle_gap", table)
 
 
 def test_what_is_not_a_gap(hold: Hold) -> None:
     table = {
-        "slow": rec(util=job((20, 60))),
-        "start-up and tail": rec(util=steps((0, 60), (97, 200), (0, 60))),
-        "micro-stalls": rec(util=np.tile(steps((97, 2), (0, 3)), 60)),
         "chance runs at 5 s": rec(util=np.where(rng(3).random(600) < 0.45, 0, 95), every=5.0),
-        "averaged power that stays high": rec(
-            util=job((0, 8)), power=np.append(60, np.full(127, 250)), every=5.0, model="NVIDIA L4"
-        ),
-        "momentary power that is high": rest_in_power(1, 2, 4, 5, 7),
-        "requests that recur": rec(
-            util=np.r_[np.full(300, 97), np.tile(steps((95, 1), (0, 4)), 60), np.full(300, 97)], every=0.1
-        ),
         "power that never changes": rec(util=bursts(), power=27.0, model="NVIDIA L4"),
     }
     hold("idle_gap", table)
@@ -120,16 +86,8 @@ def test_the_cause_of_a_gap(hold: Hold) -> None:
     util = [steps((97, 100), (0, 20), (0, 30)), steps((97, 150))]
     back = [steps((97, 100), (0, 20), (97, 30)), steps((97, 150))]
     writes = np.where(np.arange(150) >= 100, 9e8, 1e6)
-    memory = steps((20.0, 300), (0.01, 30), (1.0, 10), (20.0, 300))
     table = {
         "peers spin": hung(100, WAITING_DRAW),
-        "peers work": hung(100, steps((300, 400))),
-        "peers spin, power unknown": hung(100, steps((np.nan, 400))),
-        "peers work, power unknown": hung(95, steps((np.nan, 400))),
-        "peers do not spin": hung(95, WAITING_DRAW),
-        "power of 0": hung(100, steps((0, 400))),
-        "30 s beside spinning peers": rec(util=[np.full(310, 100.0), steps((97, 100), (0, 30), (97, 180))]),
-        "memory empty": rec(util=steps((97, 300), (0, 40), (97, 300)), memory=memory),
         **{
             f"writes, and {name}": with_host(rec(util=used), np.arange(150), host_disk_write_bytes_per_second=writes)
             for name, used in (("work after it", back), ("never back", util))
@@ -195,37 +153,16 @@ RUN = rec(util=stalling(8))
 
 
 def test_stalls(hold: Hold) -> None:
-    missed, other = stalling(8), stalling(12)
-    missed[STARTS[4] : STARTS[4] + PAUSE] = 97
-    other[400:410] = 0
-    few, more = (120, 120, 120, 171), (120, 120, 171, 120, 120, 95, 120, 120)
-    starved = np.concatenate([steps((97, 300)), np.tile(steps((95, 10), (0, 10)), 20), steps((97, 300))])
-    irregular = [part for n in (40, 150, 65, 300, 90, 220, 55) for part in ((97.0, n), (0.0, 10))]
+    more = (120, 120, 171, 120, 120, 95, 120, 120)
     table = {
-        "eight": RUN,
-        "of two GPUs": rec(util=[stalling(6)] * 2),
-        "one missed": rec(util=missed),
-        "another gap between": rec(util=other),
-        "three distances of four, ten gaps": apart(few, 3),
         "six distances of eight, ten gaps": apart(more, 3),
-        "a third of the job": rec(util=stalling(8, every=60, pause=20)),
-        "a minute between samples": rec(
-            util=np.append(np.tile(steps((97, 20), (0, 10)), 8), steps((97, 20))), every=60.0
-        ),
-        "pauses of 7 s": rec(util=np.tile(steps((97, 10), (0, 7)), 30)),
-        "three": rec(util=stalling(3)),
-        "irregular": rec(util=steps(*irregular, (97.0, 100))),
-        "none": rec(util=steps((97, 1200))),
-        "2 s": rec(util=np.tile(steps((97, 118), (0, 2)), 10)),
-        "three distances of four, five gaps": apart(few, 1),
         "six distances of eight, nine gaps": apart(more, 1),
-        "waits of a starved job": rec(util=starved, cpu=steps((20, 300), (95, 400), (20, 300))),
     }
     hold("periodic_stall", table)
 
 
 def test_a_gap_loses_what_its_class_holds_and_follows_from_a_stall(hold: Hold) -> None:
-    hold("idle_gap, periodic_stall, GPU time", {"nulls": rec(util=job((0, 10), (np.nan, 5), (0, 10))), "eight": RUN})
+    hold("idle_gap, periodic_stall, GPU time")
 
 
 def hosted(metric: str, inside: float, outside: float) -> Recording:

@@ -91,33 +91,13 @@ def test_slow_gpu(hold: Hold) -> None:
     hold("slow_gpu", table)
 
 
-def beside_another(used: float, later: float = 5) -> Recording:
-    """Return a job beside a process that uses as much before it and after it."""
-    return rec(util=steps((used, 200), (96, 600), (used, 200)), memory=steps((5, 200), (60, 600), (later, 200)))
-
-
 def test_unexplained_change(hold: Hold) -> None:
-    cap = {"power": steps((250, 900), (399, 900)), "power_limit": 400, "sw_power_cap": steps((0, 900), (1, 900))}
-    hot = {"temperature": steps((60, 900), (86, 900)), "sw_thermal_slowdown": steps((0, 900), (1, 900))}
     uneven = [noisy(np.full(900, used), 0.05, seed) for seed, used in enumerate((90, 90, 54, 54, 90, 90))]
     table = {
-        "clock": rec(util=97, clock=FELL),
-        "under a limit that is hardly reached": rec(
-            util=97, clock=FELL, power=150, power_limit=steps((400, 900), (250, 900)), default_limit=400
-        ),
         "in heat": rec(util=97, clock=FELL, temperature=steps((60, 900), (72, 900))),
-        "a clock that rises": rec(util=97, clock=FELL[::-1]),
         "power": rec(util=97, power=noisy(steps((300, 900), (240, 900)), 0.05)),
-        "samples 30 s apart": rec(util=97, clock=steps((1410, 60), (1100, 60)), every=30.0),
-        "all GPUs at once": rec(util=97, clock=[FELL] * 4),
         "a rate": rated(noisy(steps((500, 200), (440, 200)), 0.01)),
         "two of six": rec(util=uneven),
-        "another program": rec(
-            util=steps((14, 120), (96, 600), (14, 120)), memory=steps((2, 120), (60, 600), (2, 120))
-        ),
-        "a busy one": beside_another(25),
-        "a small one that holds memory": beside_another(7),
-        "one that holds more later": beside_another(7, later=9),
         "memory that fills up": rec(
             util=97, power=noisy(steps((300, 900), (230, 900)), 0.05), memory=steps((60, 900), (79.5, 900))
         ),
@@ -127,17 +107,11 @@ def test_unexplained_change(hold: Hold) -> None:
         "hot at a high clock": rec(
             util=97, clock=noisy(np.full(900, 1500.0), 0.02), clock_max=1627, power=150, power_limit=400, temperature=88
         ),
-        "heat": rec(util=97, clock=FELL, **hot),
-        "a power limit": rec(util=97, clock=FELL, **cap),
-        "less to do": rec(util=steps((97, 900), (75, 900)), clock=FELL),
         "scatter": rec(util=97, power=noisy(np.full(1800, 300.0), 0.15), clock=noisy(np.full(1800, 1400.0), 0.03)),
-        "bursts": rec(util=97, power=np.where(np.arange(1800) // 7 % 2, 300.0, 200.0)),
-        "phases that recur": rec(util=97, power=np.where(np.arange(4000) // 500 % 2, 300.0, 220.0)),
         "a falling rate": rated(STEP, **GPU, clock=steps((1410, 1020), (900, 1000))),
-        "90 s": rec(util=[97] * 90, clock=1410),
     }
     hold("unexplained_change", table)
-    hold("summaries", {"in heat": table["in heat"]})
+    hold("summaries")
 
 
 def test_what_the_job_names_is_no_change(hold: Hold) -> None:

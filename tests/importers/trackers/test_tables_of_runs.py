@@ -41,12 +41,29 @@ def test_use_and_energy_come_back_and_nothing_is_judged() -> None:
     assert joules / 3.6e6 == pytest.approx(2.303, abs=0.001)
 
 
-def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program) -> None:
-    done = gpureport("fleet", str(SAMPLES / "sacct.txt"))
+def test_a_fleet_and_a_table_that_is_no_log(gpureport: Program, tmp_path: Path) -> None:
+    (jobs := tmp_path / "jobs").mkdir()
+    (jobs / "sacct.txt").write_bytes((SAMPLES / "sacct.txt").read_bytes())
+    done = gpureport("fleet", "jobs/sacct.txt")
     assert ("59% of 205 GPU-hours lost" in done.out, "all its GPUs: old-18201181)\n" in done.err) == (True, True)
-    for source, words in ((SAMPLES, f"give {SAMPLES / 'emissions.csv'}"), (f"accounting:{__file__}", "a table of")):
+    for source, words in ((jobs, f"give {jobs / 'sacct.txt'}"), (f"accounting:{__file__}", "a table of")):
         refused = gpureport("analyze", str(source))
         assert (refused.code, refused.out, words in refused.err) == (3, "", True)
+
+
+def test_a_folder_of_tables_and_the_means_of_repeated_runs(tmp_path: Path) -> None:
+    head = "timestamp,project_name,run_id,duration,gpu_energy,gpu_count\n2026-03-09T04:04:43,p,"
+    for run, seconds in enumerate((7910, 7920, 7930, 6390, 6400, 6410)):
+        (folder := tmp_path / "ab"[run // 3]).mkdir(exist_ok=True)
+        (folder / f"emissions_{run}.csv").write_text(f"{head}{run},{seconds},0.5,1\n")
+    # what a table lacks comes from another
+    (folder / "emissions_9.csv").write_text(f"{head}5,60,,1\n")
+    runs = [run for step in "ab" for run in gpureport.read(tmp_path / step, labels={"step": step, "work": "1:run"})]
+    (rate,) = gpureport.compare(runs).deltas_frame().query("metric == 'work_rate_hertz'").to_dict("records")
+    assert (rate["after"] / rate["before"], rate["basis"]) == (pytest.approx(7920 / 6400, rel=0.001), "replicates")
+    assert rate["interval_high"] - rate["interval_low"] < 0.01 * rate["before"]
+    (tmp_path / "a" / "gpu.csv").write_text("timestamp, index, power.draw [W]\n2026/03/09 04:04:43, 0, 50 W\n" * 2)
+    assert [len(gpureport.read(tmp_path / step)) for step in "ab"] == [1, 3]
 
 
 def test_packed_in_utf_16_and_through_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
