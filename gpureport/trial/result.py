@@ -52,7 +52,7 @@ def write_headline(decision: dict[str, Any]) -> str:
 
 def list_cells(each: dict[str, Any], unit: str, *, is_base: bool) -> list[str]:
     verdict = "lower quality" if each["quality_fell"] else "in use today" if is_base else each["verdict"]
-    left = f", left after round {each['dropped_after']}" if each["dropped_after"] else ""
+    left = f", dropped after round {each['dropped_after']}" if each["dropped_after"] else ""
     words = (each["failure"] or verdict).replace("_", " ") + left
     change = _format_change(each) if each["interval"] else ""
     return [
