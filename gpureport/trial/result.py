@@ -35,16 +35,15 @@ def list_measured(decision: dict[str, Any], folder: Path) -> dict[str, str]:
 
 
 def render_text(decision: dict[str, Any], folder: Path, page: Page) -> str:
-    unit = decision["unit"]
+    unit, base = decision["unit"], decision["base"]
     columns = ("Setting", "Runs", "Time per run" if unit == "s" else "Speed", "Change", "Verdict")
-    rows = [list_cells(each, unit, is_base=each["setting"] == decision["base"]) for each in decision["settings"]]
+    rows = [list_cells(each, unit, is_base=each["setting"] == base) for each in decision["settings"]]
     table = build_table(columns, rows, WORDS["screen"]["note"], in_words=("Change", "Verdict"))
     facts = [Fact(name=name, text=text) for name, text in _list_facts(decision, folder)]
-    return write_blocks([Block(title=describe(decision), level=3), Block(table=table), Block(facts=facts)], page)
+    return write_blocks([Block(title=write_headline(decision), level=3), Block(table=table), Block(facts=facts)], page)
 
 
-def describe(decision: dict[str, Any]) -> str:
-    """Return the headline."""
+def write_headline(decision: dict[str, Any]) -> str:
     chosen = decision["chosen"] or {}
     said = decision["reason"] or ("keep" if chosen == decision["base"] else "use")
     tied = display.join_words([label_setting(each.items()) for each in decision["tied"]])
@@ -82,8 +81,7 @@ def _list_facts(decision: dict[str, Any], folder: Path) -> Iterator[tuple[str, s
         runs, time = display.plural(saved["payback_runs"], "run"), format_duration(saved["payback_seconds"])
         yield "Saves", said["saves"].format(saved=format_gpu_time(saved["gpu_seconds_per_run"]), runs=runs, time=time)
     yield from (("Note", said[code]) for code in decision["notes"])
-    files = [str(folder / name) for name in (DECISION_FILE, REPORT_FILE) if (folder / name).exists()]
-    yield "Files", ", ".join(files)
+    yield "Files", ", ".join(str(file) for file in (folder / DECISION_FILE, folder / REPORT_FILE) if file.exists())
 
 
 def keep_decision(store: Place, decision: dict[str, Any], trial: str, *, named: bool) -> None:

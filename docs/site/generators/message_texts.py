@@ -56,8 +56,12 @@ def list_wordings() -> str:
             room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
             lines |= {f"{room}\t{code or '-'}\t{text}" for code, text in _Module(code).list_texts()}
     lines |= {f"analysis\t{code}\t{text}" for code, text in _list_doubts()}
-    notes = import_module("gpureport.trial.suggest").NOTES
-    lines |= {f"trial\t{code}\t{re.sub('{[a-z]+}', UNKNOWN, text)}" for code, text in notes.items()}
+    said = import_module("gpureport.trial.plan").WORDS
+    texts = said["suggestion"] | {code: "; ".join(each) for code, each in said["problems"].items()}
+    shown = {
+        code: re.sub(r"{\w[^{}]*}", UNKNOWN, text).replace("{{", "{").replace("}}", "}") for code, text in texts.items()
+    }
+    lines |= {f"trial\t{code}\t{text}" for code, text in shown.items()}
     return _HEAD + "\n".join(sorted(lines)) + "\n"
 
 
